@@ -1,7 +1,8 @@
-//! What counting costs: the system's allocator alone, behind `Tracking`, and behind dhat's in testing mode.
+//! The cost of counting: the system's allocator alone, wrapped by `Tracking`, and wrapped by dhat's in testing mode.
 //!
-//! Each is called as an allocator, so that all of them stand side by side in one program. `small` is a block of 64 bytes that is allocated and freed at once; `list` is a thousand blocks of 16 to 271
-//! bytes, of which each is grown once, that are freed in another order.
+//! Each is called as an allocator, so that all of them fit in one program. `small` is a block of 64 bytes that is
+//! allocated and freed at once; `list` is a thousand blocks of 16 to 271 bytes, each grown once and freed in another
+//! order.
 //!
 //!     cargo bench --bench allocator
 
@@ -11,7 +12,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll::alloc::{Scope, Tracking};
 
-/// The program's own as well, for a scope is opened only where one counts.
+/// This is also the program's own allocator, because a scope needs one that counts.
 #[global_allocator]
 static TRACKING: Tracking = Tracking::new();
 static DHAT: dhat::Alloc = dhat::Alloc;
@@ -21,7 +22,7 @@ const BLOCKS: usize = 1000;
 
 fn small(allocator: &dyn GlobalAlloc) {
     let layout = Layout::new::<[u8; 64]>();
-    // SAFETY: the layout is not empty, and what is freed was allocated with it.
+    // SAFETY: the layout is not empty, and blocks are freed with the layout of their allocation.
     unsafe {
         let block = black_box(allocator.alloc(layout));
         allocator.dealloc(block, layout);
@@ -31,7 +32,7 @@ fn small(allocator: &dyn GlobalAlloc) {
 fn list(allocator: &dyn GlobalAlloc) {
     let layout = |at: usize| Layout::from_size_align(16 + at % 256, 8).unwrap();
     let mut blocks = [std::ptr::null_mut::<u8>(); BLOCKS];
-    // SAFETY: no layout is empty; each block is grown and freed with the size that it had last.
+    // SAFETY: no layout is empty; each block is grown and freed with its latest size.
     unsafe {
         for (at, block) in blocks.iter_mut().enumerate() {
             *block = black_box(allocator.alloc(layout(at)));
@@ -39,7 +40,7 @@ fn list(allocator: &dyn GlobalAlloc) {
         for (at, block) in blocks.iter_mut().enumerate() {
             *block = black_box(allocator.realloc(*block, layout(at), layout(at).size() + 40));
         }
-        // 7 and 1000 have no common factor: every block comes once.
+        // 7 and 1000 are coprime, so every block is used once.
         for at in (0..BLOCKS).map(|n| n * 7 % BLOCKS) {
             let grown = Layout::from_size_align(layout(at).size() + 40, 8).unwrap();
             allocator.dealloc(blocks[at], grown);

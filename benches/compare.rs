@@ -1,8 +1,8 @@
-//! Comparison of two tensors on one thread, beside what the memory allows.
+//! Comparison of two tensors on one thread, relative to the memory's limits.
 //!
-//! Bytes of both operands count. `read both` sums them and `bytes equal` compares them as bytes: the limits of the
-//! machine in the same run. `equal` has equal bytes on both sides, `near` differs at every element by a unit in the
-//! last place. `benches/peers/allclose.py` measures torch.allclose on the same tensors.
+//! Bytes of both operands count. `read both` sums them and `bytes equal` compares them as bytes, which shows the
+//! machine's limits in the same run. `equal` has equal bytes on both sides, `near` differs at every element by a unit
+//! in the last place. `benches/peers/allclose.py` measures torch.allclose on the same tensors.
 //!
 //!     cargo bench --features full --bench compare
 

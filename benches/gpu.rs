@@ -1,11 +1,11 @@
-//! How fast storages come to a GPU: the ring of pinned buffers, filled from a file in the page cache, beside the same ring that
-//! is not filled at all, which is what pinned copies alone take. By turns in one run; the medians are told, and the process's
-//! largest resident set.
+//! The speed of uploads to a GPU: a ring of pinned buffers filled from a file in the page cache, compared with the same
+//! ring without filling, which is the time of pinned copies alone. Both run in turns; the output has the medians and
+//! the process's largest resident set.
 //!
 //!     cargo bench --features full --bench gpu -- [FILE] [--json OUT]
 //!
-//! Without a file one of 2 GiB is written below the target folder; with `--json` the figures are written to a file as well. Where
-//! there is no GPU it says so, and measures nothing.
+//! Without a file, one of 2 GiB is written below the target folder; with `--json` the figures are written to a file as
+//! well. Without a GPU the benchmark says so, and measures nothing.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>, json: Option<&Path>) -> Result<(), Failed> {
     let resident =
-        || Ok::<_, Failed>(ProcessMemory::read(std::process::id())?.peak_rss.ok_or("no resident set is told")?);
+        || Ok::<_, Failed>(ProcessMemory::read(std::process::id())?.peak_rss.ok_or("the resident set is unknown")?);
     let context = resident()?;
     let path = file.map_or_else(written, |path| Ok(path.to_owned()))?;
     let file = File::open(&path)?;
@@ -85,7 +85,7 @@ fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>, json: Option<&Path>) ->
     Ok(())
 }
 
-/// A file that no one has compressed: of bytes that differ.
+/// An incompressible file of varied bytes.
 fn written() -> Result<PathBuf, Failed> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upload.bin");
     if path.metadata().is_ok_and(|file| file.len() == BYTES) {

@@ -1,7 +1,7 @@
-//! Memory and time of the same work in one bench file, by criterion.
+//! Memory and time of the same work in one bench file, through criterion.
 //!
-//! Each function below is a benchmark over any measurement: the groups at the end run it over wall time, over the growth
-//! of the resident set and over the heap. `plimsoll bench-gate` then judges all of them against a baseline:
+//! Each function below is a benchmark over any measurement: the groups at the end run it for wall time, for growth of
+//! the resident set and for the heap. `plimsoll bench-gate` then judges all of them against a baseline:
 //!
 //!     cargo bench --bench memory --features criterion -- --save-baseline main
 //!     cargo bench --bench memory --features criterion -- --baseline main
@@ -20,7 +20,7 @@ use plimsoll::criterion::{IterEach, Measured, PeakHeap, PeakRssGrowth, group};
 #[global_allocator]
 static ALLOCATOR: Tracking = Tracking::new();
 
-/// Opening an entry reads its headers alone: the figures of both sizes are the same.
+/// Opening an entry reads only its headers: the figures of both sizes are equal.
 fn opening<M: Measured>(c: &mut Criterion<M>) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let mut group = group(c, "open an entry");
@@ -35,7 +35,7 @@ fn opening<M: Measured>(c: &mut Criterion<M>) {
     group.finish();
 }
 
-/// Comparing makes no temporary: nothing is added to the two tensors, whatever their size.
+/// Comparing creates no temporary: nothing is added to the two tensors, whatever their size.
 fn comparing<M: Measured>(c: &mut Criterion<M>) {
     let rule = Comparison::torch();
     let mut group = group(c, "compare float32");
@@ -51,7 +51,7 @@ fn comparing<M: Measured>(c: &mut Criterion<M>) {
     group.finish();
 }
 
-/// What copying a tensor out of its file costs, for scale: its bytes.
+/// The cost of copying a tensor out of its file, for scale: its bytes.
 fn copying<M: Measured>(c: &mut Criterion<M>) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     synthesize::embedding(16 << 10, 512, 128, Dtype::BF16).write(dir.path()).expect("the disk has room");
@@ -62,7 +62,7 @@ fn copying<M: Measured>(c: &mut Criterion<M>) {
     group.finish();
 }
 
-/// Short: the figures of memory hardly vary.
+/// Brief, because memory figures hardly vary.
 fn short<M: criterion::measurement::Measurement + 'static>(measurement: M) -> Criterion<M> {
     let short = Criterion::default().warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(1));
     short.sample_size(20).with_measurement(measurement)

@@ -1,8 +1,8 @@
-//! What the meter costs: a loop that is hard on memory, bare and metered, by turns in one run.
+//! The cost of the meter: a memory-intensive loop, bare and metered, in turns in one run.
 //!
-//! The loop allocates blocks, touches every page of them and gives them back, over a buffer that stays and is read, so that
-//! the resident set moves all the time: what makes the meter read most. Runs alternate, so that what else happens on the
-//! machine falls on all alike; the median of the ratios of neighbours is the cost. Criterion tells the times of a single
+//! The loop allocates blocks, touches every page of them and frees them, over a buffer that stays and is read, so that
+//! the resident set moves all the time and the meter reads as much as possible. Runs alternate, so that other load on
+//! the machine affects all equally; the median ratio of neighbours is the cost. Criterion reports the time of a single
 //! sample.
 //!
 //!     cargo bench --bench metering
@@ -19,7 +19,7 @@ const BLOCK: usize = 48 << 20;
 const BLOCKS: usize = 40;
 const RUNS: usize = 11;
 
-/// One run of the loop over the buffer that stays.
+/// One run of the loop over the permanent buffer.
 fn churn(stays: &[u8]) -> u64 {
     (0..BLOCKS)
         .map(|n| {
@@ -31,8 +31,8 @@ fn churn(stays: &[u8]) -> u64 {
         .fold(0, u64::wrapping_add)
 }
 
-/// Wall time, and processor time of the whole process, the meter's thread included: the second does not grow because others
-/// run on the machine.
+/// Wall time, and processor time of the whole process including the meter's thread, which does not grow with other load
+/// on the machine.
 fn timed(stays: &[u8], options: Option<&MeterOptions>) -> [f64; 2] {
     let cpu = || clock_gettime(ClockId::ProcessCPUTime);
     let (began, before) = (Instant::now(), cpu());
@@ -55,7 +55,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Bare, then metered each way, again and again.
+/// Bare, then metered each way, repeatedly.
 fn by_turns() {
     let stays = vec![1u8; STAYS];
     let options = MeterOptions::default;

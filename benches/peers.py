@@ -3,14 +3,13 @@
 
 usage: benches/peers.py [--torch-python PYTHON] [--divisor 8] [--capture DIR] [--work DIR] [--rounds 3]
 
-PYTHON has torch 2.11 (default: the one that harness/test.sh sets up). Without --capture, torch writes the
-capture of the two embedding tables at 1/divisor of its full size into WORK (1/8: 6.5 GiB). Wall times of
-Plimsoll are those of the whole process, from start to exit; those of the peers leave their imports out. What
-the start of libtorch takes, in time and in memory, is that of a validation of one entry of some bytes; it is
-left out of the row of `torch:`, as the peer's imports are, and shown beside it. The rows of a cold cache need root,
-which may drop what the page cache holds of the capture.
-Peak memory is the largest sum of resident sets over the process tree, sampled every 2 ms; in brackets the
-sum of the processes' own high-water marks, which cannot be too small.
+PYTHON has torch 2.11 (default: the one that harness/test.sh sets up). Without --capture, torch writes the capture of
+the two embedding tables at 1/divisor of its full size into WORK (1/8: 6.5 GiB). Wall times of Plimsoll are those of the
+whole process, from start to exit; those of the peers exclude their imports. The time and memory of starting libtorch
+are those of validating one entry of a few bytes; they are left out of the row of `torch:`, like the peer's imports, and
+shown beside it. The rows of a cold cache need root, to drop the capture from the page cache. Peak memory is the largest
+sum of resident sets over the process tree, sampled every 2 ms; in brackets the sum of the processes' own high-water
+marks, which is never too small.
 """
 import argparse, json, os, re, shutil, statistics, subprocess, sys, threading, time
 from pathlib import Path
@@ -44,7 +43,7 @@ def memory(pid):
 
 
 def run(command):
-    """Runs a command; gives its output, wall seconds, largest sampled sum of RSS and sum of high-water marks."""
+    """Runs a command; returns its output, wall seconds, largest sampled sum of RSS and sum of high-water marks."""
     start = time.perf_counter()
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=ROOT)
@@ -77,7 +76,7 @@ def best(rounds, command):
 
 
 def dropped(before):
-    """Drops the page cache; what `before` needs, programs and libraries, is in it again."""
+    """Drops the page cache, then reloads what `before` needs (programs and libraries)."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3")
     return run(before)
@@ -106,13 +105,13 @@ def mib(peak, marks=None):
 
 
 def worker_peak(record):
-    """The most that a worker of a record had resident."""
+    """The largest resident set of a worker in a record."""
     processes = [process for phase in json.loads(record)["phases"] for process in phase["processes"]]
     return max(process["peak_rss"]["bytes"] for process in processes if process["name"].startswith("worker"))
 
 
 def loop(text):
-    """The seconds and MiB that a peer prints of itself."""
+    """The seconds and MiB that a peer prints about itself."""
     return float(re.search(r"loop ([\d.]+) ?s", text)[1]), float(re.search(r"peak ([\d.]+) MiB", text)[1])
 
 
@@ -139,7 +138,7 @@ def main():
     size = sum(entry.stat().st_size for entry in capture.glob("entry_*.pt"))
     print(f"capture: {capture.name}, {size / 2**30:.2f} GiB", file=sys.stderr)
     table = Table()
-    # With a PATH in which that Python comes first, the worker of `torch:` is linked to its libtorch.
+    # With that Python first in PATH, the worker of `torch:` is linked to its libtorch.
     with_torch = {"LIBTORCH_USE_PYTORCH": "1", "PATH": f"{Path(python).absolute().parent}:{os.environ['PATH']}"}
     subprocess.run(["cargo", "build", "--release", "--locked", "--package", "plimsoll-torch", "--features", "tch"],
                    cwd=ROOT, check=True, env={**os.environ, **with_torch})

@@ -1,7 +1,7 @@
-//! Reading captures, beside the physical limits in the same run.
+//! Reading captures, compared with the physical limits in the same run.
 //!
-//! `open` is what an entry costs before anything of it is loaded, for entries of 1 MiB and 256 MiB alike. `crc` and
-//! `blake3` read every byte of a 256 MiB entry: `limit` is the hash alone, over the same bytes in memory (crc32fast on one
+//! `open` is the cost of an entry before anything of it is loaded, for entries of 1 MiB and 256 MiB. `crc` and `blake3`
+//! read every byte of a 256 MiB entry: `limit` is the hash alone, over the same bytes in memory (crc32fast on one
 //! thread; BLAKE3 over a plain map of the file, on every thread), `file` is `inspect --verify` and the full digest.
 //!
 //!     cargo bench --features full --bench reading

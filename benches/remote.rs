@@ -1,8 +1,9 @@
-//! Captures on a server of this machine: streamed validation beside a plain reader of ranges, and what a look-up fetches.
+//! Captures on a local server: streamed validation compared with a plain reader of ranges, and the bytes that a look-up
+//! fetches.
 //!
-//! `cargo bench --features full,remote --bench remote` prints the table of `docs/remote.md`. `-- --dense-mib N` and
-//! `-- --scale N` (the embedding capture is 1/N, 8 unless said otherwise) change the sizes. The server is a process of
-//! its own and maps the files; the plain reader takes the same ranges over as many connections, and drops them.
+//! `cargo bench --features full,remote --bench remote` prints the table of `docs/remote.md`. `-- --dense-mib N` and `--
+//! --scale N` (the embedding capture is 1/N, 8 by default) change the sizes. The server is a separate process that maps
+//! the files; the plain reader takes the same ranges over as many connections, and drops them.
 
 #[path = "../tests/remote/server.rs"]
 mod server;
@@ -28,7 +29,7 @@ use server::Server;
 const CONNECTIONS: usize = 16;
 const PIECE: u64 = 8 << 20;
 
-/// How often each side is timed; the table has the fastest, for the machine may be shared.
+/// How often each side is timed; the table has the fastest, because the machine may be shared.
 const ROUNDS: usize = 5;
 
 /// The bytes of the input of an entry, and of its output.
@@ -177,9 +178,9 @@ fn fastest(mut work: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// Validates the capture at the address; the peak of this process's memory meanwhile, its files included, in bytes.
+/// Validates the capture at the address; returns this process's peak memory meanwhile, including its files, in bytes.
 fn validate(address: &Path, kernel: impl Launch) -> u64 {
-    // The kernel's high-water mark starts anew where that is allowed.
+    // Resets the kernel's high-water mark if that is allowed.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let local = elsewhere::Local::open(address, &elsewhere::Keep::default()).expect("the capture");
     let capture = Capture::open(local.path()).expect("the capture");

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What shards and merging cost as captures grow: the figures of docs/scale.md.
+"""The cost of shards and of merging as captures grow: the figures of docs/scale.md.
 
 Usage: benches/scale.py PLIMSOLL [merge | shards | entries | bytes ..]     (all if nothing is named; a Python with blake3)
 
-`merge` measures time and memory of merging records of shards, beside Python's json reading the same files. The others simulate
-a cluster on this host: the share of shard 1, the largest, is run alone, as its node would, and the shards of a run take as long
-as that. Times are those of processors. What a shard does before its first launch, opening the whole capture, is measured by `plimsoll shard`.
+`merge` measures time and memory of merging records of shards, compared with Python's json reading the same files. The
+others simulate a cluster on this host: the share of shard 1, the largest, runs alone, as its node would run it, and all
+shards of a run take as long. Times are processor times. Opening the whole capture, which a shard does before its first
+launch, is measured by `plimsoll shard`.
 """
 
 import json
@@ -17,16 +18,16 @@ import tempfile
 import blake3
 
 PROGRAM = os.path.abspath(sys.argv[1])
-# What the gate of this page is: so many MiB for 1,000 shards of a capture of 5,000 entries.
+# The bar of this page: the maximum MiB for 1,000 shards of a capture of 5,000 entries.
 LIMIT_MIB = 64
 
 
 def measured(*words):
-    """The processor seconds that a command takes, and the MiB that its process tree held at most. Other programs move the time on
-    the wall, and these hardly.
+    """The processor seconds of a command, and the peak MiB of its process tree. Other programs affect wall time, but
+    hardly these.
 
-    What the system says of a child's largest resident set has that of this process in it, from before the child's program
-    was executed: `plimsoll run` counts from the first instruction of the program.
+    The system's value for a child's largest resident set includes this process's, from before the child's exec:
+    `plimsoll run` counts from the first instruction of the program.
     """
     with tempfile.NamedTemporaryFile(suffix=".json") as record:
         metered = [PROGRAM, "run", "--quiet", "--record", record.name, "--", *words]
@@ -58,7 +59,7 @@ def canonical(value):
 
 
 def deal(capture, whole, count, folder):
-    """The record `whole` in as many records as there are shards, each as its own run would have written it."""
+    """Splits the record `whole` into one record per shard, as each run would have written it."""
     shown = subprocess.run(
         [PROGRAM, "shard", capture, "--shard", f"1/{count}", "--json"], stdout=subprocess.PIPE, check=True
     )
@@ -143,7 +144,7 @@ def bytes_(scratch):
     for vocab in (1 << 10, 1 << 14, 1 << 18):
         capture = generate(scratch, 16, vocab, 64)
         size = sum(item.stat().st_size for item in os.scandir(capture)) / 2**20
-        # The built-in kernel reads the rows that it looks up; a digest of every byte reads all.
+        # The built-in kernel reads only the rows that it looks up; a digest of every byte reads all.
         whole, _ = check(capture, os.path.join(scratch, "w.json"), "--digest", "full")
         opened, _ = measured(PROGRAM, "shard", capture, "--shard", "1/8")
         took, _ = check(capture, os.path.join(scratch, "s.json"), "--shard", "1/8", "--digest", "full")

@@ -1,4 +1,4 @@
-//! The statistics that are called often: once for each figure of a comparison, a commit series, a log.
+//! The statistics that are called often: once per figure of a comparison, per commit series, per log.
 //!
 //!     cargo bench -p plimsoll-statistics
 

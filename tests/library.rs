@@ -1,4 +1,4 @@
-//! What the command does, a test can do with the library alone.
+//! Everything that the command does is possible with the library alone.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ fn a_check_holds_a_kernel_against_another_and_against_a_reference() {
     let report = check().versus(Forgetful).kernel(builtin::embedding()).run().unwrap();
     assert!(report.summary().contains("versus validation: 0 of 2 entries passed"), "{}", report.summary());
 
-    // What the reference leaves unwritten is what is expected.
+    // Rows that the reference leaves unwritten are what is expected.
     let report = check().validate_only().reference(Forgetful).kernel(builtin::embedding()).run().unwrap();
     assert!(!report.passed());
     let semantics = report.record().semantics.capture().unwrap();
@@ -149,7 +149,7 @@ fn a_record_says_what_ran() {
     let policy = sampled(Duration::from_millis(3));
     assert_eq!(policy.sample_interval_ns, 3_000_000);
     assert_eq!(policy.timeout_ns, None, "nothing limits a launch in this process");
-    // No meter samples so often.
+    // No meter can sample this often.
     assert_eq!(sampled(Duration::from_nanos(1)).sample_interval_ns, 100_000);
 }
 

@@ -3,10 +3,11 @@
 
 usage: benches/peers/capture.py [--vocabulary 65536] [--width 512] [--layers 4] [--passes 5] [--work DIR]
 
-Needs torch and blake3, and some GiB of disk in WORK. One process each, one after the other: the model alone; a capture
-into a store; torch.save of each entry as it comes; and KernelForge's own order, every entry of a pass kept and then saved.
-Peak memory is the process's high-water mark after a first pass, the import of the package included; what counts is what it exceeds the model's own by. Written is what the
-process sent to the disk (/proc/self/io), and stays what lies there afterwards.
+Needs torch and blake3, and some GiB of disk in WORK. One process each, in sequence: the model alone; a capture into a
+store; torch.save of each entry at once; and KernelForge's own order, which keeps every entry of a pass and then saves
+it. Peak memory is the process's high-water mark after a first pass, including the import of the package; what counts is
+the excess over the model's own. "Written" is what the process sent to the disk (/proc/self/io), and "stays" what
+remains there afterwards.
 """
 import argparse, os, shutil, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -44,7 +45,7 @@ def child(options):
     model, folder, kept, saved = model_of(options), Path(options.out), [], {}
     with torch.no_grad():
         model(torch.randint(0, options.vocabulary, (1, 32)))
-    # From here on: what building the model took is over.
+    # From here on: the memory for building the model no longer counts.
     Path("/proc/self/clear_refs").write_text("5")
     if options.child != "model":
         from plimsoll_capture import Store, capture
@@ -67,7 +68,7 @@ def child(options):
             passes()
         else:
             if options.child != "store":
-                # The same hooks and entries: only what becomes of them differs.
+                # The same hooks and entries: only their handling differs.
                 Store.save = lambda self, entry, name, sources=None: put(entry, name) if options.child == "save" else kept.append((entry, name))
             with capture(folder if options.child == "store" else folder / "unused", max_per_op=None) as captured:
                 passes()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measure `plimsoll diagnose` beside ripgrep on a quiet log, on one of which every line is of an event, and on telemetry.
+"""Measure `plimsoll diagnose` beside ripgrep on a quiet log, on a log in which every line belongs to an event, and on
+telemetry.
 
     cargo build --release -p plimsoll-harness
     python3 benches/peers/diagnose.py target/release/plimsoll [MIB]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What `ab --duet` gains over turns on a busy machine: the width of the interval, and how often equals fail.
+"""The benefit of `ab --duet` over turns on a busy machine: the width of the interval, and how often equals fail.
 
 usage: benches/peers/duet.py [--plimsoll PROGRAM] [--comparisons 10] [--pairs 20] [--load 1] [--slower 10]
 
-A program of a fixed amount of work is compared with itself, and with itself doing some per cent more, in turns and at
-once, while processes come and go that take processors for a part of a second each, as builds of others do. The width is
-that of the 99 % interval of the wall time and of the processor time, in per cent; what fails does so at a limit of 5 %.
-Use a release build; --load is how many such processes run at a time for each processor.
+A program with a fixed amount of work is compared with itself, and with itself doing some percent more, in turns and at
+once, while other processes take processors for a part of a second each, like someone else's builds. The width is that
+of the 99 % interval of the wall time and of the processor time, in percent; failures are at a limit of 5 %. Use a
+release build; --load is how many such processes run at a time per processor.
 """
 import argparse, json, os, random, statistics, subprocess, sys, tempfile, threading, time
 from pathlib import Path
@@ -38,7 +38,7 @@ def main():
         rows = {"in turns": [], "`--duet`": ["--duet"]}
         found = {name: ([], []) for name in rows}
         took = {name: 0.0 for name in rows}
-        # By turns, so that the machine is the same for both.
+        # In turns, so that the machine is the same for both.
         for number in range(args.comparisons):
             for name, flags in rows.items():
                 at = time.time()

@@ -4,12 +4,12 @@
 usage: benches/peers/gate.py [--plimsoll PROGRAM] [--comparisons 100] [--runs 5,10] [--pairs 10] [--growth 10]
                              [--buffers 120] [--load 0.5] [--seed 1] [--only gate|ab]
 
-The program keeps a table and has threads that take and give back buffers of random sizes, so that its peak moves by how
-the scheduler lets them overlap: by some per cent, more on a busy machine. It is metered by `plimsoll run --repeat` and
-judged by `plimsoll gate`, and by `plimsoll ab`, while as many processes as --load says for each processor do work. A false
-failure is a comparison of equals that fails; what is found is a comparison with the growth that does. Beside them stand
-the rules of others on the very same peaks: the largest run, one run and the median against a threshold, as scripts and
-perfgate's budgets have them, and criterion's rule, a t-test with a threshold for noise. Use a release build.
+The program keeps a table, and its threads take and free buffers of random sizes, so that its peak depends on how the
+scheduler lets them overlap: by some percent, more on a busy machine. It is metered by `plimsoll run --repeat` and
+judged by `plimsoll gate`, and by `plimsoll ab`, while as many processes as --load says per processor do work. A false
+failure is a comparison of equals that fails; a detection is a comparison with the growth that does. Other rules judge
+exactly the same peaks: the largest run, one run and the median against a threshold, as in scripts and perfgate's
+budgets, and criterion's rule, a t-test with a threshold for noise. Use a release build.
 """
 import argparse, json, os, random, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -80,7 +80,7 @@ def main():
 def compare(args, folder):
     began = time.time()
     lots = random.Random(args.seed)
-    # What a process has without a table does not grow with it: the table grows by so much more.
+    # The memory of a process without a table does not grow, so the table grows by more.
     typical = lambda share: statistics.median(record(args, folder, "a", 9, share))
     grown = 1 + args.growth / 100 / (1 - typical(0) / typical(1))
     rules = peers(lots)
@@ -102,7 +102,7 @@ def compare(args, folder):
     if scatter:
         print(f"peak_rss of one side's runs scatters by {statistics.mean(scatter):.1%} (mean of the standard deviations)")
     print(f"{args.comparisons} comparisons each, load {args.load:g} a processor, limit 5% | 256 KiB, {time.time() - began:.0f} s\n")
-    print(f"| rule | equals that failed | {args.growth:g} % more that failed | not told (equals, more) |\n|---|--:|--:|--:|")
+    print(f"| rule | equals that failed | {args.growth:g} % more that failed | undecided (equals, more) |\n|---|--:|--:|--:|")
     for rule, equals in tables["equals"].items():
         more = tables["growth"][rule]
         untold = [side.count("inconclusive") for side in (equals, more)]
@@ -110,7 +110,7 @@ def compare(args, folder):
 
 
 def record(args, folder, side, runs, share):
-    """Runs one side; its peaks in bytes."""
+    """Runs one side; returns its peaks in bytes."""
     path = folder / f"{side}.json"
     command = [args.plimsoll, "run", "--no-config", "--repeat", str(runs), "--label", "load", "--record", path]
     command += ["--", folder / "load"]

@@ -1,5 +1,5 @@
-"""The loops that Plimsoll's timing on a GPU is held to, on an entry of a capture: torch.nn.functional.embedding between two
-torch.cuda.Events, as KernelForge times it, and triton's do_bench.
+"""The loops against which Plimsoll's GPU timing is checked, on an entry of a capture: torch.nn.functional.embedding
+between two torch.cuda.Events, as KernelForge times it, and triton's do_bench.
 
     python3 benches/peers/gpu_loop.py ENTRY.pt
 

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""How well the steps of histories are found, beside other tools: on real histories that people have marked, and made ones.
+"""How well the steps of histories are found, compared with other tools: on real histories marked by people, and on
+synthetic ones.
 
 usage: benches/peers/history.py DATA [--part develop|held]
 
 DATA is a checkout of SAP's performance-regression-data-set (https://github.com/SAP/performance-regression-data-set,
-CC-BY-4.0, which is read and not copied): times of tests of SAP HANA. From its large set 179 histories, drawn by the hash
-of their names, have been marked by eye as plots (36 of those that the detector was made on with an early version's steps drawn in): benches/peers/history.json has the places,
-two readings of each, the strict and the generous. Each point is the median of a build. `develop` is what the detector was
-tuned on; `held` was looked at once, when it was done. The small set has 5 histories with the commit that made them slower
-and 20 that hold no regression: spikes, levels in turn, large scatter.
+CC-BY-4.0, which is read and not copied): times of tests of SAP HANA. From its large set, 179 histories drawn by the
+hash of their names were marked by eye as plots (36 of the development half with an early version's steps drawn in):
+benches/peers/history.json has the places, in a strict and a generous reading. Each point is the median of a build.
+`develop` was used for tuning the detector; `held` was used once, when it was finished. The small set has 5 histories
+with the commit that made them slower, and 20 without a regression: spikes, alternating levels, large scatter.
 
-F1, precision and recall are those of the Turing Change Point Benchmark (van den Burg and Williams 2020): a place counts if
-it is within 5 points of a mark; precision against the marks of all readings, recall the mean of the readings. Peers that
-cannot be imported are left out: pip install apache-otava ruptures signal-processing-algorithms
+F1, precision and recall are those of the Turing Change Point Benchmark (van den Burg and Williams 2020): a place counts
+if it is within 5 points of a mark, with precision against the marks of all readings and recall as the mean over the
+readings. Peers that cannot be imported are left out: pip install apache-otava ruptures signal-processing-algorithms
 """
 import argparse, csv, json, math, random, statistics, subprocess, tempfile, time
 from pathlib import Path
@@ -72,7 +73,7 @@ def matched(marks, places, margin=5):
 
 
 def f1(readings, places):
-    """The start of a series counts as a place that all know."""
+    """The start of a series counts as a place that everybody finds."""
     readings, places = [{0, *reading} for reading in readings], {0, *places}
     precision = matched(set().union(*readings), places) / len(places)
     recall = statistics.mean(matched(reading, places) / len(reading) for reading in readings)
@@ -83,7 +84,7 @@ def judged(find, marked, known):
     found, seconds = find([series for series, _ in marked])
     scores = [f1(readings, places) for (_, readings), places in zip(marked, found)]
     of_none = sum(len(places) - matched(set().union(*map(set, readings)), places) for (_, readings), places in zip(marked, found))
-    # Marks that all readings have, and that are found: how many to the very build?
+    # Marks in all readings that are found: how many at exactly the right build?
     clear = [(mark, places) for (_, readings), places in zip(marked, found) for mark in set.intersection(*map(set, readings))]
     near = [(mark, places) for mark, places in clear if any(abs(mark - place) <= 5 for place in places)]
     exact = sum(mark in places for mark, places in near)
@@ -123,7 +124,7 @@ def peers(folder):
 
 
 def plimsoll(folder):
-    """The package has no dependency: the compiler alone builds it."""
+    """The package has no dependency, so the compiler alone builds it."""
     rustc = ["rustc", "-O", "--edition", "2024", "--out-dir", folder]
     subprocess.run([*rustc, "--crate-name", "plimsoll_statistics", "--crate-type", "rlib", ROOT / "src/statistics/lib.rs"], check=True)
     subprocess.run([*rustc, "--extern", f"plimsoll_statistics={folder}/libplimsoll_statistics.rlib", ROOT / "benches/peers/steps.rs"], check=True)
@@ -169,8 +170,8 @@ def others():
 
 
 def perfherder(series, before=(12, 24), after=12, threshold=7.0, share=0.02):
-    """A t-test of the 12 to 24 points before a place and the 12 from it on, the nearer weighing more: where t is above 7
-    and larger than beside it, and the change is 2 per cent."""
+    """A t-test of the 12 to 24 points before a place and the 12 from it on, with nearer points weighing more: a step is
+    where t is above 7 and larger than nearby, and the change is 2 percent."""
 
     def weighed(points):
         weights = [(len(points) - at) / (len(points) + 1) for at in range(len(points))]

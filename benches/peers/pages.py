@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long pages of large records take: to write, and to open in a headless Chromium until the first frame is drawn.
+"""How long pages of large records take to write, and to open in a headless Chromium until the first frame is drawn.
 
 usage: benches/peers/pages.py [--plimsoll PROGRAM] [--rounds 5]
 
-The records are made from one real run: 10,000 samples of its timeline, 500 processes, 1,000 repeats, and a history of 1,000
-commits. Times are medians of the rounds; the largest is told beside. Use a release build, and PLIMSOLL_CHROMIUM where
-Chromium has another name.
+The records are made from one real run: 10,000 samples of its timeline, 500 processes, 1,000 repeats, and a history of
+1,000 commits. Times are medians of the rounds, with the largest beside them. Use a release build, and PLIMSOLL_CHROMIUM
+if Chromium has another name.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 from pathlib import Path

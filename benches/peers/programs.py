@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How often the gate is wrong on real programs: comparisons of equals, and of 2, 5 and 10 per cent more.
+"""How often the gate is wrong on real programs: comparisons of equals, and of 2, 5 and 10 percent more.
 
 usage: benches/peers/programs.py [--plimsoll PROGRAM] [--comparisons 200] [--growths 2,5,10] [--found 50] [--runs 10]
                                  [--only sort,python,sqlite,node,java] [--scale 1] [--keep FOLDER]
 
-Each program does the same work in every run, and its memory moves all the same: a parallel sort by how its threads
-overlap, Python by sizes drawn anew, SQLite by its rows, Node.js and a JVM by when their collectors run. All are from
-Debian. Blocks of runs are metered by `plimsoll run --repeat`; neighbouring blocks are compared by `plimsoll gate`, at its
-default limit, at limits of the figures that show each growth, and on processor time. A false failure is a
-comparison of equals that exits 1. Growth is of what the program holds above what it holds without data. Blocks of equals
-and of each growth are taken in turns, so that a busy machine is the same for all. A program that is not installed is left
-out. Use a release build.
+Each program does the same work in every run, but its memory varies: a parallel sort by how its threads overlap, Python
+by randomly drawn sizes, SQLite by its rows, Node.js and a JVM by when their collectors run. All are from Debian. Blocks
+of runs are metered by `plimsoll run --repeat`; neighbouring blocks are compared by `plimsoll gate`, at its default
+limit, at limits of the figures that show each growth, and on processor time. A false failure is a comparison of equals
+that exits with 1. Growth is relative to what the program holds beyond its usage without data. Blocks of equals and of
+each growth alternate, so that a busy machine is the same for all. A program that is not installed is left out. Use a
+release build.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -59,7 +59,7 @@ SQLITE = """PRAGMA cache_size = -1000000; PRAGMA temp_store = memory; CREATE TAB
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
 INSERT INTO t SELECT random(), randomblob(600 + abs(random() % 800)) FROM n; CREATE INDEX i ON t (a);
 SELECT count(*) FROM t WHERE a > 0;"""
-# Each growth is looked for by a limit of half of it; the default finds what is well above 5 %.
+# The limit for each growth is half of it; the default detects growth well above 5 %.
 DEFAULT, TIME = "default (5% | 4 MiB)", "cpu_time=5%"
 
 
@@ -140,7 +140,7 @@ def measure(args, folder, keep, name, make):
     print(f"\n{name}: {typical[1.0] / 2**20:.0f} MiB, scatter {statistics.mean(scatter):.1%}, {args.runs} runs a side, "
           f"{time.time() - began:.0f} s\n")
     heads = "".join(f" {growth:g} % more |" for growth in args.growths)
-    print(f"| limit | equals that failed | not told |{heads}\n|---|--:|--:|{'--:|' * len(args.growths)}")
+    print(f"| limit | equals that failed | undecided |{heads}\n|---|--:|--:|{'--:|' * len(args.growths)}")
     for limit in [DEFAULT, *(f"peak_rss={growth / 2:g}%" for growth in args.growths), TIME]:
         outcomes = [judge(args, pair, limit) for pair in equals]
         failed, untold = outcomes.count(1), outcomes.count(3)
@@ -152,7 +152,7 @@ def judge(args, pair, limit):
     before, now = pair
     command = [args.plimsoll, "gate", "--no-config", now, "--baseline", before, "--allow", "semantics"]
     if limit == TIME:
-        # Of the limit on time alone: one of memory that cannot fail stands beside it.
+        # For a limit on time only: this limit on memory cannot fail.
         command += ["--limit", "peak_rss=1000%"]
     if limit != DEFAULT:
         command += ["--limit", limit]

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Peaks of process trees whose truth is known, by `plimsoll run`, GNU time and BenchExec, in one run; and what metering costs.
+"""Known peaks of process trees, as reported by `plimsoll run`, GNU time and BenchExec in one run; and the cost of
+metering.
 
 usage: benches/peers/run.py [--plimsoll PROGRAM] [--runexec PROGRAM] [--torchrun PROGRAM] [--only truth|overhead|output]
                             [--seconds 60] [--rounds 5] [--starts 200]
 
-Every program of the truth table holds its buffers all at once for half a second, so that `taken` is what its processes
-hold together, apart from what a Python takes to begin with, of which `base` is one. BenchExec (`pip install benchexec`) needs the
-right to make control groups; what is not there is left out, and said. Rounds of the overhead are interleaved, so that a
-busy machine slows all alike, and each ratio is the median of the rounds' own. Use a release build.
+Every program of the truth table holds all its buffers at once for half a second, so `taken` is what its processes hold
+together, apart from a Python's initial usage, of which `base` is one. BenchExec (`pip install benchexec`) needs
+permission to create control groups; tools that are missing are left out, with a message. Rounds of the overhead are
+interleaved, so that a busy machine slows all equally, and each ratio is the median of the rounds' own. Use a release
+build.
 """
 import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -143,7 +145,7 @@ def runexec(args, command):
     if not args.runexec:
         return "not there"
     output = Path(tempfile.mkstemp()[1])
-    # Without a container, as the others run.
+    # Without a container, like the others.
     done = subprocess.run([args.runexec, "--no-container", "--output", output, "--", *command], capture_output=True, text=True)
     output.unlink()
     found = re.search(r"^memory=(\d+)B?$", done.stdout, re.MULTILINE)
@@ -161,7 +163,7 @@ def overhead(args, folder):
     more = statistics.median(metered) - statistics.median(bare)
     script = folder / "work.py"
     script.write_text(WORK)
-    # As much work as takes so long here.
+    # As much work as takes this long here.
     count = subprocess.run([sys.executable, script, str(args.seconds)], capture_output=True, text=True, check=True).stdout.strip()
     work = [sys.executable, str(script), "1e9", count]
     pairs = [(seconds(work), seconds([args.plimsoll, "run", "--", *work])) for _ in range(args.rounds)]
@@ -175,14 +177,15 @@ def overhead(args, folder):
 
 
 def output(args, folder):
-    """What watching the output costs a command that prints 100 MB/s into a pipe whose reader takes all of it at once."""
+    """The cost of watching the output of a command that prints 100 MB/s into a pipe whose reader takes everything at
+    once."""
     script = folder / "print.py"
     script.write_text(PRINT)
     rows = []
     for kind in ("log", "bar", "memory"):
         bare = lambda megabytes, spins: [sys.executable, str(script), kind, str(megabytes), str(spins)]
         free, one = (drained(bare(200, spins)) / 200 for spins in (0, 4))
-        # So much other work between two blocks that the whole is 100 MB/s.
+        # As much other work between two blocks as makes the whole 100 MB/s.
         spins = max(0, round((0.01 - free) / max(one - free, 1e-9) * 4))
         megabytes = round(100 * min(args.seconds, 10))
         pairs = [
@@ -194,7 +197,7 @@ def output(args, folder):
 
 
 def drained(command):
-    """The seconds that a command whose output is read takes."""
+    """The seconds of a command whose output is read."""
     begun = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     while os.read(child.stdout.fileno(), 1 << 20):
@@ -211,7 +214,7 @@ def seconds(command):
 
 
 def own_memory(args):
-    """What both processes have resident while a command runs, summed, their proportional sets, and their marks."""
+    """The resident memory of both processes while a command runs, summed, their proportional sets, and their marks."""
     guardian = subprocess.Popen([args.plimsoll, "run", "--", "sleep", "3"], stderr=subprocess.DEVNULL)
     time.sleep(2)
     meter = Path(f"/proc/{guardian.pid}/task/{guardian.pid}/children").read_text().split()[0]

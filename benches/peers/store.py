@@ -3,11 +3,11 @@
 
 usage: benches/peers/store.py [--divisor 8] [--capture DIR] [--work DIR] [--rounds 3]
 
-All in one run on one capture; what counts are the ratios. Without --capture, `plimsoll generate` writes KernelForge
+All in one run on one capture; the ratios are what counts. Without --capture, `plimsoll generate` writes KernelForge
 #76's capture at 1/divisor of its width into WORK (1/8: 6.5 GiB; WORK needs four times that), and it is deleted
 afterwards. Peak memory is the largest resident set of a process (its high-water mark, from wait4; cache pages that it
-mapped count). Bytes read are block input of the process tree, after dropping caches (needs root; else left out).
-Rounds go over all contestants in turn, and each figure is the best of them: noise only ever adds.
+mapped count). Bytes read are block input of the process tree, after dropping caches (needs root; otherwise left out).
+Rounds alternate between all contestants, and each figure is the best of them, because noise only ever adds.
 """
 import argparse, json, os, shutil, subprocess, sys, tempfile, time
 from pathlib import Path

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What it costs to measure memory, beside memray, dhat and GNU time, in one run: the table of medians and ratios.
+"""The cost of measuring memory, compared with memray, dhat and GNU time, in one run: the table of medians and ratios.
 
 usage: benches/peers/test_cost.py [--memray-python PYTHON] [--rounds 7]
 
-PYTHON has memray (default: the one that benches/peers/testing/run.sh sets up). `pages` takes 64 MiB 10 times over, touches
-and gives them back; `blocks` builds 12 tables of 50,000 small texts. The seconds are those of the work, without the start of
-the program, except for GNU time, which cannot tell them apart. Rounds are interleaved, so that a busy machine
-slows all alike; each ratio, to the work alone, is the median of the rounds' own ratios. Processor time is that of the whole
-program. `empty` is one block around nothing.
+PYTHON has memray (default: the one that benches/peers/testing/run.sh sets up). `pages` takes 64 MiB 10 times over,
+touches and frees them; `blocks` builds 12 tables of 50,000 small texts. The seconds are those of the work, without the
+start of the program, except for GNU time, which cannot separate them. Rounds are interleaved, so that a busy machine
+slows all equally; each ratio, to the work alone, is the median of the rounds' own ratios. Processor time is that of the
+whole program. `empty` is one block around nothing.
 """
 import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -22,7 +22,7 @@ PYTHON = {
 
 
 def run(command):
-    """What the program says its work took, what the whole took, and its processor time, in seconds."""
+    """The program's own time for its work, the time of the whole program, and its processor time, in seconds."""
     begun = time.perf_counter()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, errors = process.stdout.read(), process.stderr.read()
@@ -55,7 +55,7 @@ def measure(args, folder):
         script.write_text(timed)
         memray = [args.memray_python, "-m", "memray", "run", "--quiet", "--force", "-o", folder / "memray.bin", script]
         bare = [TARGET / "bare", work]
-        # Each with what it is held against, and whether by the whole program's time.
+        # Each with its reference, and whether the whole program's time counts.
         jobs = {
             "Rust alone": (bare, None, False),
             "assert_memory!, kernel's figures": ([TARGET / "block", work], "Rust alone", False),

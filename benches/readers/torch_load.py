@@ -1,4 +1,4 @@
-"""What torch.load makes of the files of a folder: for each file `[[shape, sha256], ..]`, or the error.
+"""The tensors that torch.load reads from the files of a folder: for each file `[[shape, sha256], ..]`, or the error.
 
     python benches/readers/torch_load.py FOLDER > torch.json
 """
@@ -16,7 +16,7 @@ from corpus_truth import Truth  # noqa: E402
 
 def load(path):
     try:
-        # As torch loads by default: of classes only those that are known to be harmless.
+        # As torch loads by default: only classes that are known to be harmless.
         truth = Truth(torch.load(path, weights_only=True)).document()
     except Exception as error:
         return str(error).splitlines()[0]

@@ -1,4 +1,4 @@
-// Programs that hold so many MiB in a known way: `hold KIND MIB SECONDS`. Built as a program, and as a library for tools
+// Programs that hold a number of MiB in a known way: `hold KIND MIB SECONDS`. Built as a program, and as a library for tools
 // that watch a Python alone (hold(kind, mib, seconds)).
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define THREADS 8
 #define SHORT_CHILDREN 1000
 
-// What cannot be done on this machine is exit code 77.
+// Exit code 77 means that it is impossible on this machine.
 static void die(const char *what) {
     fprintf(stderr, "hold: %s: %s\n", what, strerror(errno));
     _exit(77);
@@ -38,7 +38,7 @@ static char *map(size_t length, int flags, int file) {
 
 static char *anonymous(size_t length) {
     char *bytes = map(length, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    // Pages of 4 KiB, so that exactly what is touched is held.
+    // Pages of 4 KiB, so that only touched pages are held.
     madvise(bytes, length, MADV_NOHUGEPAGE);
     touch(bytes, length);
     return bytes;
@@ -87,7 +87,7 @@ static void wait_for_all(void) {
     while (wait(NULL) > 0 || errno == EINTR) {}
 }
 
-// Both halves are held at once: the child says when it has its own.
+// Both halves are held at once: the child reports when it has its own.
 static void forked(size_t length, double seconds, int session) {
     int ready[2];
     if (pipe(ready)) die("pipe");
@@ -105,7 +105,7 @@ static void forked(size_t length, double seconds, int session) {
     wait_for_all();
 }
 
-// A daemon that holds all of it is left by a process that waits for its word alone.
+// A process starts a daemon that holds everything, and only waits for its report.
 static void daemon_of(size_t length, double seconds) {
     int ready[2];
     if (pipe(ready)) die("pipe");

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What memory tools say of programs that hold a known amount in a known way.
+"""What memory tools report for programs that hold a known amount in a known way.
 
 usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..|none] [--folder DIR]
 
-Every program is benches/truth/hold.c with one word for the way. From each figure the tool's own figure for a program that
-holds nothing is taken away, so that what the C library or a Python needs counts for nobody. Of `plimsoll run` the metric that the
-row is about is read, named in the table; `cgroup` is the peak of the control group that `--cgroup` makes. Peers that are not
-there are left out, and said: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which sees a Python alone, and loads
-the same source as a library).
+Every program is benches/truth/hold.c with one word for the way. The tool's own figure for a program that holds nothing
+is subtracted from each figure, so that the C library's or Python's usage does not count. For `plimsoll run`, the table
+names the metric that the row uses; `cgroup` is the peak of the control group that `--cgroup` creates. Missing peers are
+left out, with a message: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which only sees a Python, and
+loads the same source as a library).
 
-A row holds if plimsoll, by one of its two columns, is within 1 % or 1 MiB of the truth, and no peer is nearer by more than
-that. A row that neither answers is `nobody`. Exit code 1 if a row does not hold.
+A row passes if plimsoll, by one of its two columns, is within 1 % or 1 MiB of the truth, and no peer is nearer by more
+than that. A row that neither answers is `nobody`. Exit code 1 if a row fails.
 """
 import argparse, json, os, re, shutil, subprocess, sys, tempfile
 from pathlib import Path
@@ -20,7 +20,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 MIB = 1 << 20
 IMPOSSIBLE = 77  # hold's exit code if the machine lacks what the row needs
 
-# The way, what it is, the metric that is about it, and how much of --mib (1,000 children take their time).
+# The way, its description, its metric, and its share of --mib (1,000 children take their time).
 ROWS = [
     ("heap", "heap", "peak_rss", 1),
     ("mmap", "anonymous mapping", "peak_rss", 1),
@@ -45,7 +45,7 @@ PYTHON = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).hold(sys.argv[2].encode()
 
 
 class Missing(Exception):
-    """The tool gives no figure of the row."""
+    """The tool has no figure for the row."""
 
 
 def main():
@@ -72,7 +72,7 @@ def main():
 
 
 def build(scratch):
-    """The program and the library; both may be there already, for a machine without a compiler."""
+    """The program and the library; both may exist already, for a machine without a compiler."""
     built, source = Path(os.environ.get("HOLD_BUILT", scratch)), Path(__file__).with_name("hold.c")
     if not (built / "hold").exists():
         compiler = os.environ.get("CC", "cc")
@@ -138,9 +138,9 @@ class Tools:
         (scratch / "hold.py").write_text(PYTHON)
 
     def held(self, tool, kind, mib, metric):
-        """What the tool says, less what it says of a program that holds nothing; None if it gives no figure."""
+        """The tool's figure minus its figure for a program that holds nothing; None without a figure."""
         if metric == "peak_swap" and tool in self.peers:
-            return None  # what they tell is memory, before it was swapped out
+            return None  # these report memory before it was swapped out
         key = tool, metric if tool in ("plimsoll", "cgroup") else None
         try:
             if key not in self.base:
@@ -177,7 +177,7 @@ class Tools:
         readings = json.loads(record.read_text())["phases"][0]["readings"]
         if metric == "peak_swap" and readings["swap_growth"]["counter"].startswith("SwapTotal, which is 0"):
             raise Missing("no swap")
-        # Without a group of its own, that of a run holds whatever else is in it.
+        # Without a group of its own, the run's group includes other processes.
         reading = readings.get("peak_cgroup" if tool == "cgroup" and metric != "peak_swap" else metric)
         if tool == "plimsoll":
             source = reading and reading["source"]["kind"]

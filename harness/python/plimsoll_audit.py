@@ -1,7 +1,8 @@
-"""Audited launches of the Python worker of Plimsoll: each on values that the supervisor drew, its output copied when it returned.
+"""Audited launches of Plimsoll's Python worker: each runs on values drawn by the supervisor, and its output is copied
+on return.
 
-The clock stands around the launch alone. What is put into the arguments before it, and copied from its output after it, lies between
-two launches. What this module calls is bound before any kernel is loaded.
+Only the launch is timed. Writing the arguments before it and copying its output after it happen between launches.
+Everything that this module calls is bound before any kernel is loaded.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ import torch
 
 
 class Values:
-    """The shared memory that values lie in."""
+    """The shared memory that holds the values."""
 
     def __init__(self, descriptor):
         self.descriptor, self.address, self.size = descriptor, 0, 0
@@ -31,7 +32,7 @@ class Values:
 
 
 class Audited:
-    """A call that is resident, to be launched in regions."""
+    """A resident call, to be launched in regions."""
 
     def __init__(self, call, backend):
         self.call, self.backend = call, backend
@@ -40,7 +41,7 @@ class Audited:
         self.touched, self.changed = set(), set()
 
     def start(self, storage):
-        """Where a storage lies."""
+        """The address of a storage."""
         if storage not in self.starts:
             self.starts[storage] = self.inputs.storage(storage).data_ptr()
         return self.starts[storage]
@@ -59,7 +60,7 @@ class Audited:
             rounds.append(puts)
             self.touched.update(map(tuple, places))
         given = run(worker.kernel, self.inputs.args, rounds, keep, worker.outputs, worker.process)
-        # A kernel that writes to its arguments leaves the last values other than they were put in.
+        # A kernel that writes to its arguments leaves values other than those put in.
         for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1] if rounds else ()):
             if ctypes.string_at(target, size) != ctypes.string_at(put, size):
                 self.changed.add(storage)
@@ -67,7 +68,7 @@ class Audited:
         return given
 
     def settle(self):
-        """Puts back what was captured, and gives the names of the arguments whose bytes the kernel has changed."""
+        """Restores the captured values, and returns the names of the arguments whose bytes the kernel has changed."""
         for storage, at, size in self.touched:
             place = self.call["storages"][storage]
             with open(place["path"], "rb") as file:
@@ -82,8 +83,8 @@ class Audited:
 
 
 def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put=ctypes.memmove):
-    """Launches once a round. The first write to a page of shared memory takes longer than a launch may, and so does the first
-    write of a region: room for outputs is made as they come, and stays."""
+    """Launches once per round. The first write to a page of shared memory can take longer than a launch, and so can the
+    first write of a region, so room for outputs is made on demand and kept."""
     durations, leaves, end, keep = [], [], 0, frozenset(keep)
     for index, puts in enumerate(rounds):
         for target, source, size in puts:
@@ -102,7 +103,7 @@ def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put
 
 
 def idle(launches, outputs, process):
-    """A region of launches that do nothing, before any kernel is loaded: what it takes is the worker's own."""
+    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost."""
     size = max((at + size for places in launches for _, at, size in places), default=0)
     source, target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(3))
     rounds = [[(target.data_ptr() + at, source.data_ptr() + at, size) for _, at, size in places] for places in launches]

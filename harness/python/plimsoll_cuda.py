@@ -1,6 +1,7 @@
-"""What the Python worker of Plimsoll does on a GPU: arguments uploaded in parts, launches timed by CUDA events.
+"""The GPU side of Plimsoll's Python worker: uploads arguments in parts and times launches with CUDA events.
 
-It has run on an emulation of torch.cuda alone (tests/python/test_cuda.py); `harness/gpu-check.sh` runs it on a device.
+This module has only run on an emulation of torch.cuda (tests/python/test_cuda.py); `harness/gpu-check.sh` runs it on a
+device.
 """
 
 import ctypes
@@ -14,18 +15,19 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
-# By how many steps of so many bytes a storage can begin later in its memory.
+# The step in bytes and the number of steps by which a storage can be shifted in its memory.
 SHIFT, SHIFTS = 512, 127
-# How much later everything else on the device may end: one stream learns of the end of another some microseconds after it.
+# How much later all other work on the device may end: one stream learns of the end of another some microseconds after
+# it.
 LATE_US = 50
-# The same where the host looks, which may be kept from it.
+# The same limit if the host waits, which may be delayed.
 LATE_FOR_HOST_US = 2000
 FLUSH_OF_DO_BENCH = 256 << 20
 LIMIT_OF_STACK, SMALL_STACK = 0, 256
 
 
 class Device:
-    """A GPU, and what the worker keeps on it."""
+    """A GPU, and the worker's state on it."""
 
     def __init__(self, index, small_context=False):
         if not torch.cuda.is_available():
@@ -39,7 +41,7 @@ class Device:
         self.name = torch.device("cuda", index)
         torch.cuda.set_device(self.name)
         try:
-            # The context is made here, which another process may not leave room or leave for.
+            # The context is created first, because another process may leave no room for it later.
             self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
         except RuntimeError as error:
             if "busy or unavailable" not in str(error):
@@ -51,19 +53,20 @@ class Device:
         self.idle = Idle(index)
         if small_context:
             keep_stack()
-        # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
+        # The memory of the previous call's storages by number: those of the next call reuse it.
         self.kept = {}
         self.shifts = itertools.cycle(random.SystemRandom().sample(range(1, SHIFTS + 1), SHIFTS))
 
     def shift(self):
-        """A shift that storages have not had before, or long ago."""
+        """A shift that storages have not had before, or not recently."""
         return SHIFT * next(self.shifts)
 
     def release(self):
         self.kept.clear()
 
     def upload(self, place, room):
-        """Copies a storage from its file: while the device copies from one buffer, the next is read into the other."""
+        """Uploads a storage from its file: while the device copies from one buffer, the next part is read into the
+        other."""
         with opened(place) as file:
             for turn, at in enumerate(range(0, place["bytes"], PART)):
                 size = min(PART, place["bytes"] - at)
@@ -75,7 +78,7 @@ class Device:
         torch.cuda.synchronize(self.index)
 
     def changed(self, place, room):
-        """Whether a storage is no longer what its file holds."""
+        """Whether a storage differs from its file."""
         buffer = self.ring[0]
         with opened(place) as file:
             for at in range(0, place["bytes"], PART):
@@ -86,11 +89,11 @@ class Device:
         return False
 
     def finish(self):
-        """Waits until the device is idle: what a launch did wrong on it is told here."""
+        """Waits until the device is idle, and raises any error of a launch on it."""
         torch.cuda.synchronize(self.index)
 
     def settle(self, stream):
-        """Waits for the end of the stream, and for everything else that the device does, which is to have ended too."""
+        """Waits for the end of the stream and of all other work on the device, which should have ended with it."""
         if torch.cuda.current_stream(self.index).cuda_stream != stream.cuda_stream:
             text = "the kernel leaves another stream current than the one that it was called in, so that the marks do not " \
                    "stand around its work; set it within `with torch.cuda.stream(..)`"
@@ -102,13 +105,13 @@ class Device:
             raise backend.Refusal("late-write", text)
 
     def memory(self):
-        """The allocator's bytes, and all that is in use on the device."""
+        """The allocator's bytes, and the memory in use on the device."""
         free, total = torch.cuda.mem_get_info(self.index)
         return total - free
 
 
 class Room:
-    """Memory for a storage, which lies in it from its shift on; and whether it holds what the file does."""
+    """Memory for a storage, which begins at its shift, and whether it holds the content of the file."""
 
     def __init__(self, size, device):
         self.memory = torch.empty(size + SHIFT * SHIFTS, dtype=torch.uint8, device=device)
@@ -119,8 +122,8 @@ class Room:
 
 
 class Idle:
-    """Tells whether a stream that has ended was all that the device was doing, as src/gpu/idle.rs does: a stream that has nothing
-    else to do waits for the driver's event of a whole context, and the device tells when it went on."""
+    """Checks whether a stream that has ended was all that the device was doing, like src/gpu/idle.rs: an otherwise idle
+    stream waits for the driver's event of a whole context, which shows how long the device continued."""
 
     def __init__(self, index):
         self.index = index
@@ -128,14 +131,14 @@ class Idle:
         self.end, self.all = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.aside = torch.cuda.Stream(index)
         for event in (self.whole, self.end, self.all):
-            # The driver's event is made when it is first recorded.
+            # The driver creates the event when it is first recorded.
             event.record(self.aside)
         torch.cuda.synchronize(index)
-        # CUDA 12.5 has an event of a whole context.
+        # CUDA 12.5 introduced an event for a whole context.
         self.driver = driver("cuCtxRecordEvent")
 
     def late_us(self, stream):
-        """How many microseconds the device goes on after the stream has ended, and how many are too many."""
+        """How many microseconds the device continued after the stream had ended, and the limit."""
         recorded = self.record_all()
         self.end.record(stream)
         self.end.synchronize()
@@ -147,8 +150,8 @@ class Idle:
         return (perf_counter_ns() - start) / 1e3, LATE_FOR_HOST_US
 
     def record_all(self):
-        """Puts an event after everything that was asked of the device, before the one at the end of the stream: however late the
-        host comes to that, a device that does nothing else reaches it last. False where the driver cannot."""
+        """Records an event after all work given to the device, before the one at the end of the stream. However late
+        the host reaches that one, a device without other work reaches it last. False if the driver cannot."""
         context = ctypes.c_void_p()
         if not self.driver or self.driver.cuCtxGetCurrent(ctypes.byref(context)) != 0:
             return False
@@ -160,7 +163,7 @@ class Idle:
 
 
 def driver(function):
-    """The driver's library, where it has this function."""
+    """The driver's library, if it has this function."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
         return library if getattr(library, function) else None
@@ -169,15 +172,15 @@ def driver(function):
 
 
 def keep_stack():
-    """Has the context keep little stack for each thread that the device can run, as src/gpu/context.rs does: the usual 1 KiB is
-    264 MiB of an H200. A driver that does not take the limit keeps what it kept."""
+    """Makes the context keep little stack for each thread that the device can run, like src/gpu/context.rs: the usual 1
+    KiB amounts to 264 MiB on an H200. A driver that refuses the limit keeps its own."""
     library = driver("cuCtxSetLimit")
     if library:
         library.cuCtxSetLimit(LIMIT_OF_STACK, ctypes.c_size_t(SMALL_STACK))
 
 
 def reason():
-    """Why torch sees no GPU, in its own words."""
+    """Why torch sees no GPU, in torch's own words."""
     try:
         torch.cuda.init()
     except Exception as error:
@@ -186,7 +189,7 @@ def reason():
 
 
 def opened(place):
-    """The file of a storage, which is to hold all of it."""
+    """Opens the file of a storage, which must contain all of it."""
     path, end = place["path"], place["offset"] + place["bytes"]
     try:
         file = open(path, "rb", buffering=0)
@@ -212,8 +215,8 @@ def read_into(file, place, at, buffer, size):
 
 
 class Inputs(backend.Inputs):
-    """Values of one call on the device. Calls of a batch share `rooms`, whose content is uploaded where it is not what it was, or
-    is to begin at another shift; without, they lie where those of the call before did."""
+    """The values of one call on the device. Calls of a batch share `rooms`, which are uploaded again if their content
+    changed or if they should begin at another shift; without `rooms`, the memory of the previous call is reused."""
 
     def __init__(self, call, device, rooms=None, shift=None):
         self.device = device.name
@@ -221,7 +224,7 @@ class Inputs(backend.Inputs):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
         self.call = call
-        # Where the storages lie, and in which memory.
+        # The memory and position of each storage.
         self.rooms, self.held = [None] * len(call["storages"]), []
         self.shared, self.shift = rooms, shift
         self.args = [self.value(value) for value in call["args"]]
@@ -235,14 +238,14 @@ class Inputs(backend.Inputs):
         return self.storages[index]
 
     def room(self, index):
-        """The memory of a storage, which holds what its file does."""
+        """The memory of a storage, with the content of its file."""
         place = self.places[index]
         rooms, key = self.gpu.kept, index
         if self.shared is not None:
             rooms, key = self.shared, (place["path"], place["offset"], place["bytes"])
         room = rooms.get(key)
         if room is None or room.size != place["bytes"]:
-            # The one before is given back first.
+            # The previous one is freed first.
             room = None
             rooms.pop(key, None)
             room = rooms[key] = Room(place["bytes"], self.device)
@@ -258,7 +261,7 @@ class Inputs(backend.Inputs):
         return 0 if room is None else room.storage_offset() // dtype.itemsize
 
     def bytes(self):
-        """Of the storages of the call."""
+        """The bytes of the call's storages."""
         return sum(room.numel() for room in self.rooms if room is not None)
 
     def mutated(self):
@@ -270,19 +273,20 @@ class Inputs(backend.Inputs):
         return [name for name, value in named if changed.intersection(backend.storages_of(value))]
 
     def restore(self):
-        """Takes back what was written to the storages: calls of a batch share them."""
+        """Undoes writes to the storages, because calls of a batch share them."""
         for place, room in zip(self.places, self.rooms):
             if room is not None:
                 self.gpu.upload(place, room)
 
     def drop(self):
-        """Rooms of a batch are given back with it. What launches have left there is nothing that the next can rely on."""
+        """Drops the inputs. Rooms of a batch are freed with it; the next batch cannot rely on what launches left in
+        them."""
         for room in self.held:
             room.holds = False
 
 
 def launched(kernel, inputs, device):
-    """One launch, to its end on the device: its output, its nanoseconds, and what it took of the device's memory."""
+    """Runs one launch to its end on the device; returns its output, its nanoseconds, and the device memory it took."""
     torch.cuda.synchronize(device.index)
     before, live = device.memory(), torch.cuda.memory_allocated(device.index)
     torch.cuda.reset_peak_memory_stats(device.index)
@@ -305,7 +309,7 @@ def launched(kernel, inputs, device):
 
 
 def fresh(tensors, inputs):
-    """The bytes under outputs that are no inputs."""
+    """The bytes under outputs that are not inputs."""
     storages = {storage.data_ptr(): storage.nbytes() for storage in (tensor.untyped_storage() for tensor in tensors)}
     for room in inputs.rooms:
         if room is not None:
@@ -314,7 +318,7 @@ def fresh(tensors, inputs):
 
 
 class Timing(timing.Timing):
-    """Marks are events in the current stream, and times are the device's own."""
+    """Times launches: marks are events in the current stream, and times come from the device."""
 
     def __init__(self, process, device):
         super().__init__(process)
@@ -324,7 +328,7 @@ class Timing(timing.Timing):
         self.stream = torch.cuda.current_stream(self.device.index)
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
         for mark in marks:
-            # The driver's event is made when it is first recorded, which would take the host time between two launches.
+            # The driver creates the event when it is first recorded, which would take host time between two launches.
             mark.record(self.stream)
         torch.cuda.synchronize(self.device.index)
         return marks
@@ -353,7 +357,7 @@ class Timing(timing.Timing):
     def cold(self, kernel, args, protocol):
         launches = protocol["launches"]
         size = torch.cuda.get_device_properties(self.device.index).L2_cache_size
-        # As src/timing/cache.rs: no less than do_bench, so that the host's own time is hidden behind it.
+        # As in src/timing/cache.rs: at least as much as do_bench, so that the flush hides the host's own time.
         written = max(2 * size, FLUSH_OF_DO_BENCH)
         cache = torch.empty(written, dtype=torch.uint8, device=self.device.name)
         starts, ends = self.marks(launches), self.marks(launches)

@@ -1,8 +1,8 @@
-"""Locks of torch's builds that a killed worker of Plimsoll left behind: nobody else would ever remove them.
+"""Removes locks of torch's builds that a killed Plimsoll worker left behind, because nobody else ever would.
 
-`load_inline` takes a lock by making a file in its folder of builds, and whoever comes later waits until the file is gone. A worker
-writes into the file who it is. A later worker on the same machine that finds the file, and that process gone, removes it. A file
-that says nothing is another program's, and is waited for as ever.
+`load_inline` takes a lock by creating a file in its build folder, and later processes wait until the file is gone. A
+worker writes its identity into the file. A later worker on the same machine removes the file if that process is gone. A
+file without an identity belongs to another program, and is waited for as usual.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from torch.utils.file_baton import FileBaton
 
 
 def who(pid):
-    """What tells a process from all others of all machines; None once it is gone."""
+    """An identity of a process that is unique among all machines; None once it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             started = file.read().rsplit(")", 1)[1].split()[19]
@@ -25,7 +25,7 @@ def who(pid):
 
 
 def is_stale(path):
-    """Whether a lock says that it is of a worker that could be seen from here, and is gone."""
+    """Whether a lock names a worker that would be visible from here, and is gone."""
     try:
         with open(path, encoding="ascii") as file:
             holder = json.load(file)
@@ -39,7 +39,8 @@ def is_stale(path):
 
 
 def remove_stale(path):
-    """Removes a stale lock. Of several workers that see it one does, and none removes the lock that another then takes."""
+    """Removes a stale lock. If several workers see it, one removes it, and none removes the lock that another takes
+    next."""
     if not is_stale(path):
         return
     try:
@@ -57,7 +58,7 @@ def remove_stale(path):
 
 
 def install():
-    """Has torch's own lock say whose it is, wherever it has been imported to."""
+    """Makes torch's own lock record its owner, wherever it has been imported."""
     FileBaton.try_acquire = acquired_by(FileBaton.try_acquire)
 
 

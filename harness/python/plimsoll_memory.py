@@ -1,7 +1,7 @@
-"""Memory of the Python worker of Plimsoll: files mapped copy-on-write, and what a kernel has written to them.
+"""The memory of Plimsoll's Python worker: files mapped copy-on-write, and detection of a kernel's writes to them.
 
-A kernel that writes its inputs changes no file, and is told of. The files of one launch after the other lie at the same
-addresses, so that a kernel that has kept a result by the addresses of its arguments gives it where it is wrong.
+A kernel that writes to its inputs changes no file, and is reported. The files of consecutive launches lie at the same
+addresses, so that a kernel which remembers a result by the addresses of its arguments returns it where it is wrong.
 """
 
 import array
@@ -16,7 +16,7 @@ MAP_FAILED = ctypes.c_void_p(-1).value
 PRIVATE = mmap.MAP_PRIVATE | MAP_NORESERVE
 PROT_NONE = 0
 WRITABLE = mmap.PROT_READ | mmap.PROT_WRITE
-# Addresses that are kept, where the system gives so many: nothing but a number is spent on them.
+# Reserved addresses, if the system grants so many; they cost no memory.
 USUAL_ARENA = 64 << 30
 PRESENT, SWAPPED, OF_A_FILE = 1 << 63, 1 << 62, 1 << 61
 
@@ -25,9 +25,9 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-# What takes the place of a table of pages.
+# The size of a page that replaces a whole page table.
 LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE
-# Addresses among which one can be chosen at random: every 64-bit system gives them to programs, and hardly anything lies there.
+# Addresses to choose from at random: every 64-bit system grants them to programs, and they are mostly unused.
 FAR = range(1 << 40, 1 << 46, LARGE_PAGE)
 
 
@@ -40,23 +40,24 @@ def mapped(address, length, access, flags, descriptor=-1, offset=0):
 
 
 def apart(address, offset):
-    """What to add to an address, so that large pages of the page cache do not fit to a map of a file from `offset` on.
+    """The offset to add to an address so that large pages of the page cache do not fit a map of a file from `offset`
+    on.
 
-    Where they do, one byte that is read of such a page, in which a file lies that was just written, has all of it mapped.
+    If they fit, reading one byte of such a page, which a freshly written file has, maps all of it.
     """
     return 0 if (address - offset) % LARGE_PAGE else mmap.PAGESIZE
 
 
 class Arena:
-    """Addresses that are given to the files of one call after the other."""
+    """Addresses for the files of consecutive calls."""
 
     def __init__(self):
         self.start = self.length = self.used = 0
 
     def begin(self, needed):
-        """Begins again at the first address, with room for so many bytes. Nothing stays behind those that were used.
+        """Starts again at the first address, with room for this many bytes, and unmaps what was used.
 
-        Each map may need a page more, which `apart` leaves out.
+        Each map may need one more page, which `apart` skips.
         """
         if self.used:
             mapped(self.start, self.used, PROT_NONE, PRIVATE | MAP_FIXED | mmap.MAP_ANONYMOUS)
@@ -76,7 +77,7 @@ class Arena:
                     break
 
     def map(self, descriptor, length, offset):
-        """A map of a file at the next addresses."""
+        """Maps a file at the next addresses."""
         pages = length + -length % mmap.PAGESIZE
         self.used += apart(self.start + self.used, offset)
         address = mapped(self.start + self.used, length, WRITABLE, PRIVATE | MAP_FIXED, descriptor, offset)
@@ -85,7 +86,7 @@ class Arena:
 
 
 def map_anywhere(descriptor, length, offset, near=None):
-    """A map of a file that lives as long as what was made of it. Where nothing lies near an address, it is mapped there."""
+    """Maps a file for as long as an object made from the map lives, near a given address if nothing is there."""
     # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
     room = length + -length % mmap.PAGESIZE + mmap.PAGESIZE
     start = mapped(near, room, PROT_NONE, PRIVATE | mmap.MAP_ANONYMOUS)
@@ -106,12 +107,12 @@ def map_anywhere(descriptor, length, offset, near=None):
 
 
 def map_afar(descriptor, length, offset, chance=random.SystemRandom()):
-    """A map of a file at addresses that nothing has had before, as good as surely."""
+    """Maps a file at addresses that almost certainly nothing has used before."""
     return map_anywhere(descriptor, length, offset, chance.choice(FAR))
 
 
 def changed(mapping, path, offset):
-    """The ranges of a map that are no longer what the file holds, at most one a page, as offsets in the file."""
+    """The ranges of a map that differ from the file, at most one per page, as offsets in the file."""
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
     ranges = []
     with open(path, "rb") as file:
@@ -126,7 +127,7 @@ def changed(mapping, path, offset):
 
 
 def written_pages(address, length):
-    """The pages that are no longer the file's: the first write to a page makes a copy, which is anonymous."""
+    """The pages that no longer belong to the file: the first write to a page makes an anonymous copy."""
     pages = -(-length // mmap.PAGESIZE)
     try:
         with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:
@@ -134,7 +135,7 @@ def written_pages(address, length):
     except OSError:
         return range(pages)
     if len(entries) < pages * 8:
-        # A system that does not tell has all pages compared.
+        # If the system does not report this, all pages are compared.
         return range(pages)
     entries = array.array("Q", entries)
     return [page for page, entry in enumerate(entries) if entry & (PRESENT | SWAPPED) and not entry & OF_A_FILE]

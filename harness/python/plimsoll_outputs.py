@@ -1,8 +1,9 @@
-"""What a kernel of the Python worker of Plimsoll may return: plain tensors and plain values, in plain lists, tuples and dicts.
+"""The outputs that a kernel of Plimsoll's Python worker may return: plain tensors and values in plain lists, tuples and
+dicts.
 
-What is returned is read after the clock has stopped. A class that computes when it is read would have its time for nothing, and
-`isinstance` trusts what such an object says of itself. So an object is asked for its type, and a tensor for its memory: what stands
-there when the launch returns is what is judged.
+Outputs are read after the clock has stopped. A class that computes when it is read would get that time for free, and
+`isinstance` trusts what such an object claims. So an object is asked for its type and a tensor for its memory: the
+memory at the launch's return is judged.
 """
 
 import json
@@ -10,21 +11,21 @@ from collections.abc import Mapping
 
 import torch
 
-# What a subclass of a tensor may define: neither makes anything when the tensor is read.
+# What a subclass of a tensor may define: none of it computes when the tensor is read.
 HARMLESS = {"__module__", "__doc__", "__dict__", "__weakref__", "__new__", "__init__", "__init_subclass__", "__slots__", "__repr__",
             "__str__", "__format__", "__hash__", "__deepcopy__", "__reduce_ex__", "__annotations__", "__annotate__", "__qualname__",
             "__static_attributes__", "__firstlineno__", "__torch_function__", "__setstate__"}
 OWN_CLASSES = (torch.nn.Parameter, torch.nn.Buffer) if hasattr(torch.nn, "Buffer") else (torch.nn.Parameter,)
 NAMES = frozenset(dir(torch.Tensor))
 DEVICES = ("cpu", "cuda")
-# Taken before any kernel is loaded, which may put others in their place.
+# Saved before any kernel is loaded, because a kernel may replace them.
 DISPATCH = torch.Tensor.__torch_dispatch__
 FUNCTIONS = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
 MISSING = object()
 
 
 class Refusal(Exception):
-    """An error of a kind that is known where it is found."""
+    """An error whose kind is known where it is detected."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -41,12 +42,12 @@ def named(kind):
 
 
 def lineage(kind, mro=type.__dict__["__mro__"].__get__):
-    """The classes of a type, whatever its own class says of them."""
+    """The classes of a type, whatever its own class claims."""
     return mro(kind)
 
 
 def found(kind, name):
-    """What a class has under a name, as it is written there."""
+    """The definition of a name in a class, exactly as written."""
     for base in lineage(kind):
         attributes = type.__dict__["__dict__"].__get__(base)
         if name in attributes:
@@ -55,9 +56,9 @@ def found(kind, name):
 
 
 def flattened(output, path=""):
-    """The leaves of an output, each with its path: plain tensors over the memory that the kernel gave, and values.
+    """The leaves of an output with their paths: plain tensors over the memory that the kernel returned, and values.
 
-    Containers are walked by what they hold, and not by what their class makes of it.
+    Containers are traversed by their real contents, not by what their class claims.
     """
     kind = type(output)
     bases = lineage(kind)
@@ -85,7 +86,7 @@ def flattened(output, path=""):
 def plain(tensor, path="", as_subclass=torch.Tensor.as_subclass, base=torch.Tensor, getattribute=object.__getattribute__,
           modes=torch._C._len_torch_dispatch_stack, disabled=torch._C.DisableTorchFunction,
           wrapped=getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", lambda tensor: False)):
-    """A tensor of torch's own class over the memory of another, which computes nothing by being read."""
+    """A tensor of torch's own class over the memory of another, so that reading it computes nothing."""
     kind = type(tensor)
     own = overridden(kind)
     if own:
@@ -104,12 +105,12 @@ def plain(tensor, path="", as_subclass=torch.Tensor.as_subclass, base=torch.Tens
         place = base.device.__get__(tensor).type
         if place not in DEVICES and place != "meta":
             raise not_a_tensor(path, f"lies on the device {place}, which may compute when it is read", "a tensor of the CPU")
-        # What has no memory of its own as a plain tensor has is refused where it is written.
+        # A tensor without plain memory is refused where it is written.
         return as_subclass(tensor, base) if base.layout.__get__(tensor) == torch.strided else tensor
 
 
 def overridden(kind):
-    """The name of what a subclass of torch.Tensor has of its own that could compute when it is read."""
+    """The name of an attribute of a torch.Tensor subclass that could compute when it is read."""
     for name, usual in (("__torch_dispatch__", (DISPATCH,)), ("__torch_function__", FUNCTIONS)):
         own = found(kind, name)
         own = getattr(own, "__func__", own)

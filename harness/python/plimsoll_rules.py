@@ -1,23 +1,25 @@
-"""What stale outputs are judged by, declared once for the workers of both languages.
+"""The limits by which stale outputs are judged, declared once for the workers of both languages.
 
-`harness/src/worker/rules.rs` reads this text when Plimsoll is built: each rule is a name, an equals sign and a number, on a line of
-its own. `tests/data/stale.json` has outputs of launches and the verdict on each, which both implementations are tested with.
+`harness/src/worker/rules.rs` reads this text when Plimsoll is built: each rule is a name, an equals sign and a number,
+on a line of its own. `tests/data/stale.json` contains outputs of launches with the verdict on each, and both
+implementations are tested with it.
 """
 
-# How many times in a row a kernel has to be found out: what differs from launch to launch by itself can look so once.
+# How many times in a row a kernel must be caught: an output that varies by itself can look stale once.
 ROUNDS = 4
-# So many stale elements are enough to tell a part that was kept from elements that came out the same by chance.
+# This many stale elements distinguish a kept part from elements that are equal by chance.
 ENOUGH = 64
-# A part that was kept is at least one of so many parts of the elements that follow the arguments.
+# A kept part is at least one of this many parts of the elements that depend on the arguments.
 PARTS = 8
-# How many stale elements one element excuses that differs between launches on the same contents.
+# How many stale elements one nondeterministic element excuses.
 UNSTEADY = 8
-# Elements of a tensor beside each other that are altered together.
+# The number of adjacent elements of a tensor that are altered together.
 RUN = 64
-# A tensor that spans no more bytes is altered everywhere.
+# A tensor that spans at most this many bytes is altered everywhere.
 WHOLE = 65536
-# Places of one larger tensor that are altered, at the most, and how many of these are in rows that integers of the call name.
+# The maximum number of altered places in a larger tensor, and how many of these are in rows that integers of the call
+# name.
 PLACES = 128
 NAMED = 112
-# Places that are altered for a call, at the most: each is a page of memory or two.
+# The maximum number of altered places for a call: each takes a page or two of memory.
 PLACES_OF_CALL = 1024

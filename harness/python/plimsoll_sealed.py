@@ -1,10 +1,10 @@
-"""How the Python worker of Plimsoll starts: its modules come from memory that nobody can write to, and not from a folder.
+"""Starts Plimsoll's Python worker: its modules come from read-only memory rather than from a folder.
 
-A kernel can write to every file that its user can. The supervisor hands over a sealed memfd with the source of each module, as one
-JSON object, and runs this in a Python that was started with -I, so that no folder comes before the modules of Python itself. What
-PYTHONPATH names, and the user's own packages, are looked for afterwards as ever: a kernel or PyTorch may lie there.
+A kernel can write to every file that its user can. The supervisor therefore passes a sealed memfd with the source of
+each module as one JSON object, and runs this with Python's -I, so that no folder precedes Python's own modules.
+PYTHONPATH and the user's own packages are searched afterwards as usual, because a kernel or PyTorch may be there.
 
-`SOURCES`, file names and their text, is given by whoever runs this.
+The caller provides `SOURCES`, file names with their text.
 """
 
 import fcntl  # noqa: F401
@@ -20,13 +20,13 @@ import traceback  # noqa: F401
 
 
 class Sealed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Finds and loads modules in memory. Tracebacks have their lines, for these have a loader that gives the source."""
+    """Finds and loads modules in memory. Tracebacks show their lines, because the loader provides the source."""
 
     def __init__(self, sources):
         self.sources = sources
 
     def file(self, name):
-        """What stands for the module's file in tracebacks."""
+        """The module's file name in tracebacks."""
         return f"<plimsoll>/{name}.py"
 
     def find_spec(self, name, path=None, target=None):
@@ -44,12 +44,13 @@ class Sealed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def restore_path():
-    """What -I leaves out of the path, at its usual places: PYTHONPATH first, the user's own packages before all others."""
+    """Adds to the path what -I leaves out, in the usual order: PYTHONPATH first, the user's own packages before all
+    others."""
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = True
     named = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     sys.path[:0] = named
-    # In a virtual environment `site` has left them out for a reason of its own.
+    # In a virtual environment `site` left them out for its own reason.
     if sys.flags.no_site or sys.prefix != sys.base_prefix or os.environ.get("PYTHONNOUSERSITE"):
         return
     folder = site.getusersitepackages()
@@ -62,7 +63,7 @@ def restore_path():
 
 
 sys.meta_path.insert(0, Sealed(SOURCES))  # noqa: F821
-# What these import of Python's own is loaded before a folder that a kernel may have written to is in the path.
+# The modules of Python that these import are loaded before a folder that a kernel may have written to is in the path.
 import plimsoll_memory  # noqa: E402, F401
 import plimsoll_worker  # noqa: E402
 

@@ -1,8 +1,10 @@
-"""What a kernel of the Python worker is made of beside its own file: what is read while it loads, builds, and is launched first.
+"""Finds the files that a kernel of the Python worker depends on besides its own: everything read while it loads,
+builds, and first runs.
 
-Modules that it imports, files that it opens, libraries that it loads, and for a build by torch (`load`, `load_inline`) its sources
-and the headers that the compiler has read, which ninja keeps. What Python, its installed packages, torch and the system have is left
-out, for the environment of the record has their versions; so is what a build or a cache makes, for it follows from the rest.
+These are modules that it imports, files that it opens, libraries that it loads, and for a build by torch (`load`,
+`load_inline`) its sources and the headers that the compiler read, which ninja lists. Files of Python, installed
+packages, torch and the system are left out, because the record's environment has their versions; so are files that a
+build or a cache writes, because they follow from the rest.
 """
 
 import builtins
@@ -19,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 
-# Folders of the system: what lies there belongs to the machine, unless the kernel lies there itself.
+# Folders of the system: their files belong to the machine, unless the kernel itself is there.
 SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib")
 CACHES = ("CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR",
           "XDG_CACHE_HOME")
@@ -28,22 +30,22 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Sources:
-    """What is read between `begin` and `end`. Between the two, functions of Python that read are replaced: a hook of `sys` would
-    see them as well, but could not be taken back, and slow down whatever is timed later."""
+    """Records the files read between `begin` and `end`. Meanwhile Python's reading functions are replaced: a hook of
+    `sys` would see the reads as well, but could not be removed, and would slow down whatever is timed later."""
 
     def __init__(self):
-        self.read, self.made, self.built, self.told = {}, set(), set(), set()
+        self.read, self.made, self.built, self.reported = {}, set(), set(), set()
         self.file = self.folder = None
         self.replaced = []
 
     def begin(self, file):
-        """Begins to take note, for a kernel whose own file this is."""
+        """Starts recording, for the kernel in this file."""
         self.file, self.folder = os.path.realpath(file), os.path.dirname(os.path.realpath(file))
         self.roots = roots()
         self.resume()
 
     def resume(self):
-        """Goes on to take note."""
+        """Continues recording."""
         files = importlib.machinery
         for owner, name, seen in (
             (builtins, "open", self.opened), (io, "open", self.opened), (os, "open", self.opened_by_flags),
@@ -57,11 +59,11 @@ class Sources:
             setattr(owner, name, watched)
 
     def end(self):
-        """Puts everything back as it was."""
+        """Restores everything."""
         while self.replaced:
             owner, name, own, watched = self.replaced.pop()
             if vars(owner).get(name) is not watched:
-                # The kernel has put one of its own there.
+                # The kernel has installed its own function there.
                 continue
             if own is None:
                 delattr(owner, name)
@@ -75,7 +77,7 @@ class Sources:
                 try:
                     seen(*args, **kwargs)
                 except Exception:
-                    # What is no path that could be read is no source; the call itself says what is wrong with it.
+                    # An invalid path is not a source; the call itself reports the error.
                     pass
             return function(*args, **kwargs)
 
@@ -99,14 +101,14 @@ class Sources:
             self.read[os.path.abspath(os.fsdecode(path))] = None
 
     def take(self):
-        """The files that were read, each told once, in order."""
-        found = {self.source(path) for path in self.read} - self.told - {None}
+        """Returns the files that were read, each once over all calls, in order."""
+        found = {self.source(path) for path in self.read} - self.reported - {None}
         self.read.clear()
-        self.told |= found
+        self.reported |= found
         return sorted(found)
 
     def source(self, path):
-        """The file behind a path, if the kernel is made of it."""
+        """The file behind a path, if the kernel depends on it."""
         if path.endswith(".pyc"):
             try:
                 path = importlib.util.source_from_cache(path)
@@ -125,7 +127,7 @@ class Sources:
             return None
 
     def watch_builds(self, extension):
-        """Has torch's builds tell what they are made of; `extension` is torch.utils.cpp_extension."""
+        """Makes torch's builds report their sources; `extension` is torch.utils.cpp_extension."""
         build, signature = extension._jit_compile, inspect.signature(extension._jit_compile)
 
         def watched(*args, **kwargs):
@@ -135,7 +137,7 @@ class Sources:
                     given = signature.bind(*args, **kwargs).arguments
                     self.take_build(given.get("build_directory"), given.get("sources"))
                 except Exception:
-                    # Of a torch that builds in another way the kernel's own files are known.
+                    # For a torch that builds differently, only the kernel's own files are known.
                     pass
             return module
 

@@ -1,9 +1,9 @@
-"""Whether a kernel of the Python worker of Plimsoll gives what it has kept by the addresses of its arguments.
+"""Detects kernels of Plimsoll's Python worker that return results remembered by the addresses of their arguments.
 
-After the timing, elements of the floating-point arguments take the values of other elements where they lie. A kernel that
-computes then gives what it gives elsewhere for the same values; one that has kept its result gives that. Values stay those of
-the capture, and integers and truth values stay as they are, for they are indices, lengths and masks: no launch meets what it
-could not have been given. Nothing of this depends on what the kernel computes.
+After the timing, elements of the floating-point arguments are replaced in place by values of other elements. A kernel
+that computes then returns what it returns elsewhere for the same values; one that remembers returns its old result.
+Values stay within those of the capture, and integers and bools are unchanged because they are indices, lengths and
+masks, so no launch gets an impossible input. None of this depends on what the kernel computes.
 """
 
 import itertools
@@ -16,10 +16,11 @@ import plimsoll_rules as rules
 import plimsoll_torch as backend
 import torch
 
-# Outputs are compared in so many pieces at most, and so many elements at a time; fewer where they have to be gathered.
+# The maximum number of pieces in which outputs are compared, and of elements at a time; fewer if elements must be
+# gathered.
 PIECES = 1 << 20
 PART, PART_COPIED = 1 << 20, 1 << 16
-# Integers of the size of an element: bits are compared, and NaN is itself.
+# Integers of an element's size: bits are compared, so that NaN equals itself.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 MESSAGE = ("launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel "
@@ -27,20 +28,20 @@ MESSAGE = ("launched once more on the buffers that were timed, with other values
 
 
 class Trial:
-    """Launches of one call around its timing, on other values and on those of the capture.
+    """Launches of one call around its timing, on altered values and on captured ones.
 
-    `launch` launches on inputs, to the end, and gives the output; `outputs` is where outputs are kept to be compared with.
+    `launch` runs to completion on inputs and returns the output; `outputs` is where outputs are kept for comparison.
     """
 
     def __init__(self, launch, outputs):
         self.launch, self.outputs = launch, outputs
         self.other = self.given = self.evidence = None
-        # Inputs whose addresses are not to come again.
+        # Inputs whose addresses must not be used again.
         self.seen = []
 
     def before(self, inputs):
-        """Launches on other values before the kernel is timed: what computes once, and gives that wherever its arguments lie, is
-        wrong where it is judged."""
+        """Launches on altered values before the kernel is timed. A kernel that computes once and then returns that for
+        any arguments fails its validation."""
         other = Other(inputs)
         if other:
             other.put(inputs)
@@ -49,9 +50,9 @@ class Trial:
         self.seen.append(inputs)
 
     def at_timed(self, inputs, mutated):
-        """Launches where the kernel was timed, first as it was, then on other values. The inputs are restored.
+        """Launches at the timed addresses, first on captured values, then on altered ones. The inputs are restored.
 
-        No launch elsewhere stands between these: a kernel may keep what it gave for the last addresses alone.
+        No launch elsewhere comes between these, because a kernel may remember only its last addresses.
         """
         if mutated:
             inputs.restore()
@@ -72,10 +73,11 @@ class Trial:
             self.other, self.evidence = other, Evidence(differs)
 
     def elsewhere(self, inputs):
-        """Holds what was given at the timed addresses against launches on `inputs()`, at addresses that the kernel never saw.
+        """Compares the outputs from the timed addresses with launches on `inputs()`, at addresses that the kernel never
+        saw.
 
-        A suspicion has to hold several times, in an order that no kernel follows: where a result differs by itself from one
-        launch to the next, or with the addresses, nothing can be told.
+        A suspicion must hold several times, in an order that no kernel can predict: if results vary by themselves
+        between launches, or with the addresses, nothing can be concluded.
         """
         if self.evidence is None or self.evidence.is_none():
             return
@@ -99,13 +101,14 @@ class Trial:
         raise backend.Refusal("stale-output", message)
 
     def differs(self, inputs, other):
-        """Where a launch gives something else than was given first; None where it fails: it was not made for such values."""
+        """Where the output of a launch differs from the first; None if it fails, because the kernel was not made for
+        such values."""
         if other:
             other.put(inputs)
         return self.given_or_none(inputs, self.given.differs)
 
     def given_or_none(self, inputs, take=lambda output: None):
-        """What `take` makes of the output of a launch; None where it fails."""
+        """Applies `take` to the output of a launch; None if the launch fails."""
         try:
             return take(self.launch(inputs))
         except BaseException as error:
@@ -115,7 +118,7 @@ class Trial:
 
 
 def pairs(rounds):
-    """Launches on other values (true) and on those of the capture, as many of each, in pairs of any order."""
+    """Equal numbers of launches on altered (true) and captured values, paired in random order."""
     chance = random.SystemRandom()
     for _ in range(rounds):
         first = chance.random() < 0.5
@@ -123,10 +126,10 @@ def pairs(rounds):
 
 
 class Evidence:
-    """Which pieces of the outputs follow the arguments, and which of them do not where the kernel was timed.
+    """Which pieces of the outputs depend on the arguments, and which of those did not where the kernel was timed.
 
-    `harness/src/worker/evidence.rs` judges by the same rules. Here every output is held against one: what captured values gave where
-    the kernel was timed. `here` says of each piece whether other values gave something else there.
+    `harness/src/worker/evidence.rs` uses the same rules. Every output is compared with one: the output for captured
+    values where the kernel was timed. `here` says for each piece whether altered values changed the output there.
     """
 
     def __init__(self, here):
@@ -134,19 +137,21 @@ class Evidence:
         self.elsewhere, self.unsteady = torch.ones_like(here), torch.zeros_like(here)
 
     def is_none(self):
-        """Whether other values changed everything, or there is nothing."""
+        """Whether altered values changed everything, or there is nothing to compare."""
         return bool(self.here.all())
 
     def altered(self, differs):
-        """Takes in what other values gave elsewhere."""
+        """Adds an output for altered values elsewhere."""
         self.elsewhere &= differs
 
     def captured(self, differs):
-        """Takes in what captured values gave elsewhere: a piece that differs does so by itself, or with the addresses."""
+        """Adds an output for captured values elsewhere: a piece that differs varies by itself, or with the
+        addresses."""
         self.unsteady |= differs
 
     def kept(self):
-        """How many pieces are stale, and how many follow the arguments, if that is enough to accuse a kernel; else None."""
+        """How many pieces are stale, and how many depend on the arguments, if that suffices to accuse a kernel; else
+        None."""
         steady = ~self.unsteady
         stale = int((self.elsewhere & ~self.here & steady).sum())
         following = int(((self.elsewhere | self.here) & steady).sum())
@@ -157,7 +162,7 @@ class Evidence:
 
 
 class Other:
-    """What changes in the arguments of a call: for each tensor the places, what lies there, and what is to."""
+    """The alterations to the arguments of a call: for each tensor the places, their old values, and their new ones."""
 
     def __init__(self, inputs):
         self.patches = []
@@ -176,7 +181,7 @@ class Other:
         for places in list(floating.values())[:rules.PLACES_OF_CALL]:
             at = places.chosen(named, places_of_one, chance).to(inputs.device)
             before = places.flat(inputs)[at]
-            # Each of another, by chance: an exchange would leave a sum as it was.
+            # Each takes a random other value: an exchange would not change a sum.
             count = before.numel()
             others = torch.randint(1, count, before.shape, generator=draw, dtype=torch.int64, device="cpu")
             others = others.view(-1).add_(torch.arange(count, device="cpu")).remainder_(count).view(before.shape)
@@ -187,18 +192,18 @@ class Other:
         return any(not torch.equal(before, after) for _, _, before, after in self.patches)
 
     def put(self, inputs):
-        """Writes the other values to inputs of the call."""
+        """Writes the altered values to inputs of the call."""
         for places, at, _, after in self.patches:
             places.flat(inputs)[at] = after
 
     def undo(self, inputs):
-        """Writes back what was captured."""
+        """Writes the captured values back."""
         for places, at, before, _ in self.patches:
             places.flat(inputs)[at] = before
 
 
 class Places:
-    """Where the elements of a tensor lie in its storage. Elements that lie at one place count as one."""
+    """The places of a tensor's elements in its storage. Elements at the same place count as one."""
 
     def __init__(self, content):
         layout = content["layout"]
@@ -207,7 +212,7 @@ class Places:
         self.count, self.span = 1, 1
         for size, stride in sorted(self.dims, key=lambda dim: dim[1]):
             if stride < self.span:
-                # Rows that overlap: what changes in one would change in another.
+                # Overlapping rows: a change in one would change another.
                 self.count = 0
             self.count *= size
             self.span += (size - 1) * stride
@@ -216,16 +221,16 @@ class Places:
         self.key = content["storage"], self.offset, layout["dtype"], tuple(self.dims)
 
     def flat(self, inputs):
-        """The stretch of the storage in which the tensor lies, element by element."""
+        """The tensor's stretch of the storage, element by element."""
         dtype = backend.dtype_named(self.content["layout"]["dtype"])
-        # As integers, for not every dtype can be indexed; complex128 can.
+        # As integers, because not every dtype can be indexed; complex128 can.
         dtype = BITS.get(dtype.itemsize, dtype)
         index = self.content["storage"]
         storage, offset = inputs.storage(index), inputs.start(index, dtype) + self.offset
         return torch.empty(0, dtype=dtype, device=inputs.device).set_(storage, offset, (self.span,), (1,))
 
     def at(self, elements):
-        """The places of elements, by their numbers in row-major order."""
+        """The places of elements, given their numbers in row-major order."""
         at = torch.zeros_like(elements)
         for size, stride in reversed(self.dims):
             at += elements % size * stride
@@ -233,15 +238,16 @@ class Places:
         return at
 
     def sample(self, inputs, chance):
-        """Elements of a tensor of integers: all, or as many as are looked at."""
+        """Elements of a tensor of integers: all of them, or a limited number."""
         numbers = chance.sample(range(self.count), min(self.count, rules.NAMED))
         elements = torch.tensor(numbers, dtype=torch.int64, device="cpu")
         return self.flat(inputs)[self.at(elements).to(inputs.device)].tolist()
 
     def chosen(self, named, most, chance):
-        """The places that are to change, those of a run beside each other.
+        """The places to change, with those of a run adjacent.
 
-        Each costs a page of memory, and up to 64 KiB if the kernel did not read there: few lie anywhere if integers name rows.
+        Each costs a page of memory, and up to 64 KiB if the kernel did not read there, so only a few are spread out if
+        integers name rows.
         """
         rows = self.shape[0] if self.shape and self.dims and self.dims[0][0] == self.shape[0] else 0
         size = backend.dtype_named(self.content["layout"]["dtype"]).itemsize
@@ -258,18 +264,18 @@ class Places:
 
 
 class Given:
-    """What a launch gave, in the memory of the outputs: what later ones give is held against it, in pieces."""
+    """The output of a launch, in the memory for outputs; later outputs are compared with it in pieces."""
 
     def __init__(self, outputs, output):
         self.outputs = outputs
         self.leaves = outputs.write(output)
         counts = [math.prod(leaf["tensor"]["shape"]) if "tensor" in leaf else 1 for leaf in self.leaves]
-        # A power of two, as the size of every element is.
+        # A power of two, as every element size is.
         self.piece = 1 << max(0, -(-sum(counts) // PIECES) - 1).bit_length()
         self.ends = list(itertools.accumulate(-(-count // self.piece) for count in counts))
 
     def differs(self, output):
-        """Of each piece, whether an output has other bits there."""
+        """For each piece, whether an output has different bits there."""
         differs = torch.zeros(self.ends[-1] if self.ends else 0, dtype=torch.bool, device="cpu")
         leaves = list(backend.flattened(output, ""))
         if [path for path, _ in leaves] != [leaf["path"] for leaf in self.leaves]:
@@ -297,7 +303,8 @@ class Given:
 
 
 def other_pieces(now, before, step):
-    """Of each `step` bytes, a power of two, whether they are others: in words, which is much faster than byte by byte."""
+    """For each `step` bytes, a power of two, whether they differ: compared in words, which is much faster than in
+    bytes."""
     word = min(step, max(BITS))
     differs = now.view(BITS[word]) != before.view(BITS[word])
     while differs.numel() * step > now.numel():
@@ -306,14 +313,14 @@ def other_pieces(now, before, step):
 
 
 def is_alike(leaf, spec):
-    """Whether a leaf is a tensor with the dtype and shape of another."""
+    """Whether a leaf is a tensor with the same dtype and shape as another."""
     if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta:
         return False
     return str(leaf.dtype).replace("torch.", "") == spec["dtype"] and list(leaf.shape) == spec["shape"]
 
 
 def parts(tensor, most):
-    """The elements of a tensor in row-major order, some at a time, each time as a tensor of one dimension."""
+    """The elements of a tensor in row-major order, in parts of one dimension."""
     if tensor.numel() <= most or tensor.is_contiguous():
         yield from tensor.reshape(-1).split(most) if tensor.numel() else ()
         return

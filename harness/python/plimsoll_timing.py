@@ -1,4 +1,4 @@
-"""How the Python worker of Plimsoll times launches: the protocols of src/timing, on the monotonic clock of the process."""
+"""Times launches in Plimsoll's Python worker: the protocols of src/timing, on the process's monotonic clock."""
 
 import math
 import os
@@ -14,18 +14,18 @@ UNKNOWN_FLUSH = 256 << 20
 
 
 class Timing:
-    """Times launches of a process. Between the marks stands nothing but the calls. The clock is a default argument, bound before
-    any kernel is loaded: one that puts another in its place, in `time` or here, is timed by the true one."""
+    """Times launches in this process, with nothing but the calls between the marks. The clock is a default argument,
+    bound before any kernel is loaded, so that a kernel which replaces it in `time` or here is still timed correctly."""
 
     def __init__(self, process):
         self.process = process
 
     def timed(self, kernel, args, protocol):
-        """The fields of a `timed` message that say what was measured."""
+        """The fields of a `timed` message that describe the measurement."""
         return getattr(self, protocol["name"])(kernel, args, protocol)
 
     def rounds(self, rounds):
-        """What a loop of launches runs over: a child that the kernel forks clears it, and so ends with its launch."""
+        """The range of a launch loop. A child that the kernel forks clears it, and so ends with its launch."""
         self.process.rounds = rounds
         return rounds
 
@@ -76,7 +76,7 @@ def samples(durations, launches_per_sample=1, **more):
 
 
 def next_round(durations, fewest, relative_error, time_ns):
-    """How many more launches to time, or what ends the measurement, by the rule of src/timing/until.rs: the error is the
+    """How many more launches to time, or why the measurement ends, by the rule of src/timing/until.rs: the error is the
     sample standard deviation over the mean and the square root of the number of launches."""
     count = len(durations)
     if count == 0:
@@ -100,8 +100,8 @@ def next_round(durations, fewest, relative_error, time_ns):
 
 
 class Cache:
-    """The last-level cache of the CPU, emptied by a write to every line of a tensor twice its size, on PyTorch's threads.
-    Each line is read and written: a plain write of this size could be made past the cache."""
+    """The last-level cache of the CPU, emptied by a write to every line of a tensor twice its size, on PyTorch's
+    threads. Each line is read and written, because a plain write of this size could bypass the cache."""
 
     def __init__(self, size):
         written = 2 * size if size else UNKNOWN_FLUSH
@@ -113,8 +113,8 @@ class Cache:
 
 
 def last_level_cache(processors=PROCESSORS):
-    """The size of the largest data cache of the highest level that a processor has, of the processor that has the
-    largest; None where the kernel does not tell."""
+    """The size of the largest data cache of the highest level, over all processors; None if the kernel does not report
+    it."""
     largest = None
     for processor in listed(processors):
         caches = []

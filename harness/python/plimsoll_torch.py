@@ -1,6 +1,6 @@
-"""What the Python worker of Plimsoll does with PyTorch: arguments over mapped files, outputs in shared memory, errors.
+"""The PyTorch side of Plimsoll's Python worker: arguments over mapped files, outputs in shared memory, errors.
 
-`plimsoll_worker.py` has the protocol, and imports this once the channel stands, so that it can tell of a missing torch.
+`plimsoll_worker.py` has the protocol, and imports this once the channel is open, so that it can report a missing torch.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ import torch
 from plimsoll_outputs import Refusal, flattened
 
 ALIGNMENT = 64
-# What a folder of KernelForge has one of, its function, and the flags that it builds with.
+# The files of which a KernelForge folder has one, its function, and its build flags.
 KERNELFORGE_FILES = ("kernel.cu", "kernel.cpp", "kernel.py")
 LAUNCH = re.compile(r"(torch::Tensor\s+launch\s*\([^)]*\))")
 CUDA_FLAGS = ["-O3", "-use_fast_math", "--expt-relaxed-constexpr"]
@@ -30,7 +30,7 @@ OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_locks.py", "plim
              "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
-# After these nothing more can be done with the device in this process.
+# After these errors the device cannot be used in this process any more.
 DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
                  "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
                  "launch timed out")
@@ -43,7 +43,7 @@ def described(error):
 
 
 def clipped(text):
-    """The end of a text that is too long: it holds what went wrong."""
+    """The end of a text that is too long, because the end shows what went wrong."""
     return text if len(text) <= MAX_TEXT else "... " + text[-MAX_TEXT:]
 
 
@@ -53,7 +53,7 @@ def message_of(error):
     try:
         text = str(error)
     except Exception:
-        text = "(its message cannot be told)"
+        text = "(its message cannot be read)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -77,7 +77,7 @@ def kind_of(error):
 
 
 def device_is_lost():
-    """Whether nothing more can be done with the device, whatever the words in which a kernel's library told of it."""
+    """Whether the device is lost, however a kernel's library worded the error."""
     if torch.cuda.is_initialized():
         try:
             torch.cuda.synchronize()
@@ -89,10 +89,10 @@ def device_is_lost():
 def kernel_traceback(error):
     """The traceback, from the kernel's first frame on."""
     try:
-        told = traceback.TracebackException.from_exception(error)
-        while told.stack and is_own(told.stack[0].filename):
-            del told.stack[0]
-        return "".join(told.format())
+        shown = traceback.TracebackException.from_exception(error)
+        while shown.stack and is_own(shown.stack[0].filename):
+            del shown.stack[0]
+        return "".join(shown.format())
     except Exception:
         return None
 
@@ -102,7 +102,8 @@ def is_own(file):
 
 
 class Maps:
-    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file."""
+    """The mapped files of a batch, each part once. They are copy-on-write, so a kernel that writes its inputs changes
+    no file."""
 
     def __init__(self, place=memory.map_anywhere):
         self.maps, self.place = {}, place
@@ -124,8 +125,8 @@ class Maps:
 
 
 class Inputs:
-    """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`,
-    where the one before was."""
+    """The values of one call, over mapped files. Calls of a batch share `maps`; otherwise the call takes the place of
+    the previous one in `arena`."""
 
     device = "cpu"
 
@@ -199,11 +200,11 @@ class Inputs:
         return self.storages[index]
 
     def start(self, index, dtype):
-        """Where a storage starts in the memory that it is given, in elements."""
+        """The position of a storage in its memory, in elements."""
         return 0
 
     def extent(self, path):
-        """What the call needs of a file, from the start of the page of its first byte."""
+        """The part of a file that the call needs, from the start of the page of its first byte."""
         places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
         if not places:
             return 0, 0
@@ -211,14 +212,15 @@ class Inputs:
         return start - start % mmap.PAGESIZE, max(place["offset"] + place["bytes"] for place in places)
 
     def map(self, path):
-        """A mapping of what the call needs of a file, and the offset in the file at which it starts."""
+        """A mapping of the part of a file that the call needs, and the offset in the file at which it starts."""
         if path not in self.maps:
             start, end = self.extent(path)
             self.maps[path] = self.shared.part(path, start, end), start
         return self.maps[path]
 
     def check_described(self):
-        """Refuses arguments that are not what they were but for their bytes: launches that follow would have less to do."""
+        """Rejects arguments that changed in anything but their bytes, because the following launches would have less to
+        do."""
         for name, before, now in zip(self.call["params"], self.described, map(description, self.args)):
             if before != now:
                 what = f"the kernel changed its argument `{name}` itself{difference(before, now)}"
@@ -238,17 +240,17 @@ class Inputs:
         return [name for name, value in named if changed.intersection(storages_of(value))]
 
     def restore(self):
-        """Takes back what was written to the pages, and them out of memory: calls of a batch share maps."""
+        """Undoes writes to the pages and drops the pages from memory, because calls of a batch share maps."""
         for mapping, _ in self.maps.values():
             mapping.madvise(mmap.MADV_DONTNEED)
 
     def drop(self):
-        """Nothing of the call stays in memory, nor anything that a kernel wrote."""
+        """Drops the call and everything that a kernel wrote from memory."""
         self.restore()
 
 
 class Same:
-    """An object, which is equal to itself alone."""
+    """An object that is equal only to itself."""
 
     def __init__(self, value):
         self.value = value
@@ -258,7 +260,7 @@ class Same:
 
 
 def description(value, tensor=torch.Tensor, disabled=torch._C.DisableTorchFunction):
-    """What a value of a call is but for the bytes of its tensors, which a kernel is to leave as it is."""
+    """Everything about a value except the bytes of its tensors, which a kernel must not change."""
     if type(value) in (list, tuple):
         return [Same(value), *map(description, value)]
     if type(value) is dict:
@@ -276,21 +278,21 @@ def description(value, tensor=torch.Tensor, disabled=torch._C.DisableTorchFuncti
 
 
 def difference(before, now):
-    """What of a tensor is not what it was, where one is described."""
+    """How a tensor differs from its earlier description, if it has one."""
     if type(before) is not dict or type(now) is not dict:
         return ""
     other = [name for name in before if before[name] != now.get(name)]
-    told = next((name for name in ("shape", "strides", "storage offset", "dtype") if name in other), None)
-    return f": {told} {before[told]} became {now[told]}" if told in now else f": another {other[0]}"
+    field = next((name for name in ("shape", "strides", "storage offset", "dtype") if name in other), None)
+    return f": {field} {before[field]} became {now[field]}" if field in now else f": another {other[0]}"
 
 
 def storages_of(value):
-    """The storages under the tensors of a value, as it stands in a message."""
+    """The storages under the tensors of a value in its message form."""
     return (tensor["storage"] for tensor in tensors_of(value))
 
 
 def tensors_of(value):
-    """The tensors of a value, as they stand in a message."""
+    """The tensors of a value in its message form."""
     if isinstance(value, dict):
         if "tensor" in value:
             yield value["tensor"]
@@ -310,18 +312,18 @@ def dtype_named(name):
 
 
 class Outputs:
-    """The memfd: outputs of a launch, one after the other."""
+    """The memfd with the outputs of launches, one after the other."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.mapping = None
 
     def write(self, output):
-        """Copies every tensor of an output to the memfd, and gives the leaves."""
+        """Copies every tensor of an output to the memfd, and returns the leaves."""
         return self.write_from(0, output)[0]
 
     def check(self, output):
-        """Refuses an output that holds no result, or computes when it is read."""
+        """Rejects an output that holds no result, or computes when it is read."""
         for path, leaf in flattened(output, ""):
             self.check_leaf(path, leaf)
 
@@ -331,7 +333,7 @@ class Outputs:
             raise Refusal("unsupported", f"output {path or '(the only one)'} is a tensor of kind {kind}")
 
     def write_from(self, end, output):
-        """As `write`, from a place on; gives the leaves, and where they end."""
+        """Like `write`, from a given place on; returns the leaves, and where they end."""
         leaves, tensors = [], []
         for path, leaf in flattened(output, ""):
             if not isinstance(leaf, torch.Tensor):
@@ -347,7 +349,7 @@ class Outputs:
         self.grow(end)
         for tensor, offset, size in tensors:
             if size:
-                # A copy of truth values would make every byte 0 or 1.
+                # Copying bools would normalize every byte to 0 or 1.
                 source = tensor.detach().view(torch.uint8) if tensor.dtype == torch.bool else tensor.detach()
                 memory = torch.frombuffer(self.mapping, dtype=torch.uint8, offset=offset, count=size)
                 target = torch.empty(0, dtype=source.dtype, device="cpu")
@@ -365,14 +367,14 @@ class Outputs:
                 raise Refusal("host-oom", f"outputs of {size} bytes do not fit in memory: {error}") from None
 
     def release(self):
-        """Gives the pages back: the memfd itself cannot shrink."""
+        """Frees the pages, because the memfd itself cannot shrink."""
         if self.mapping:
             self.mapping.madvise(MADV_REMOVE)
             self.mapping = None
 
 
 def encoded(value):
-    """A leaf that is no tensor, as VALUE."""
+    """A leaf that is not a tensor, as VALUE."""
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
@@ -395,7 +397,7 @@ def encoded_float(value):
 
 
 def load_kernel(spec, with_cuda=False):
-    """The function to launch. The file's own bytes are compiled, whatever a cache beside it holds."""
+    """The function to launch. The bytes of the file itself are compiled, whatever a cache beside it contains."""
     if "kernelforge" in spec:
         file, function = kernelforge_file(spec["kernelforge"]), "launch"
         if not file.endswith(".py"):
@@ -426,14 +428,14 @@ def kernel_file(spec):
 
 
 def kernelforge_file(folder):
-    """The kernel of a folder as KernelForge writes it. The supervisor has seen that there is one."""
+    """The kernel file in a folder as KernelForge writes it. The supervisor has checked that there is one."""
     files = (os.path.join(folder, name) for name in KERNELFORGE_FILES)
     return next((file for file in files if os.path.isfile(file)), os.path.join(folder, KERNELFORGE_FILES[0]))
 
 
 def build_extension(file, with_cuda):
-    """The function `launch` of C++ or CUDA, built by load_inline with the flags of KernelForge. Builds are kept by what they are
-    made of in torch's folder of builds."""
+    """The function `launch` in C++ or CUDA, built by load_inline with KernelForge's flags. Builds are cached in torch's
+    build folder by their contents."""
     from torch.utils import cpp_extension
 
     with open(file, encoding="utf-8") as source:
@@ -444,11 +446,11 @@ def build_extension(file, with_cuda):
     build = {"cpp_sources": code}
     if with_cuda:
         build = {"cpp_sources": found[1] + ";", "cuda_sources": code, "extra_cuda_cflags": CUDA_FLAGS}
-    # Files that it includes by name may differ from folder to folder where the code does not.
+    # Files that it includes by name may differ between folders even if the code does not.
     place = os.path.dirname(file) if '#include "' in code else None
     key = json.dumps([code, place, with_cuda, str(torch.__version__)])
     name = "plimsoll_" + hashlib.sha256(key.encode()).hexdigest()[:16]
-    # What the file includes by its name lies beside it.
+    # Files that it includes by name are beside it.
     include = [os.path.dirname(file)]
     module = cpp_extension.load_inline(name, functions=["launch"], with_cuda=with_cuda, extra_include_paths=include, **build)
     return module.launch

@@ -49,8 +49,8 @@ LEAF  {"path":"","tensor":{"dtype":"bfloat16","shape":[..],"offset":BYTES_IN_MEM
       or {"path":"[1]","value":VALUE}; items of outputs have the paths [0] and ["key"]
 
 Launches run under torch.no_grad: nothing that a kernel keeps can grow a graph, and everything else is as in the loop
-that the kernel was written for. torch.inference_mode would pass over the autograd dispatch and so time something else,
-and it makes tensors that custom autograd functions refuse.
+that the kernel was written for. torch.inference_mode would bypass the autograd dispatch and so time something else, and
+it creates tensors that custom autograd functions reject.
 """
 
 import ctypes
@@ -71,7 +71,7 @@ DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS", "PLIMSOLL_VALUES")
 
 
 class Process:
-    """What holds for the process as a whole: its descriptors, its parent, and children that a kernel forks."""
+    """Process-wide state: descriptors, the parent, and children that a kernel forks."""
 
     def __init__(self):
         parent = os.getppid()
@@ -79,11 +79,11 @@ class Process:
         self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-        # Ctrl-C reaches the whole group; what it ends, and when, is the supervisor's decision.
+        # Ctrl-C reaches the whole process group, but the supervisor decides what ends, and when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # As its virtual environment would have it: load_inline looks for ninja on the path.
+        # As the virtual environment would set it: load_inline looks for ninja on the path.
         os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-        # A mapping of Python's holds a descriptor of its file.
+        # Each mmap object holds a descriptor of its file.
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.pid = os.getpid()
@@ -96,7 +96,7 @@ class Process:
         os.register_at_fork(after_in_child=self.forked)
 
     def forked(self):
-        """In a forked child: the channel is not its own, and a loop of launches ends with the current one."""
+        """Runs in a forked child: the channel is not its own, and a loop of launches ends with the current one."""
         self.rounds.clear()
         for descriptor in (self.channel, self.outputs):
             try:
@@ -105,13 +105,13 @@ class Process:
                 pass
 
     def check(self):
-        """Ends a forked child that came back from the kernel, and leaves a note of it."""
+        """Ends a forked child that returned from the kernel, and leaves a note of it."""
         if os.getpid() != self.pid:
             self.stray[0] = 1
             os._exit(0)
 
     def flush(self):
-        """What the kernel has printed leaves the process before its result does."""
+        """Flushes the kernel's output before its result is sent."""
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -119,7 +119,7 @@ class Process:
                 pass
 
     def end(self, code):
-        """Ends the process without the kernel's exit handlers, of which one could hang."""
+        """Ends the process without the kernel's exit handlers, which could hang."""
         self.flush()
         os._exit(code)
 
@@ -130,7 +130,7 @@ class Channel:
     def __init__(self, process):
         self.process = process
         self.identity = self.fstat()
-        # A forked child has closed the descriptor already, and its number may be another file's.
+        # A forked child has closed the descriptor already, and its number may refer to another file.
         self.lines = open(process.channel, "rb", closefd=False)
         self.writer = open(process.channel, "wb", closefd=False)
 
@@ -144,11 +144,11 @@ class Channel:
             yield json.loads(line)
 
     def send(self, type, /, **fields):
-        """Sends a message. Without its channel the worker is of no use: it says so on standard error, and ends."""
+        """Sends a message. Without its channel the worker is useless: it reports that on standard error and exits."""
         self.process.check()
         text = json.dumps({"type": type, **fields}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         try:
-            # A kernel may have closed the descriptor, and another file have taken its number.
+            # A kernel may have closed the descriptor, and another file may have its number.
             if self.fstat() != self.identity:
                 raise OSError("its descriptor is another file now")
             self.writer.write(text.encode("utf-8", "replace") + b"\n")
@@ -162,7 +162,7 @@ class Channel:
 
 
 class Worker:
-    """The kernel, and what it has been asked for."""
+    """The kernel, and the requests about it."""
 
     def __init__(self, process, channel, messages, backend, stale, launch, sources, cuda=None, device=None, audit=None):
         self.process = process
@@ -179,7 +179,7 @@ class Worker:
         self.timing = cuda.Timing(process, device) if device else backend.timing.Timing(process)
 
     def first_launch(self, *args):
-        """The first launch, which may load and build what the kernel is made of as well."""
+        """The first launch, which may also load and build the kernel's parts."""
         self.kernel = self.launch_function
         self.sources.resume()
         try:
@@ -188,7 +188,7 @@ class Worker:
             self.sources.end()
 
     def answer(self, message):
-        """Does what a message asks for."""
+        """Handles a message."""
         kind = message["type"]
         if kind == "launch":
             self.launch(message["id"], message["call"])
@@ -210,7 +210,7 @@ class Worker:
         self.channel.send("error", **place, **self.backend.described(error))
 
     def launch(self, id, call):
-        """One launch, its outputs copied to the memfd."""
+        """One launch, whose outputs are copied to the memfd."""
         try:
             outcome = self.outcome(call)
         except BaseException as error:
@@ -220,7 +220,7 @@ class Worker:
             self.channel.send("launched", id=id, **outcome)
 
     def audit_of(self, kind, message):
-        """A part of an audit: a call is made resident, launched in a region, or put back as it was captured."""
+        """A step of an audit: a call is made resident, launched in a region, or restored to its captured values."""
         try:
             if kind == "audit":
                 self.audited = None
@@ -238,7 +238,8 @@ class Worker:
             self.channel.send(answer[0], id=message["id"], **answer[1])
 
     def outcome(self, call, rooms=None):
-        """What one launch gives, its arguments where those of the call before were, or elsewhere in the rooms of a batch."""
+        """The outcome of one launch, with arguments where those of the previous call were, or elsewhere in the rooms of
+        a batch."""
         if self.device:
             shift = None if rooms is None else self.device.shift()
             inputs = self.cuda.Inputs(call, self.device, rooms, shift)
@@ -247,8 +248,8 @@ class Worker:
             leaves, mutated = self.outputs.write(output), inputs.mutated()
             if mutated:
                 inputs.drop()
-            told = {"sources": self.sources.take()}
-            return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken, **told}
+            read = {"sources": self.sources.take()}
+            return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken, **read}
         inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()
         output = self.kernel(*inputs.args)
@@ -258,15 +259,16 @@ class Worker:
         return {"elapsed_ns": elapsed, "outputs": outputs, "mutated": mutated, "sources": self.sources.take()}
 
     def elsewhere(self, call, rooms):
-        """The inputs of a call at addresses that no launch has had; on a device in the same rooms, for there may be no others."""
+        """The inputs of a call at addresses that no launch has used; on a device in the same rooms, because there may
+        be no others."""
         if self.device:
             return self.cuda.Inputs(call, self.device, rooms, self.device.shift())
         return self.backend.Inputs(call, self.backend.Maps(self.backend.memory.map_afar))
 
     def launched(self, inputs):
-        """The output of one launch, when all of it is done."""
+        """The output of one launch, once all of its work is done."""
         if self.device:
-            # A kernel may read its arguments on a stream of its own, and what was written to them is to be there.
+            # A kernel may read its arguments on its own stream, so writes to them must be complete.
             self.device.finish()
         try:
             output = self.kernel(*inputs.args)
@@ -277,8 +279,8 @@ class Worker:
         return output
 
     def profile(self, id, calls, protocol):
-        """All calls are made resident, then each is timed by itself, and launched some times more: on the same addresses with
-        other values, and on others."""
+        """Makes all calls resident, times each one, and then launches it a few more times: at the same addresses with
+        altered values, and at others."""
         if protocol["name"] not in self.backend.timing.PROTOCOLS:
             raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
         batch, maps, rooms = [], self.backend.Maps(), {}
@@ -300,7 +302,7 @@ class Worker:
                 trial = self.stale.Trial(self.launched, self.outputs)
                 trial.before(self.elsewhere(calls[index], rooms))
                 if self.device:
-                    # What it shares with a call before may begin elsewhere by now.
+                    # Storages that it shares with a previous call may have moved.
                     inputs = resident(calls[index])
                 try:
                     self.warm_up(inputs.args, protocol["warmup"])
@@ -308,7 +310,7 @@ class Worker:
                     mutated = inputs.mutated()
                     trial.at_timed(inputs, mutated)
                 finally:
-                    # Two maps of the same pages would count twice in the resident memory.
+                    # Two maps of the same pages would count twice in resident memory.
                     inputs.drop()
                 trial.elsewhere(lambda: self.elsewhere(calls[index], rooms))
                 again = self.outcome(calls[index], rooms)
@@ -321,22 +323,22 @@ class Worker:
             else:
                 self.process.flush()
                 self.channel.send("timed", id=id, index=index, **samples, again=again)
-                # Until it is judged, what the launch gave stays where it is.
+                # The output stays in place until it is judged.
                 next(self.messages)
         self.process.flush()
         self.channel.send("profiled", id=id)
 
     def warm_up(self, args, launches):
-        """The launches before the timed ones, after each of which a child that came back is ended."""
+        """Runs the warm-up launches; a forked child that returned is ended after each."""
         for _ in range(launches):
             self.kernel(*args)
             self.process.check()
         if self.process.stray[0]:
-            # In a timed loop each child would go on launching, and forking.
+            # In a timed loop each child would continue launching, and forking.
             raise self.backend.Refusal("exception", "the kernel forked, and its child came back: it cannot be timed")
 
     def release(self):
-        """Gives back what the worker and PyTorch's allocators hold. What the kernel itself keeps stays."""
+        """Frees the memory of the worker and of PyTorch's allocators. What the kernel itself keeps stays."""
         self.outputs.release()
         if self.device:
             self.device.release()

@@ -106,7 +106,7 @@ impl Entry {
         bind(self, order).map_err(|kind| self.error(kind))
     }
 
-    /// The arguments for a kernel that takes them by name: a parameter that was not given leaves no gap.
+    /// The arguments for a kernel that takes them by name: a parameter without a value leaves no gap.
     ///
     /// # Errors
     /// [`EntryError::BoundTwice`].

@@ -22,7 +22,7 @@ impl<'d> Converter<'d> {
         Self { document, objects, values: 0, text: 0, open: HashSet::new() }
     }
 
-    /// The argument that node `id` stands for.
+    /// The argument that node `id` represents.
     pub(super) fn argument(&mut self, id: NodeId) -> Result<Argument, ConvertError> {
         let value = value(self.document, self.objects, id);
         self.values += match &value {

@@ -1,4 +1,4 @@
-//! Fetching what a launch reads, for entries whose bytes are elsewhere.
+//! Fetches what a launch reads, for entries whose bytes are elsewhere.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use super::mapped::MappedEntry;
 use super::origin;
 use super::storage::Place;
 
-/// What was fetched for a launch, which stays at hand until this is dropped.
+/// Bytes fetched for a launch, which stay available while this lives.
 #[derive(Debug, Default)]
 pub struct Fetched {
     mapped: Option<MappedEntry>,
 }
 
 impl Fetched {
-    /// The bytes of storage `index` of the entry, of which those mean something that were fetched; `None` if the entry is
-    /// of this machine, or the storage has to be decoded.
+    /// The local bytes of storage `index` of the entry, of which only fetched ones are meaningful; `None` if the entry
+    /// is on this machine, or if the storage must be decoded.
     ///
     /// # Panics
     /// If there is no such storage.
@@ -29,8 +29,8 @@ impl Fetched {
 }
 
 impl Entry {
-    /// Has everything at hand that a launch on the arguments of `bound` reads, if it is elsewhere: what was fetched stays
-    /// for as long as the result lives. A kernel that only `looks_up` rows of a table is known to read no other rows.
+    /// Makes everything that a launch on the arguments of `bound` reads available locally, if it is elsewhere; it stays
+    /// available while the result lives. A kernel that `looks_up` only rows of a table is known to read no other rows.
     ///
     /// # Errors
     /// If bytes cannot be fetched, or the file changed since it was opened.
@@ -44,7 +44,7 @@ impl Entry {
         }
         let mapped = self.map()?;
         if !looks_up {
-            // The outputs are compared next.
+            // The outputs are compared next, so they are needed too.
             mapped.fetch_whole()?;
             return Ok(Fetched { mapped: Some(mapped) });
         }
@@ -58,7 +58,7 @@ impl Entry {
         }
         let outputs = CapturedOutput::all(self.output());
         let call = |storages| Call { params: &bound.params, args: &bound.args, storages, outputs: &outputs };
-        // A storage that holds another argument as well is read whole.
+        // A storage that also holds another argument is read whole.
         let table = table(&call(&[])).filter(|&table| used[table] == 1);
         let mut storages: Vec<&[u8]> = Vec::with_capacity(used.len());
         for (index, &times) in used.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Entry {
                 _ if Some(index) == table => mapped.unfetched(index),
                 _ => match self.storages()[index].place() {
                     Place::File { .. } => mapped.storage(index)?,
-                    // Whoever reads it decodes it, and fetches it then.
+                    // The reader decodes it, and fetches it at that time.
                     Place::Encoded { .. } => &[],
                 },
             });

@@ -9,16 +9,16 @@ use std::ptr::null_mut;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Whether the large pages of the page cache fit a map of a file from `offset` on at `address`. If they do, reading one
-/// byte of such a page (2 MiB, for a file that was just written) has all of it mapped, so that it counts as resident
-/// memory (Linux 6.18 on ext4); otherwise it is 64 KiB.
+/// Whether the page cache's large pages fit a map of a file from `offset` on at `address`. If they do, reading one byte
+/// of such a page (2 MiB, for a file that was just written) maps all of it, so that it counts as resident memory (Linux
+/// 6.18 on ext4); otherwise it maps 64 KiB.
 pub fn large_pages_fit(address: usize, offset: u64) -> bool {
-    // A table of pages has as many entries as fit a page, and a large page takes the place of a table.
+    // A page table has as many entries as fit a page, and a large page takes the place of a table.
     let large = (page_size() / size_of::<u64>() * page_size()) as u64;
     (address as u64).wrapping_sub(offset).is_multiple_of(large)
 }
 
-/// Reserves `length` bytes of addresses, in whole pages, at which large pages do not fit a map of a file from `offset`
+/// Reserves `length` bytes of address space, in whole pages, where large pages do not fit a map of a file from `offset`
 /// on.
 ///
 /// # Errors

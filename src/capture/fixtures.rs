@@ -40,8 +40,8 @@ fn tensors(file: &TorchFile) -> BTreeMap<String, (String, Vec<u64>, u32)> {
             && item.alias_of.is_none()
         {
             let view = mapped.view(elements).unwrap();
-            let told = (view.dtype().name().to_owned(), view.shape().to_vec(), crc_of(&view));
-            tensors.insert(item.path.to_owned(), told);
+            let facts = (view.dtype().name().to_owned(), view.shape().to_vec(), crc_of(&view));
+            tensors.insert(item.path.to_owned(), facts);
         }
     });
     mapped.intact().unwrap();
@@ -68,7 +68,7 @@ fn the_values_around_the_tensors_are_read() {
         file.walk(&mut |item| {
             let alias = item.alias_of.map(|alias| alias.path()).unwrap_or_default();
             let key = item.path.to_owned();
-            // A container is shown by its kind and number: which nodes its items are is the pickle's own affair.
+            // A container is shown by its kind and number: the nodes of its items are the pickle's internal detail.
             let shown = match &item.value {
                 ItemValue::List(items) => format!("list of {}", items.len()),
                 ItemValue::Dict(items) => format!("dict of {}", items.len()),
@@ -166,7 +166,7 @@ fn any_flipped_byte_of_a_file_of_torch_is_read_or_refused() {
         let bytes = std::fs::read(folder().join(name)).unwrap();
         let (_dir, path) = testing::file(&bytes);
         let mut changed = bytes.clone();
-        // The step does not divide any structure; the fuzzer does the full sweep.
+        // The step is coprime to every structure's size; the fuzzer does the full sweep.
         for at in (0..bytes.len()).step_by(3) {
             changed[at] ^= 0x41;
             std::fs::write(&path, &changed).unwrap();

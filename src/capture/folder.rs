@@ -140,14 +140,14 @@ impl Capture {
         &self.sizes
     }
 
-    /// `blake3:` and the digest of what the headers say of all entries that were opened: functions, names, sizes, and sizes and
-    /// checksums of storages. Two folders with the same entries have the same, in whatever place.
+    /// `blake3:` and the digest of the headers of all entries that were opened: functions, names, sizes, and sizes and
+    /// checksums of storages. Folders with equal entries have equal manifests, wherever they are.
     pub fn manifest(&self) -> &str {
         &self.manifest
     }
 
-    /// The capture with the entries at `places` alone, in the order given. Arguments are bound, and the manifest is, as in the
-    /// whole.
+    /// The capture restricted to the entries at `places`, in the order given. Arguments are bound as in the whole
+    /// capture, and the manifest stays the same.
     ///
     /// # Panics
     /// If there is no entry at one of the places.
@@ -161,12 +161,12 @@ impl Capture {
         }
     }
 
-    /// Whether there are no entries, as only a [selection](Self::select) of none has.
+    /// Whether there are no entries, which only an empty [selection](Self::select) can cause.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The number of entries; at least one, but for a [selection](Self::select).
+    /// The number of entries; at least one, except for a [selection](Self::select).
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -184,7 +184,7 @@ impl Capture {
     /// Opens entry `index`.
     ///
     /// # Errors
-    /// As [`Entry::open`].
+    /// See [`Entry::open`].
     ///
     /// # Panics
     /// If there is no such entry.

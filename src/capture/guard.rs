@@ -161,7 +161,7 @@ fn blank(address: usize, end: usize) -> bool {
     placed
 }
 
-/// Passes a fault that is not ours to the previous handler.
+/// Passes a fault outside our maps to the previous handler.
 fn give_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS.get();
     let handler = previous.map_or(libc::SIG_DFL, |p| p.sa_sigaction);

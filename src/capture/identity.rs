@@ -81,7 +81,7 @@ fn skeleton_of(source: &SourceFile, payloads: &[Payload]) -> Result<blake3::Hash
     let mut payloads: Vec<_> = payloads.iter().map(|p| p.range.clone()).collect();
     payloads.sort_unstable_by_key(|range| range.start);
     payloads.push(source.size()..source.size());
-    // Of a file elsewhere, what is between the storages is fetched together.
+    // For a remote file, everything between the storages is fetched together.
     let starts = std::iter::once(0).chain(payloads.iter().map(|payload| payload.end));
     let between: Vec<_> = starts.zip(&payloads).map(|(start, payload)| start..payload.start.max(start)).collect();
     source.fetch(&between)?;

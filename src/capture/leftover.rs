@@ -17,7 +17,7 @@ const RANDOM: usize = 6;
 /// How often a name is tried again when another process removes it.
 const TRIES: usize = 16;
 
-/// Makes something with `make`, and holds it as long as the returned file lives, which `open` opens.
+/// Creates something with `make` and holds a lock on it while the returned file, opened by `open`, lives.
 ///
 /// # Errors
 /// The errors of `make` and `open`; also if the new file is removed again and again.
@@ -48,8 +48,8 @@ fn hold(file: &File, path: &Path) -> io::Result<bool> {
     Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino())))
 }
 
-/// Removes everything in `folder` that is named `prefix` and six letters or digits, is this user's, and is held by
-/// nobody. Files that cannot be removed stay.
+/// Removes everything in `folder` whose name is `prefix` plus six letters or digits, if it belongs to this user and
+/// nobody holds it. Files that cannot be removed stay.
 pub fn clean(folder: &Path, prefix: &str) {
     clean_after(folder, prefix, |_| ());
 }

@@ -22,7 +22,7 @@ const PROTOCOL: i64 = 1001;
 /// The size within which the pickles must be, from the start; storages may be beyond it.
 pub(super) const PICKLES_LIMIT: u64 = 1 << 30;
 
-/// Reads the pickles; of the storages only their sizes are read.
+/// Reads the pickles; for the storages only their sizes are read.
 pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let map = Arc::new(MappedFile::front(source, PICKLES_LIMIT)?);
     let parse = |start| Content::parse(source, None, PickleBytes::Mapped(Arc::clone(&map)), start);

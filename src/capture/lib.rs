@@ -9,7 +9,7 @@
 //! storages are mapped when they are needed, and never copied. The two older formats, one stream of pickles followed by
 //! the storages' bytes (before 1.6) and a TAR archive (before 0.1.10), are read into the same values.
 //!
-//! Files are foreign: nothing in them is imported, called or executed, every length is checked before it is used, and
+//! Files are untrusted: nothing in them is imported, called or executed, every length is checked before it is used, and
 //! malformed data ends in a [`CaptureError`] that names the file, the record and the byte.
 
 mod archive;

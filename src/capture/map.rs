@@ -65,11 +65,11 @@ impl MappedFile {
         Self::at(&SourceFile::open(path)?, offset, bytes, false)
     }
 
-    /// Maps as [`open`](Self::open) does, at an address at which large pages do not fit
+    /// Maps like [`open`](Self::open), at an address where large pages do not fit
     /// ([`large_pages_fit`](super::large_pages_fit)): for a map of which little may be read.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// See [`open`](Self::open).
     pub fn open_apart(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
         Self::at(&SourceFile::open(path)?, offset, bytes, true)
     }
@@ -116,7 +116,7 @@ impl MappedFile {
         Self::pages(source, offset, bytes, apart)
     }
 
-    /// Maps the whole of an open file that is not an entry of a store; [`MappedFile::fetch`] fetches what is read of it.
+    /// Maps a whole open file that is not an entry of a store; [`MappedFile::fetch`] fetches the parts that are read.
     pub(super) fn unfetched(source: &SourceFile) -> Result<Self, CaptureError> {
         if source.size() == 0 { Self::of(source, 0, 0) } else { Self::pages(source, 0, source.size(), false) }
     }
@@ -126,7 +126,7 @@ impl MappedFile {
         self.source.is_remote()
     }
 
-    /// Returns once the bytes of `ranges` of the file are there.
+    /// Fetches the bytes of `ranges` of the file, and returns once they are available.
     pub(super) fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), CaptureError> {
         self.source.fetch(ranges)
     }
@@ -289,7 +289,7 @@ mod tests {
         let bytes = numbered(5 << 20);
         let (_dir, path) = file(&bytes);
         for offset in [0, 64, 4096, 4160, 2 << 20, (2 << 20) + 4096] {
-            // If the system can choose, it takes addresses at which they fit.
+            // The system would choose addresses where they fit.
             for map in [0; 8].map(|_| MappedFile::open_apart(&path, offset, bytes.len() as u64 - offset).unwrap()) {
                 assert!(!large_pages_fit(map.as_ptr() as usize, offset), "{offset}");
                 assert!(map[..] == bytes[offset as usize..]);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_changed_in_place_is_told() {
+    fn a_file_changed_in_place_is_detected() {
         let (_dir, path) = file(&numbered(100));
         let map = MappedFile::open(&path, 0, 100).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_changed_in_place_is_told_though_its_modification_time_is_put_back() {
+    fn a_file_changed_in_place_is_detected_though_its_modification_time_is_restored() {
         let (_dir, path) = file(&numbered(100));
         let map = MappedFile::open(&path, 0, 100).unwrap();
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();

@@ -50,7 +50,7 @@ impl MappedEntry {
         &self.maps[self.which[index]][in_file(&self.storages[index], offset)]
     }
 
-    /// Has the bytes of storage `index` at hand, or of these ranges of it, if they are elsewhere.
+    /// Makes the bytes of storage `index`, or these ranges of it, available locally if they are elsewhere.
     ///
     /// # Errors
     /// If they cannot be fetched, or the file's headers contradict each other.
@@ -60,7 +60,7 @@ impl MappedEntry {
     pub fn fetch(&self, index: usize, ranges: Option<&[Range<u64>]>) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
         let Place::File { offset, .. } = storage.place else {
-            // What has to be decoded is read by calls that fetch.
+            // A storage that must be decoded is fetched by the calls that read it.
             return self.check_header(index);
         };
         if !self.maps[self.which[index]].is_remote() {
@@ -75,7 +75,7 @@ impl MappedEntry {
         self.check_header(index)
     }
 
-    /// Has the bytes of all storages at hand, together.
+    /// Makes the bytes of all storages available locally.
     pub(super) fn fetch_whole(&self) -> Result<(), CaptureError> {
         let mut wanted: Vec<Vec<Range<u64>>> = vec![Vec::new(); self.maps.len()];
         for (index, storage) in self.storages.iter().enumerate() {
@@ -88,7 +88,7 @@ impl MappedEntry {
         (0..self.storages.len()).try_for_each(|index| self.check_header(index))
     }
 
-    /// Holds the place of storage `index` to its local header, if that was not read yet.
+    /// Checks the place of storage `index` against its local header, unless that was read already.
     fn check_header(&self, index: usize) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
         if let Some(header) = storage.unread
@@ -106,8 +106,8 @@ impl MappedEntry {
         matches!(self.storages[index].place, Place::Encoded { .. })
     }
 
-    /// The bytes of storage `index` as they are in the file, whether or not they were fetched: only those that were mean
-    /// anything. Empty if the storage has to be decoded.
+    /// The bytes of storage `index` as they are in the file, fetched or not: only fetched bytes are meaningful. Empty
+    /// if the storage must be decoded.
     ///
     /// # Panics
     /// If there is no such storage.
@@ -159,8 +159,8 @@ impl MappedEntry {
         }
     }
 
-    /// Fails if the file records another CRC-32 for storage `index` than `actual`, that of its bytes as they are in the
-    /// file.
+    /// Fails if the CRC-32 that the file records for storage `index` differs from `actual`, which is that of its bytes
+    /// as they are in the file.
     ///
     /// # Errors
     /// [`ArchiveError::Crc`].

@@ -1,9 +1,9 @@
 //! [`Origin`]: files whose bytes are elsewhere until somebody reads them.
 //!
 //! A folder can be mounted: its files then have their names and sizes, but are empty (holes) until bytes are fetched.
-//! Readers of this crate have the bytes that they read fetched first, whatever the path by which they open a file, and
-//! messages name the address of the file in place of its path. Other processes see the files as they are, so that
-//! whoever hands a path on fetches first ([`Entry::fetch`](super::Entry::fetch)).
+//! Readers in this crate fetch the bytes that they read, whatever path they open a file by, and messages show the
+//! file's address instead of its path. Other processes see the files as they are, so fetch first before you pass a path
+//! on ([`Entry::fetch`](super::Entry::fetch)).
 
 use std::fmt;
 use std::ops::Range;
@@ -11,21 +11,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Why bytes could not be fetched; what to do is a part of the message.
+/// Why bytes could not be fetched; the message also says what to do.
 pub type FetchError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A file of a mounted folder, open: its bytes stay once they were fetched, for as long as this lives.
+/// An open file of a mounted folder: fetched bytes stay available while it lives.
 pub trait Origin: fmt::Debug + Send + Sync {
-    /// Distinguishes the content from any other that its address has had.
+    /// Distinguishes the content from any other that the address has had.
     fn version(&self) -> u64;
 
     /// Whether the bytes of `range` are in the file.
     fn has(&self, range: &Range<u64>) -> bool;
 
-    /// Returns once the bytes of `ranges` are in the file. Ranges beyond its end are an error.
+    /// Fetches the bytes of `ranges` and returns once they are in the file. Ranges beyond its end are an error.
     ///
     /// # Errors
-    /// If they cannot be had, or the content is no longer what it was.
+    /// If they are unavailable, or the content has changed.
     fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), FetchError>;
 }
 
@@ -38,20 +38,20 @@ pub trait Origins: fmt::Debug + Send + Sync {
     fn address(&self, path: &Path) -> Option<Arc<Path>>;
 }
 
-/// What an address begins with.
+/// The schemes that an address can begin with.
 const SCHEMES: [&str; 9] =
     ["s3://", "s3a://", "gs://", "az://", "azure://", "abfs://", "abfss://", "https://", "http://"];
 
-/// Whether `path` is the address of something in an object store, and no path of this machine.
+/// Whether `path` is the address of something in an object store rather than a path on this machine.
 pub fn is_address(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// The number of mounted folders: without one, opening a file looks nothing up.
+/// The number of mounted folders: without one, opening a file skips the lookup.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static MOUNTS: RwLock<Vec<Arc<dyn Origins>>> = RwLock::new(Vec::new());
 
-/// A folder that is mounted until this is dropped.
+/// A mounted folder, unmounted on drop.
 #[derive(Debug)]
 pub struct Mount(Arc<dyn Origins>);
 
@@ -71,7 +71,7 @@ impl Drop for Mount {
     }
 }
 
-/// What the mounted folders say of a path; the first that knows it is right.
+/// Asks the mounted folders about a path; the first that knows it answers.
 fn ask<T>(question: impl Fn(&dyn Origins) -> Option<T>) -> Option<T> {
     if COUNT.load(Ordering::SeqCst) == 0 {
         return None;
@@ -94,7 +94,7 @@ pub fn shown(path: &Path) -> String {
     address(path).as_deref().unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// Returns once all of the file at `path` is there, if it is one of a mounted folder.
+/// Fetches the whole file at `path` and returns once it is available, if it is in a mounted folder.
 pub(super) fn fetch_whole(path: &Path, bytes: u64) -> std::io::Result<()> {
     match open(path) {
         Some(origin) => origin.fetch(std::slice::from_ref(&(0..bytes))).map_err(std::io::Error::other),
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_from_paths() {
+    fn addresses_are_distinguished_from_paths() {
         for address in ["s3://b/p", "gs://b", "az://c/p", "https://h/p", "http://h/p", "abfss://c@a/p"] {
             assert!(is_address(Path::new(address)), "{address}");
         }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 
-/// A file with more bytes of holes than this, and more than [`HOLES_PER_BYTE`] times the bytes that it holds, is
-/// refused: no real writer makes one.
+/// A file with more bytes of holes than this, and more than [`HOLES_PER_BYTE`] times its data, is refused: no real
+/// writer produces one.
 const HOLES: u64 = 16 << 30;
 const HOLES_PER_BYTE: u64 = 64;
 
@@ -36,7 +36,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file whose bytes are fetched: its local file changes as it is filled.
+    /// The stamp of a file whose bytes are fetched: the local file changes while it is filled.
     fn of_version(version: u64, size: u64) -> Self {
         Self { size, modified: (0, 0), changed: (0, 0), inode: (u64::MAX, version) }
     }
@@ -57,7 +57,7 @@ pub(super) struct SourceFile {
     /// The file, or the reference of an entry of a store.
     file: Arc<File>,
     packed: Option<Arc<Packed>>,
-    /// Where the bytes of the file come from, if that is elsewhere.
+    /// The origin of the file's bytes, if they are elsewhere.
     origin: Option<Arc<dyn Origin>>,
     known: KnownFile,
 }
@@ -119,7 +119,7 @@ impl SourceFile {
         if reference::is_one(&text) { source.unpacked(&text) } else { Ok(source) }
     }
 
-    /// The file that a reference with this text stands for.
+    /// The file that a reference with this text refers to.
     fn unpacked(self, text: &[u8]) -> Result<Self, CaptureError> {
         let recipe = reference::read(text).map_err(|found| self.error(PackedError::Reference(found)))?;
         let places = Places::of_reference(self.path()).ok_or_else(|| self.error(PackedError::NoStore))?;
@@ -141,8 +141,8 @@ impl SourceFile {
         Ok(object)
     }
 
-    /// Refuses a file that is nearly all hole, before its bytes are read: a file of a few KiB can claim to have a TiB
-    /// of zeros.
+    /// Refuses a file that consists almost entirely of holes, before its bytes are read: a file of a few KiB can claim
+    /// a TiB of zeros.
     pub(super) fn refuse_holes(&self) -> Result<(), CaptureError> {
         if self.origin.is_some() {
             return Ok(());
@@ -150,7 +150,7 @@ impl SourceFile {
         let size = self.size();
         let too_few = |data: u64| size.saturating_sub(data) > HOLES && data.saturating_mul(HOLES_PER_BYTE) < size;
         let failed = |source| self.error(SourceError::Io { operation: "look for its holes", source });
-        // The number of blocks is known without a search, and is right for nearly every file.
+        // The number of blocks is available without a search, and settles the question for nearly every file.
         let blocks = self.file.metadata().map_err(failed)?.blocks();
         if self.packed.is_some() || !too_few(blocks.saturating_mul(512)) {
             return Ok(());
@@ -180,7 +180,7 @@ impl SourceFile {
             };
             CaptureError::new(&path, kind)
         };
-        // In this order: once it is open, bytes that were fetched stay.
+        // In this order, because fetched bytes stay once the file is open.
         let origin = origin::open(&path);
         let file = open().map_err(|e| fail("open it", e))?;
         let metadata = file.metadata().map_err(|e| fail("read its size", e))?;
@@ -215,7 +215,7 @@ impl SourceFile {
         })
     }
 
-    /// Whether the bytes of the file, none of a store's, come from elsewhere.
+    /// Whether the bytes of the file, which is not a store's, come from elsewhere.
     pub(super) fn is_remote(&self) -> bool {
         self.origin.is_some() && self.packed.is_none()
     }
@@ -225,7 +225,7 @@ impl SourceFile {
         self.origin.as_ref().is_none_or(|origin| origin.has(range))
     }
 
-    /// Returns once the bytes of `ranges` are in the file, which they are at once if it is no remote one.
+    /// Fetches the bytes of `ranges` and returns once they are in the file, at once for a local file.
     pub(super) fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), CaptureError> {
         match &self.origin {
             Some(origin) if self.packed.is_none() => {
@@ -291,7 +291,7 @@ impl SourceFile {
     /// Fails if the file's size, or its time of modification or change, is not the one when it was opened.
     pub(super) fn unchanged(&self) -> Result<(), CaptureError> {
         if self.origin.is_some() {
-            // Every fetch asks for the version that was opened.
+            // Every fetch requests the version that was opened.
             return Ok(());
         }
         let metadata = self

@@ -100,7 +100,7 @@ fn values() -> impl Strategy<Value = Argument> {
     let tensor = dtypes().prop_flat_map(layouts).prop_map(|layout| Argument::Tensor(TensorRef { layout, storage: 0 }));
     let leaf = prop_oneof![3 => plain_arguments(), 2 => tensor];
     leaf.prop_recursive(3, 16, 4, |inner| {
-        // To Python, 1, 1.0 and True are one key; texts and integers are never equal.
+        // In Python, 1, 1.0 and True are the same key; text and integers are never equal.
         let key = prop_oneof![".{0,8}".prop_map(Err), any::<i64>().prop_map(Ok)];
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Argument::List),
@@ -164,7 +164,7 @@ fn with_storages(mut value: EntryValue, sharing: &[(bool, u64)], seed: u64) -> S
         let &(share, spare) = choices.next().unwrap_or(&(false, 0));
         let dtype = tensor.layout.dtype;
         tensor.storage = match last.get(&dtype) {
-            // torch.load gives tensors of an empty storage a new one each.
+            // torch.load gives each tensor of an empty storage a new one.
             Some(&storage) if share && lengths[storage] > 0 => storage,
             _ => {
                 lengths.push(spare * dtype.size());

@@ -81,7 +81,7 @@ fn members(source: &SourceFile) -> Result<HashMap<String, Range<u64>>, CaptureEr
     Ok(members)
 }
 
-/// Reads the members; of the storages only their sizes are read.
+/// Reads the members; for the storages only their sizes are read.
 pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let members = members(source)?;
     let member = |name: &'static str| {

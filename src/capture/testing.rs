@@ -161,8 +161,8 @@ pub(crate) fn processor_time(work: impl FnOnce()) -> Duration {
     now() - before
 }
 
-/// Fails if work that is `factor` times as much takes far more than `factor` times as long: a quarter of the time that
-/// quadratic work would take. Each time is the best of three.
+/// Fails if `factor` times as much work takes far more than `factor` times as long: the limit is a quarter of the time
+/// that quadratic work would take. Each time is the best of three.
 pub(crate) fn assert_proportional(factor: u32, small: impl Fn() -> Duration, large: impl Fn() -> Duration) {
     let best = |work: &dyn Fn() -> Duration| (0..3).map(|_| work()).min().expect("there are three");
     let (small, large) = (best(&small), best(&large));

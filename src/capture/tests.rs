@@ -169,7 +169,7 @@ fn calls_that_have_no_end_are_refused() {
     // Each list holds the previous one twice: 2^40 values in 300 bytes.
     let laughs = (0..40).fold(TestPickle::new().op(b"]"), |p, _| p.op(b"q\x000](h\x00h\x00e"));
     assert_eq!(convert(laughs), ConvertError::TooMany);
-    // A tensor is copied, named in the record and compared: fewer of them are a call than of numbers.
+    // Tensors are copied, recorded and compared, so a call may have fewer of them than of numbers.
     let many = |value: TestPickle, count: usize| value.op(&b"2".repeat(count - 1)).op(b"e");
     let list = || TestPickle::new().op(b"](");
     assert_eq!(convert(many(list().tensor("0", 2, 0, &[1], &[1]), 40_000)), ConvertError::TooMany);

@@ -41,25 +41,24 @@ impl TorchFile {
             return Ok(Verified::default());
         }
         let archive = Archive::open(&source)?;
-        let (told, without): (Vec<_>, Vec<_>) = archive.records().iter().partition(|record| record.crc().is_some());
-        let bytes = told.iter().map(|record| ByteSize::new(record.bytes)).sum();
-        let verified = Verified { records: told.len() as u64, bytes, without_crc: without.len() as u64 };
+        let (with_crc, without): (Vec<_>, Vec<_>) = archive.records().iter().partition(|record| record.crc().is_some());
+        let bytes = with_crc.iter().map(|record| ByteSize::new(record.bytes)).sum();
+        let verified = Verified { records: with_crc.len() as u64, bytes, without_crc: without.len() as u64 };
         if source.packed().is_some() {
-            told.into_iter().try_for_each(|record| check_packed(&source, record))?;
+            with_crc.into_iter().try_for_each(|record| check_packed(&source, record))?;
             return Ok(verified);
         }
         let map = MappedFile::of(&source, 0, source.size())?;
         map.advise(Access::Sequential);
-        // Chunks of all records are dealt out together, because a file may be one large record as well as many small
-        // ones.
-        let chunks = told.iter().enumerate().filter(|(_, record)| record.method == Method::Stored);
+        // Chunks of all records are distributed together, because a file may be one large record or many small ones.
+        let chunks = with_crc.iter().enumerate().filter(|(_, record)| record.method == Method::Stored);
         let chunks: Vec<_> =
             chunks.flat_map(|(at, record)| split(payload(record)).map(move |range| (at, range))).collect();
         let summed: Vec<_> = chunks.into_par_iter().map(|(at, range)| (at, sum(&map, range))).collect();
         map.intact()?;
-        let mut sums = vec![crc32fast::Hasher::new(); told.len()];
+        let mut sums = vec![crc32fast::Hasher::new(); with_crc.len()];
         summed.iter().for_each(|(at, sum)| sums[*at].combine(sum));
-        for (record, sum) in told.iter().zip(sums) {
+        for (record, sum) in with_crc.iter().zip(sums) {
             check(&source, record, sum)?;
         }
         Ok(verified)

@@ -9,8 +9,9 @@ use super::format::CpuTimeFormatter;
 
 /// The processor time of every thread of the process, user and system together.
 ///
-/// Processor time adds up, so that all of criterion's own loops are right for it. Waiting costs nothing, and other threads
-/// count: if a program waits for the disk or runs on several processors, it says more than wall time.
+/// Processor time is additive, so all of criterion's own loops measure it correctly. Waiting costs nothing and other
+/// threads count: for a program that waits for the disk or uses several processors, it is more informative than wall
+/// time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuTime;
 

@@ -6,20 +6,21 @@ use super::library::measurement::{Measurement, ValueFormatter, WallTime};
 
 use plimsoll_capture::gpu::{Event, Gpu, GpuError, Stream};
 
-/// The time that a GPU takes for what an iteration puts into its default stream, between two CUDA events.
+/// The time a GPU takes for the work that an iteration puts on its default stream, between two CUDA events.
 ///
-/// The time adds up, so that all of criterion's own loops are right for it. Work that an iteration puts into other streams
-/// and does not wait for is not seen. The end of a measurement waits for the device, so that each begins on an idle one.
+/// The time is additive, so all of criterion's own loops measure it correctly. Work on other streams is missed unless
+/// the iteration waits for it. The end of a measurement waits for the device, so that the next one starts on an idle
+/// device.
 #[derive(Debug)]
 pub struct CudaTime {
     stream: Stream,
 }
 
 impl CudaTime {
-    /// Of the GPU `index`, which stays current on this thread.
+    /// Creates the measurement for GPU `index`, which stays current on this thread.
     ///
     /// # Errors
-    /// [`GpuError`] if there is no driver or no such device.
+    /// [`GpuError`] if there is no driver or device.
     pub fn new(index: u32) -> Result<Self, GpuError> {
         Ok(Self { stream: Stream::default_of(&Gpu::open(index)?) })
     }
@@ -29,7 +30,7 @@ impl CudaTime {
         mark.unwrap_or_else(|error| panic!("CudaTime: {error}"))
     }
 
-    /// The device, for what a benchmark allocates.
+    /// The device, so that a benchmark can allocate memory on it.
     pub fn gpu(&self) -> &Rc<Gpu> {
         self.stream.gpu()
     }

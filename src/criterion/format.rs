@@ -1,17 +1,18 @@
-//! How criterion's reports write bytes and processor time.
+//! Formats bytes and processor time in criterion's reports.
 
 use super::library::Throughput;
 use super::library::measurement::ValueFormatter;
 
 use plimsoll_memory::bytes::{GIB, KIB, MIB, TIB};
 
-/// What an iteration whose peak is nothing is told to criterion as, in bytes: criterion drops a benchmark that measured 0.
+/// The value reported to criterion for an iteration with a peak of zero, in bytes: criterion drops a benchmark that
+/// measured 0.
 pub(super) const NOTHING: f64 = 1e-9;
 
 /// Bytes in binary units; throughput as input per memory.
 pub(super) struct ByteFormatter;
 
-/// What a [`Throughput`] is an amount of: its kinds differ from version to version of criterion.
+/// The amount of a [`Throughput`], whose variants differ between versions of criterion.
 pub enum Amount {
     /// Bytes in binary units.
     Bytes(u64),
@@ -24,19 +25,19 @@ pub enum Amount {
     Elements(u64),
 }
 
-/// Scales every value, and gives the unit back.
+/// Scales every value and returns the unit.
 fn scale(values: &mut [f64], factor: f64, unit: &'static str) -> &'static str {
     values.iter_mut().for_each(|value| *value *= factor);
     unit
 }
 
-/// The entry of `steps` whose factor brings `value` below its limit, or the last.
+/// The first entry of `steps` whose factor brings `value` below its limit, or the last one.
 fn step(value: f64, steps: &[(f64, f64, &'static str)]) -> (f64, &'static str) {
     let (_, factor, unit) = steps.iter().find(|(limit, ..)| value < *limit).unwrap_or(&steps[steps.len() - 1]);
     (*factor, unit)
 }
 
-/// Elements by their thousands.
+/// Counts with thousands prefixes.
 fn thousands(per: f64, units: [&'static str; 4]) -> (f64, &'static str) {
     let steps = [(1e3, 1.0, units[0]), (1e6, 1e-3, units[1]), (1e9, 1e-6, units[2]), (f64::MAX, 1e-9, units[3])];
     step(per, &steps)
@@ -59,7 +60,7 @@ impl ValueFormatter for ByteFormatter {
     }
 
     fn scale_throughputs(&self, typical: f64, throughput: &Throughput, values: &mut [f64]) -> &'static str {
-        // What takes nothing has no end of throughput.
+        // The throughput of zero bytes would be infinite.
         values.iter_mut().for_each(|value| *value = if *value > 2.0 * NOTHING { 1.0 / *value } else { f64::INFINITY });
         match Amount::from(throughput) {
             Amount::Bytes(bytes) | Amount::DecimalBytes(bytes) => scale(values, bytes as f64, "B/B"),
@@ -78,7 +79,7 @@ impl ValueFormatter for ByteFormatter {
     }
 }
 
-/// Nanoseconds of processor time, as criterion writes wall time.
+/// Nanoseconds of processor time, formatted like criterion's wall time.
 pub(super) struct CpuTimeFormatter;
 
 impl ValueFormatter for CpuTimeFormatter {
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_in_binary_units() {
+    fn bytes_have_binary_units() {
         for (bytes, text) in [
             (0.0, "0.0000 B"),
             (1000.0, "1000.0 B"),
@@ -142,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(ByteFormatter.format_value(bytes).trim(), text);
         }
-        // One unit for a whole graph: that of its typical value.
+        // A graph has one unit, chosen by its typical value.
         let mut values = [MIB as f64, 512.0 * KIB as f64];
         assert_eq!((ByteFormatter.scale_values(4.0 * MIB as f64, &mut values), values), ("MiB", [1.0, 0.5]));
     }
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_as_time() {
+    fn processor_time_is_formatted_as_time() {
         let value = |ns| CpuTimeFormatter.format_value(ns).trim().to_owned();
         assert_eq!([value(0.5), value(1500.0), value(2.5e9)], ["500.00 ps", "1.5000 µs", "2.5000 s"]);
         let of = |throughput| CpuTimeFormatter.format_throughput(&throughput, 1e6).trim().to_owned();

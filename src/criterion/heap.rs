@@ -1,15 +1,15 @@
-//! [`PeakHeap`]: the heap of an iteration.
+//! [`PeakHeap`]: the peak heap of an iteration.
 
 use super::peak::{Peak, measure_peak};
 use plimsoll_memory::alloc::Scope;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::Metric;
 
-/// The most bytes that were allocated at one time during an iteration, by every thread, above those that were allocated as
-/// it began: exact, and the same in every run of code that allocates the same.
+/// The most bytes allocated at one time during an iteration, by all threads, beyond those allocated when it began. The
+/// figure is exact, and equal in every run of code that allocates the same.
 ///
-/// The program's allocator has to be [`alloc::Tracking`](plimsoll_memory::alloc::Tracking); a benchmark of one that is not panics with
-/// advice.
+/// The program must use [`alloc::Tracking`](plimsoll_memory::alloc::Tracking) as its allocator; otherwise the benchmark
+/// panics with advice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakHeap;
 

@@ -1,4 +1,4 @@
-//! [`IterEach`]: one loop for every measurement.
+//! [`IterEach`]: a loop that suits every measurement.
 
 use super::library::measurement::{Measurement, WallTime};
 use super::library::{BatchSize, Bencher, BenchmarkGroup, Criterion};
@@ -8,29 +8,29 @@ use super::heap::PeakHeap;
 use super::peak::Peak;
 use super::resident::{PeakAnon, PeakAnonGrowth, PeakRss, PeakRssGrowth};
 
-/// A measurement that [`IterEach`] runs over: criterion's wall time, processor time, and the peaks.
+/// A measurement that [`IterEach`] supports: criterion's wall time, processor time, and the peaks.
 pub trait Measured: Measurement + Sized {
-    /// Its name, as [`group`] puts it into a benchmark's.
+    /// The name that [`group`] adds to a benchmark's.
     const NAME: &'static str;
 
-    /// What [`IterEach::iter_each`] does.
+    /// Implements [`IterEach::iter_each`].
     fn run<O>(bencher: &mut Bencher<'_, Self>, routine: impl FnMut() -> O);
 
-    /// What [`IterEach::iter_each_with`] does.
+    /// Implements [`IterEach::iter_each_with`].
     fn run_with<I, O>(bencher: &mut Bencher<'_, Self>, setup: impl FnMut() -> I, routine: impl FnMut(I) -> O);
 }
 
-/// The loops of a benchmark that is right for every [`Measured`].
+/// Benchmark loops that are correct for every [`Measured`] measurement.
 pub trait IterEach {
     /// Measures `routine`.
     ///
-    /// Times are those of criterion's `iter`. A peak is read of each iteration, before what it returns is dropped.
+    /// Times are those of criterion's `iter`. A peak is read for each iteration before its return value is dropped.
     fn iter_each<O>(&mut self, routine: impl FnMut() -> O);
 
-    /// Measures `routine` on what `setup` gives, which is made anew for each iteration and not measured.
+    /// Measures `routine` on the output of `setup`, which runs unmeasured before each iteration.
     ///
-    /// Times are those of criterion's `iter_batched` with a batch an iteration, so that one input is held at a time; each
-    /// reading of the clock adds some 0.3 µs.
+    /// Times are those of criterion's `iter_batched` with one iteration per batch, so that only one input exists at a
+    /// time; each reading of the clock adds some 0.3 µs.
     fn iter_each_with<I, O>(&mut self, setup: impl FnMut() -> I, routine: impl FnMut(I) -> O);
 }
 
@@ -44,10 +44,10 @@ impl<M: Measured> IterEach for Bencher<'_, M> {
     }
 }
 
-/// A group of benchmarks whose name tells what is measured: `reading` for wall time, `reading peak_heap` for
+/// Creates a group of benchmarks whose name includes the measurement: `reading` for wall time, `reading peak_heap` for
 /// [`PeakHeap`].
 ///
-/// So results of one benchmark by two measurements lie in two folders, and `plimsoll bench-gate` knows their units.
+/// Results of one benchmark by two measurements thus go to two folders, and `plimsoll bench-gate` knows their units.
 pub fn group<'a, M: Measured>(criterion: &'a mut Criterion<M>, name: &str) -> BenchmarkGroup<'a, M> {
     if M::NAME == WallTime::NAME {
         criterion.benchmark_group(name)

@@ -1,4 +1,4 @@
-//! The measurements, for the version of criterion that the module above calls `library`.
+//! The measurements, for the version of criterion that the parent module calls `library`.
 
 use super::library;
 

@@ -1,4 +1,4 @@
-//! [`Peak`]: what is read of each iteration, and the loops around it.
+//! [`Peak`]: a reading taken for each iteration, and the loops around it.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use super::library::measurement::Measurement;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::Metric;
 
-/// The peaks of iterations, in bytes, as criterion adds them up.
+/// The sum of the peaks of iterations, in bytes, as criterion adds them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeakBytes {
     sum: f64,
-    /// Whether each iteration was read by itself.
+    /// Whether each iteration was read separately.
     each: bool,
 }
 
@@ -26,10 +26,11 @@ impl PeakBytes {
         Self { sum: self.sum + other.sum, each: self.each && other.each }
     }
 
-    /// The sum for criterion.
+    /// The sum to report to criterion.
     ///
     /// # Panics
-    /// If one of criterion's own loops gave it: the figure would be too small by the number of iterations.
+    /// If one of criterion's own loops produced it: the result would be too small by a factor of the number of
+    /// iterations.
     pub(super) fn for_criterion(&self, metric: Metric) -> f64 {
         assert!(
             self.each,
@@ -40,30 +41,30 @@ impl PeakBytes {
     }
 }
 
-/// `sum`, moved by less than a part in 10^12. Figures of memory are often all equal, and criterion's plots panic where a
-/// benchmark whose samples do not differ is compared with itself (it divides by their deviation).
-fn told_apart(sum: f64) -> f64 {
+/// Changes `sum` by less than a part in 10^12. Memory figures are often all equal, and criterion's plots panic when
+/// they compare samples without variance (they divide by the deviation).
+fn made_distinct(sum: f64) -> f64 {
     static SAMPLES: AtomicU64 = AtomicU64::new(0);
     let step = SAMPLES.fetch_add(1, Ordering::Relaxed) % 4;
     sum * (1.0 + step as f64 * f64::EPSILON * 512.0)
 }
 
-/// A peak that is read of one iteration at a time.
+/// A peak that is read for one iteration at a time.
 pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
-    /// What it is.
+    /// The metric.
     const METRIC: Metric;
-    /// What stood as the iteration began.
+    /// The state when the iteration began.
     type Start;
-    /// Iterations shorter than this are repeated for so long, and the largest peak of them counts for each.
+    /// Shorter iterations are repeated for this long, and the largest peak counts for each of them.
     const SHORTEST_ITERATION: Duration = Duration::ZERO;
 
-    /// Right before an iteration.
+    /// Called immediately before an iteration.
     fn begin() -> Self::Start;
 
-    /// Right after it: its peak.
+    /// Called immediately after an iteration; returns its peak.
     fn reached(start: Self::Start) -> ByteSize;
 
-    /// Runs `iterations` of criterion's, each on what `setup` gives; what they return is dropped after each was read.
+    /// Runs `iterations` iterations, each on the output of `setup`, and drops each result after the reading.
     fn each<I, O>(bencher: &mut Bencher<'_, Self>, mut setup: impl FnMut() -> I, mut routine: impl FnMut(I) -> O) {
         bencher.iter_custom(|iterations| {
             let mut sum = 0.0;
@@ -83,17 +84,17 @@ pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
                         break;
                     }
                 }
-                // More iterations may have run than were asked for: they made the last reading long enough.
+                // More iterations than requested may have run to make the last reading long enough.
                 let count = count.min(iterations - done);
                 sum += (highest.bytes() as f64).max(NOTHING) * count as f64;
                 done += count;
             }
-            PeakBytes { sum: told_apart(sum), each: true }
+            PeakBytes { sum: made_distinct(sum), each: true }
         });
     }
 }
 
-/// A measurement of criterion that reads a peak.
+/// Implements criterion's `Measurement` for a peak.
 macro_rules! measure_peak {
     ($name:ident) => {
         impl super::library::measurement::Measurement for $name {

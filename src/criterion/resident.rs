@@ -9,26 +9,26 @@ use super::sampled::{Kind, Sampler};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{MeterError, Metric, OwnProcess};
 
-/// The largest resident set of the process during an iteration, all that it held included.
+/// The largest resident set of the process during an iteration, including everything that it already held.
 ///
-/// The kernel's own mark, reset before each iteration. Where it cannot be reset, which is said once, it is sampled as
-/// [`PeakAnon`] is.
+/// The reading is the kernel's high-water mark, reset before each iteration. If the mark cannot be reset, a warning
+/// appears once and the memory is sampled like [`PeakAnon`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakRss;
 
-/// The largest resident set of the process during an iteration, above its resident set as the iteration began.
+/// The largest resident set of the process during an iteration, minus its resident set when the iteration began.
 ///
-/// Unlike [`PeakRss`], the growth does not depend on what else stands in the same bench file.
+/// Unlike [`PeakRss`], the growth does not depend on the rest of the bench file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakRssGrowth;
 
-/// The largest anonymous memory of the process during an iteration, all that it held included: sampled every 100 µs or
-/// so, for the kernel keeps no mark of it.
+/// The largest anonymous memory of the process during an iteration, including everything that it already held: sampled
+/// about every 100 µs, because the kernel keeps no mark for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakAnon;
 
-/// The largest anonymous memory of the process during an iteration, above that as the iteration began: sampled as
-/// [`PeakAnon`] is.
+/// The largest anonymous memory of the process during an iteration, minus that at its beginning: sampled like
+/// [`PeakAnon`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakAnonGrowth;
 
@@ -37,7 +37,7 @@ measure_peak!(PeakRssGrowth);
 measure_peak!(PeakAnon);
 measure_peak!(PeakAnonGrowth);
 
-/// What stood as an iteration began, in bytes.
+/// The memory when an iteration began, in bytes.
 pub(super) struct Standing(ByteSize);
 
 impl Peak for PeakRss {
@@ -68,7 +68,7 @@ impl Peak for PeakRssGrowth {
     }
 }
 
-/// An iteration has to last for some samples.
+/// An iteration must last for some samples.
 const SAMPLED: Duration = Duration::from_millis(2);
 
 impl Peak for PeakAnon {
@@ -101,17 +101,17 @@ impl Peak for PeakAnonGrowth {
     }
 }
 
-/// Gives back to the system what earlier iterations freed and the allocator kept: the same work then grows the process by
-/// the same amount every time.
+/// Returns freed memory that the allocator kept to the system, so that equal work grows the process by the same amount
+/// every time.
 fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim may be called at any time, by any thread; it frees nothing that is in use.
+    // SAFETY: malloc_trim may be called at any time by any thread; it frees nothing that is in use.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// A benchmark has no way to give up but this one.
+/// A benchmark can only report an error by panicking.
 fn or_panic<T>(read: Result<T, MeterError>) -> T {
     read.unwrap_or_else(|error| panic!("this process cannot be measured: {error}"))
 }
@@ -134,14 +134,14 @@ fn sampler() -> &'static Sampler {
     SAMPLER.get_or_init(|| or_panic(Sampler::start()))
 }
 
-/// Whether the kernel's mark can be reset; said once if it cannot.
+/// Whether the kernel's mark can be reset; prints a warning once if not.
 fn has_mark() -> bool {
     static HAS_MARK: OnceLock<bool> = OnceLock::new();
     *HAS_MARK.get_or_init(|| {
         let reset = own(|own| Ok(own.reset_mark().and_then(|()| own.memory())));
         let reason = match reset {
             Ok(memory) if memory.peak_rss.is_some() => return true,
-            Ok(_) => "this kernel tells no VmHWM".to_owned(),
+            Ok(_) => "this kernel reports no VmHWM".to_owned(),
             Err(error) => error.to_string(),
         };
         eprintln!("plimsoll: peaks of the resident set are sampled every 100 µs, for the kernel's mark is not to be had: {reason}");

@@ -1,4 +1,5 @@
-//! [`Sampler`]: the largest resident or anonymous memory of this process, as often as a thread can look.
+//! [`Sampler`]: samples the resident or anonymous memory of this process as fast as a thread can, and keeps the largest
+//! value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +9,19 @@ use std::time::Duration;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{MeterError, OwnProcess};
 
-/// The pause between two looks; with the system's own delay it comes to 100 µs or so.
+/// The pause between two samples; with the system's own delay it comes to about 100 µs.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
-/// What is sampled.
+/// The kind of memory to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The resident set.
     Resident,
-    /// The anonymous part of it.
+    /// Its anonymous part.
     Anonymous,
 }
 
-/// A thread that looks at this process for as long as it runs, and takes note while something is measured.
+/// A thread that samples this process all the time, and records samples during a measurement.
 pub(super) struct Sampler {
     shared: Arc<Shared>,
     own: Mutex<OwnProcess>,
@@ -28,11 +29,11 @@ pub(super) struct Sampler {
 
 #[derive(Default)]
 struct Shared {
-    /// Odd while something is measured.
+    /// Odd during a measurement.
     turn: AtomicU64,
     /// 0 for the resident set, 1 for the anonymous part.
     kind: AtomicU64,
-    /// The turn that the largest sample is of, and that sample.
+    /// The measurement that the largest sample belongs to, and that sample.
     largest: Mutex<(u64, u64)>,
 }
 
@@ -52,7 +53,7 @@ impl Sampler {
         Ok(Self { shared, own: Mutex::new(own) })
     }
 
-    /// Something begins to be measured; what stands now.
+    /// Starts a measurement; returns the current value.
     pub(super) fn begin(&self, kind: Kind) -> ByteSize {
         self.shared.kind.store(u64::from(kind == Kind::Anonymous), Ordering::SeqCst);
         let standing = self.now(kind);
@@ -62,7 +63,7 @@ impl Sampler {
         standing
     }
 
-    /// Ends the sampling; returns the largest sample, the last one included.
+    /// Ends the measurement; returns the largest sample, including a final one.
     pub(super) fn end(&self) -> ByteSize {
         let last = self.now(self.shared.kind());
         self.shared.turn.fetch_add(1, Ordering::SeqCst);
@@ -98,7 +99,7 @@ impl Shared {
         }
         let Ok(read) = own.resident() else { return };
         let sample = self.kind().of(read).bytes();
-        // A look that outlasted what was measured may have seen what came after it.
+        // A sample that outlasted the measurement may belong to what came after it.
         if self.turn.load(Ordering::SeqCst) == turn {
             let mut largest = lock(&self.largest);
             if largest.0 == turn {

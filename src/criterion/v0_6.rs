@@ -1,4 +1,5 @@
-//! Memory as a measurement of criterion 0.6: as `plimsoll::criterion` for 0.8, by the feature `criterion-0-6`.
+//! Memory measurements for criterion 0.6: like `plimsoll::criterion`, which is for 0.8, under the feature
+//! `criterion-0-6`.
 
 use ::criterion_0_6 as library;
 

@@ -1,7 +1,7 @@
-//! Memory as a measurement of criterion, so that its statistics, reports and baselines serve memory.
+//! Memory measurements for criterion, so that its statistics, reports and baselines work for memory.
 //!
-//! The version of criterion is a part of its types: `the trait bound PeakHeap: Measurement is not satisfied` means that the
-//! crate uses another than this module. Take the feature and the module of its own version.
+//! The version of criterion is part of its types: `the trait bound PeakHeap: Measurement is not satisfied` means that
+//! the crate uses a different version from this module. Use the feature and module for the crate's version.
 //!
 //! | criterion | feature | module |
 //! |---|---|---|
@@ -18,7 +18,7 @@
 //! | [`PeakHeap`] | the most bytes allocated at one time, above those before | [`alloc::Tracking`](plimsoll_memory::alloc::Tracking): exact |
 //! | [`CpuTime`] | the processor time of every thread of the process | `CLOCK_PROCESS_CPUTIME_ID`: exact |
 //!
-//! A benchmark runs over any of them, and over criterion's own `WallTime`, through [`IterEach`]:
+//! A benchmark written with [`IterEach`] works with any of them, and with criterion's own `WallTime`:
 //!
 //! ```no_run
 //! use criterion::{Criterion, criterion_group, criterion_main};
@@ -38,24 +38,24 @@
 //! criterion_main!(time, memory);
 //! ```
 //!
-//! What the figures mean:
-//! - **A peak does not add up.** Criterion reads what it measures before and after many iterations and divides: right for
-//!   time, wrong for a peak. Here a peak is read of each iteration, and the sum is given to criterion, so that its mean is
-//!   the mean peak and its regression over the iterations is a straight line through nothing. Criterion's own loops
-//!   (`Bencher::iter` and the like) cannot do that, and a measurement of a peak panics with advice if one is used.
-//! - **What earlier iterations freed is given back** to the system before each (`malloc_trim` of glibc), and what was
-//!   built by a setup stands before the iteration begins. What an allocator keeps all the same is hidden from the growth
-//!   of the next iteration: glibc keeps the top of the arenas of threads other than the main one
-//!   (`MALLOC_MMAP_THRESHOLD_=131072` in the environment sends every block of that size back at once), jemalloc and
-//!   mimalloc keep pages for a while. There, measure the heap.
-//! - **An anonymous peak is sampled**: iterations shorter than 2 ms are repeated for that long, and the largest sample of
-//!   them counts for each.
-//! - **A peak of nothing** is told to criterion as a billionth of a byte, for it drops a benchmark that measured 0. Peaks
-//!   that are all equal are told apart by less than a part in 10^12, for its plots panic on them.
-//! - **Throughput** is input per memory (`elem/MiB`, `B/B`): more is better, as criterion's reports take it.
-//! - **Units for machines** are bytes (`B`) and nanoseconds (`ns`), as they stand in `sample.json` and `estimates.json`.
-//!   Those files do not name a unit: [`group`] puts the measurement's name into the benchmark's, from which
-//!   `plimsoll bench-gate` takes it, and which keeps the results of two measurements in two folders.
+//! Meaning of the figures:
+//! - **Peaks are not additive.** Criterion reads a measurement before and after many iterations and divides, which is
+//!   correct for time and wrong for a peak. Here a peak is read for each iteration and criterion gets the sum, so that
+//!   its mean is the mean peak and its regression over the iterations is a straight line through zero. Criterion's own
+//!   loops (`Bencher::iter` and the like) cannot do that: with them, a measurement of a peak panics with advice.
+//! - **Memory freed by earlier iterations is returned** to the system before each one (glibc's `malloc_trim`), and the
+//!   output of a setup exists before the iteration begins. Memory that an allocator still keeps hides growth in the
+//!   next iteration: glibc keeps the top of the arenas of threads other than the main one
+//!   (`MALLOC_MMAP_THRESHOLD_=131072` in the environment makes it return every block of that size at once), and
+//!   jemalloc and mimalloc keep pages for a while. With those, measure the heap.
+//! - **Anonymous peaks are sampled**: iterations shorter than 2 ms are repeated for that long, and the largest sample
+//!   counts for each of them.
+//! - **A peak of zero** is reported to criterion as a billionth of a byte, because it drops a benchmark that measured
+//!   0. Equal peaks are made to differ by less than a part in 10^12, because its plots panic on them.
+//! - **Throughput** is input per memory (`elem/MiB`, `B/B`): more is better, as criterion's reports assume.
+//! - **Machine units** are bytes (`B`) and nanoseconds (`ns`), as in `sample.json` and `estimates.json`. Those files
+//!   name no unit: [`group`] adds the name of the measurement to the benchmark's, where `plimsoll bench-gate` finds it.
+//!   Results of two measurements thus go to two folders.
 
 use ::criterion as library;
 

@@ -1,4 +1,4 @@
-//! [`Calibration`]: what `plimsoll calibrate` found out about a command.
+//! [`Calibration`]: the result of `plimsoll calibrate` for a command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use plimsoll_memory::ceiling::Proposal;
 use plimsoll_memory::schema::Document;
 
-/// What `plimsoll calibrate` found out about a command.
+/// The result of `plimsoll calibrate` for a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// `plimsoll.calibration/1`.
@@ -16,12 +16,12 @@ pub struct Calibration {
     pub label: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The ceilings.
+    /// The proposed ceilings.
     pub proposal: Proposal,
 }
 
 impl Calibration {
-    /// The calibration of `command`, which is called `label`.
+    /// Creates the calibration of `command` under the name `label`.
     pub fn new(label: String, command: Vec<String>, proposal: Proposal) -> Self {
         Self { schema: "plimsoll.calibration/1".to_owned(), label, command, proposal }
     }

@@ -1,4 +1,4 @@
-//! [`Condition`]: what two runs have to share so that a figure of one can be held against that of the other.
+//! [`Condition`]: something that two runs must share before their figures can be compared.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use crate::record::{Figure, Record, Semantics, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, SystemInfo};
 
-/// What two runs have to share so that a figure of one can be held against that of the other.
+/// Something that two runs must share before their figures can be compared.
 ///
-/// What is a cause that a gate is there to find, such as another version of a library, is none of them.
+/// Causes that a gate should find, such as a new version of a library, are not conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -20,32 +20,32 @@ pub enum Condition {
     Semantics,
     /// The processor's architecture.
     Architecture,
-    /// The series of the kernel, such as `Linux 6.8`, which counts the memory.
+    /// The kernel series, such as `Linux 6.8`, as the kernel does the memory accounting.
     Kernel,
-    /// The size of a page.
+    /// The page size.
     Page,
-    /// When anonymous memory gets huge pages.
+    /// When anonymous memory uses huge pages.
     TransparentHugePages,
-    /// Whether more memory is promised than there is.
+    /// The kernel's overcommit mode.
     Overcommit,
     /// Whether there is swap.
     Swap,
-    /// The memory of the machine, to a sixteenth.
+    /// The machine's memory, to a sixteenth.
     Memory,
-    /// What the control group allows.
+    /// The memory limit of the control group.
     Cgroup,
-    /// How many processors there are: threads and arenas of allocators follow it.
+    /// The number of processors, which determines the number of threads and of allocator arenas.
     Cpus,
-    /// The processor's model; times alone depend on it.
+    /// The processor model; affects only times.
     Cpu,
-    /// The GPUs; times and their own memory depend on them.
+    /// The GPUs; affect only times and GPU memory.
     Gpus,
-    /// The variables that choose or tune an allocator.
+    /// The environment variables that choose or tune an allocator.
     Allocator,
 }
 
 impl Condition {
-    /// Every condition, in the order of a report.
+    /// Every condition, in the order of reports.
     pub const ALL: [Self; 13] = [
         Self::Semantics,
         Self::Architecture,
@@ -62,7 +62,7 @@ impl Condition {
         Self::Allocator,
     ];
 
-    /// Its name in reports, in `plimsoll.toml` and on the command line.
+    /// The name in reports, in `plimsoll.toml` and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Semantics => "semantics",
@@ -81,7 +81,7 @@ impl Condition {
         }
     }
 
-    /// Whether `figure` depends on it.
+    /// Whether `figure` depends on this condition.
     pub fn bears_on(self, figure: &Figure) -> bool {
         let is_time = figure.unit == Unit::Nanoseconds;
         match self {
@@ -94,7 +94,7 @@ impl Condition {
         }
     }
 
-    /// What it is in `record`; `None` if that is not known.
+    /// The value in `record`; `None` if unknown.
     fn of(self, record: &Record) -> Option<String> {
         let system = record.environment.system.as_ref();
         let of_system = |text: fn(&SystemInfo) -> Option<String>| system.and_then(text);
@@ -149,21 +149,21 @@ impl fmt::Display for Condition {
     }
 }
 
-/// A word that names no condition.
+/// The error for a word that names no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a condition of a comparison: write {}, or machine for memory, cpus and cpu", Condition::ALL.map(Condition::name).join(", "))]
 pub struct ParseConditionError {
     word: String,
 }
 
-/// Conditions by one word: most by their own name, `machine` for those of its class.
+/// Conditions named by one word: usually a condition's own name, or `machine` for all that describe the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conditions(pub Vec<Condition>);
 
 impl FromStr for Conditions {
     type Err = ParseConditionError;
 
-    /// Takes the name with `_` or `-` between its words.
+    /// Accepts names with `_` or `-` between words.
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let plain = word.trim().replace('-', "_");
         if plain == "machine" {
@@ -174,20 +174,20 @@ impl FromStr for Conditions {
     }
 }
 
-/// A condition that two runs do not share.
+/// A condition that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionChange {
-    /// Which.
+    /// The condition.
     pub condition: Condition,
-    /// What it was in the baseline.
+    /// Its value in the baseline.
     pub before: String,
-    /// What it is now.
+    /// Its value now.
     pub after: String,
-    /// Whether figures are compared all the same, as was asked for.
+    /// Whether the figures are compared anyway, because the user allowed it.
     pub allowed: bool,
 }
 
-/// The conditions that `after` does not share with `before`. One that either does not know is none.
+/// The conditions that differ between `before` and `after`. A condition unknown in either record does not count.
 pub fn condition_changes(before: &Record, after: &Record, allowed: &[Condition]) -> Vec<ConditionChange> {
     let changed = |condition: Condition| {
         let (old, new) = (condition.of(before)?, condition.of(after)?);
@@ -196,14 +196,14 @@ pub fn condition_changes(before: &Record, after: &Record, allowed: &[Condition])
             _ => old == new,
         };
         let allowed = allowed.contains(&condition);
-        // Of commands that differ, they themselves say more than their digests.
+        // If the commands differ, showing them says more than their digests.
         let (old, new) = commands(before, after).filter(|_| condition == Condition::Semantics).unwrap_or((old, new));
         (!same).then_some(ConditionChange { condition, before: old, after: new, allowed })
     };
     Condition::ALL.into_iter().filter_map(changed).collect()
 }
 
-/// The commands of two records, if these are of commands that differ.
+/// The commands of two records, if they differ.
 fn commands(before: &Record, after: &Record) -> Option<(String, String)> {
     let (Semantics::Command(before), Semantics::Command(after)) = (&before.semantics, &after.semantics) else {
         return None;
@@ -211,7 +211,7 @@ fn commands(before: &Record, after: &Record) -> Option<(String, String)> {
     (before.command != after.command).then(|| (before.command.join(" "), after.command.join(" ")))
 }
 
-/// Whether two machines have the same memory but for what firmware and kernel keep for themselves.
+/// Whether two machines have the same memory, apart from what firmware and kernel reserve.
 fn similar(before: &Record, after: &Record) -> bool {
     let memory = |record: &Record| record.environment.system.as_ref().map_or(0, |system| system.memory.bytes());
     let (before, after) = (memory(before), memory(after));
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(changed(|record| record.semantics_digest = "blake3:0".to_owned())[0].0, Condition::Semantics);
         assert_eq!(changed(|record| record.environment.system = None), []);
-        // Another version of a library is what a gate is to find.
+        // A gate is meant to find the effect of a new library version.
         assert_eq!(changed(|record| drop(record.environment.versions.insert("torch".to_owned(), "9".to_owned()))), []);
     }
 

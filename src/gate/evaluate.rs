@@ -1,4 +1,4 @@
-//! [`evaluate`]: records held against ceilings and a baseline.
+//! [`evaluate`]: judges records by ceilings and against a baseline.
 
 mod figures;
 
@@ -17,34 +17,34 @@ use plimsoll_memory::ceiling::Ceilings;
 
 pub use self::figures::is_default;
 
-/// What a subject is judged by.
+/// The rules by which a subject is judged.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Ceilings, which take the place of those of the same metrics in the record.
+    /// Ceilings that replace those of the same metrics in the record.
     pub ceilings: Ceilings,
-    /// What figures may get worse by.
+    /// How much worse figures may get.
     pub limits: Limits,
-    /// The confidence of intervals.
+    /// The confidence level of intervals.
     pub confidence: f64,
-    /// Conditions whose change does not keep figures from being compared.
+    /// Conditions that may change while figures are still compared.
     pub allow: Vec<Condition>,
 }
 
 /// The records of a baseline.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
-    /// Where it came from, as it is said in reports.
+    /// The origin as reports name it.
     pub name: String,
-    /// The records, each with where it was read.
+    /// The records, each with the file it was read from.
     pub records: Vec<(String, Record)>,
-    /// What makes a baseline if a subject has none, as a sentence's end: "make one with `plimsoll gate ..`".
+    /// How to create a baseline, as the end of a sentence: "make one with `plimsoll gate ..`".
     pub remedy: String,
 }
 
-/// Judges `records`, of any number of subjects, each by its rules: by ceilings, and against `baseline` if there is one.
+/// Judges `records` of any number of subjects, each by its rules: by ceilings, and against `baseline` if given.
 ///
-/// Records of one subject and the same semantics are its runs. A run that failed by itself fails, because the memory of a
-/// failed run says nothing about a successful one.
+/// Records of one subject and the same semantics are its runs. If a command failed by itself, the subject fails,
+/// because the memory of a failed run says nothing about a successful one.
 pub fn evaluate(records: &[Record], baseline: Option<&Baseline>, rules: &dyn Fn(&Subject) -> Rules) -> GateReport {
     let mut subjects: Vec<(Subject, &str, Vec<&Record>)> = Vec::new();
     for record in records {
@@ -62,15 +62,15 @@ pub fn evaluate(records: &[Record], baseline: Option<&Baseline>, rules: &dyn Fn(
     GateReport::new(name, verdicts.collect())
 }
 
-/// Judges the runs of `b` by those of `a`, which were taken in pairs, the first of each drawn by lot. `name` is that of `a`
-/// in the report.
+/// Judges the runs of `b` against those of `a`. Both were taken in pairs in random order. `name` is the name of `a` in
+/// the report.
 ///
-/// What drifts on the machine moves both of a pair, so that it is the differences within pairs that are judged.
+/// Drift of the machine moves both runs of a pair, so the differences within pairs are judged.
 pub fn evaluate_pairs(name: &str, a: &Record, b: &Record, rules: &Rules) -> GateReport {
     let mut judged = by_itself(Subject::of(b), &[b], rules);
     if judged.failure.is_none() {
         match failure(a) {
-            Some(why) => judged.cannot_be_told(format!("a run of {name} failed: {why}")),
+            Some(why) => judged.leave_undecided(format!("a run of {name} failed: {why}")),
             None => within_pairs(&mut judged, name, a, b, rules),
         }
     }
@@ -88,7 +88,7 @@ fn within_pairs(judged: &mut SubjectVerdict, name: &str, a: &Record, b: &Record,
     let pairs = count(a) as usize;
     judge_figures(judged, &now, &rules.limits, |figure| {
         let before = before.iter().find(|before| before.name == figure.name);
-        // A run that lacks the figure leaves its pair without a partner.
+        // A run without the figure leaves the other run of its pair without a partner.
         let whole = figure.values.len() == pairs && before.is_some_and(|before| before.values.len() == pairs);
         let how: Judge = if whole { judge_pairs } else { judge };
         judge_figure(figure, before, &[], rules, how)
@@ -103,14 +103,14 @@ fn judge_subject(subject: Subject, runs: &[&Record], baseline: Option<&Baseline>
     match baseline {
         Some(baseline) => against(&mut judged, runs, baseline, rules),
         None if judged.verdicts.iter().all(|verdict| verdict.ceiling.is_none()) => {
-            judged.cannot_be_told("nothing was judged: it has no ceiling, and there is no --baseline".to_owned());
+            judged.leave_undecided("nothing was judged: there is neither a ceiling nor a --baseline".to_owned());
         }
         None => {}
     }
     judged
 }
 
-/// What the runs of a subject say by themselves: whether one failed, and whether they stayed below their ceilings.
+/// Judges the runs of a subject without a baseline: whether one failed, and whether they stayed below their ceilings.
 fn by_itself(subject: Subject, runs: &[&Record], rules: &Rules) -> SubjectVerdict {
     let verdicts = worst_ceilings(runs, &rules.ceilings);
     let failure = runs.iter().find_map(|run| failure(run)).map(|why| format!("a run failed: {why}"));
@@ -138,16 +138,16 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
     let same: Vec<&(String, Record)> =
         baseline.records.iter().filter(|(_, record)| Subject::of(record) == judged.subject).collect();
     if same.is_empty() {
-        judged.cannot_be_told(format!("it has no baseline in {}: {}", baseline.name, baseline.remedy));
+        judged.leave_undecided(format!("there is no baseline in {}: {}", baseline.name, baseline.remedy));
         return;
     }
-    // Records of the same semantics count alone if there are any: a label may have served two commands.
+    // If any records have the same semantics, only those count: two commands may have shared a label.
     let digest = &runs[0].semantics_digest;
     let of_digest: Vec<_> = same.iter().copied().filter(|(_, record)| record.semantics_digest == *digest).collect();
     let same = if of_digest.is_empty() { same } else { of_digest };
     let whole: Vec<_> = same.iter().copied().filter(|(_, record)| failure(record).is_none()).collect();
     let Some((_, first)) = whole.first() else {
-        judged.cannot_be_told(format!("every run of its baseline failed: {}", baseline.remedy));
+        judged.leave_undecided(format!("every run of its baseline failed: {}", baseline.remedy));
         return;
     };
     let latest = whole.iter().map(|(_, record)| record).max_by_key(|record| &record.started).unwrap_or(first);

@@ -1,4 +1,4 @@
-//! The shift between two sets of figures, and how well it is known.
+//! The shift between two sets of figures, with its confidence interval.
 
 use std::fmt;
 
@@ -6,36 +6,36 @@ use plimsoll_statistics::{Shift, mann_whitney, signed_rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a shift lies with a stated confidence; both ends belong to it.
+/// A confidence interval of a shift, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// The lower end, in the unit of the figures.
+    /// The lower end, in the figures' unit.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How often such an interval holds the true shift, at least: 0.99 for 99 in 100.
+    /// The confidence level: at least this share of such intervals contains the true shift (0.99 for 99 in 100).
     pub confidence: f64,
 }
 
-/// How a shift and its interval were found.
+/// The method by which a shift and its interval were computed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Method {
-    /// The Hodges-Lehmann estimate and the order statistics of all pairwise differences, by the exact distribution of
+    /// The Hodges-Lehmann estimate, with order statistics of all pairwise differences by the exact distribution of
     /// Mann-Whitney's U.
     Exact,
-    /// The Mann-Whitney interval by the normal approximation: there are more than 25 figures on a side, or those of
-    /// one depend on their neighbours.
+    /// The Mann-Whitney interval in normal approximation, for more than 25 figures per side or for autocorrelated
+    /// figures.
     Normal {
-        /// How many independent figures the baseline's are worth.
+        /// The number of independent figures that the baseline's are worth.
         baseline_effective: f64,
-        /// How many independent figures the current ones count as.
+        /// The number of independent figures that the current ones are worth.
         current_effective: f64,
     },
-    /// The median of the Walsh averages of the differences within pairs, and their order statistics, by Wilcoxon's
+    /// The median of the Walsh averages of the differences within pairs, with their order statistics by Wilcoxon's
     /// signed-rank test.
     SignedRank {
-        /// Whether by its exact distribution; of more than 50 pairs by the normal approximation.
+        /// Whether the exact distribution was used; more than 50 pairs use the normal approximation.
         exact: bool,
     },
     /// Criterion's own comparison: the bootstrap of the ratio of the two medians.
@@ -64,7 +64,7 @@ impl From<plimsoll_statistics::Interval> for Interval {
 }
 
 impl Method {
-    /// How the shift of two sets of figures was found by [`mann_whitney::shift`].
+    /// The method behind a result of [`mann_whitney::shift`].
     fn of_sets(shift: &Shift) -> Self {
         if shift.exact {
             return Self::Exact;
@@ -72,23 +72,24 @@ impl Method {
         Self::Normal { baseline_effective: shift.baseline_size, current_effective: shift.current_size }
     }
 
-    /// How the shift of pairs was found by [`signed_rank::shift`] or [`signed_rank::ratio`].
+    /// The method behind a result of [`signed_rank::shift`] or [`signed_rank::ratio`].
     pub(super) const fn of_pairs(shift: &Shift) -> Self {
         Self::SignedRank { exact: shift.exact }
     }
 }
 
-/// A shift, its interval if there are enough figures for one, and how they were found.
+/// A shift, its interval if there are enough figures for one, and the method.
 pub(super) type Found = (f64, Option<Interval>, Method);
 
-/// The shift from `baseline` to `current`, both in the order in which they were taken. `None` if one of them has no
-/// figures, or some that are not finite.
+/// Computes the shift from `baseline` to `current`, both in the order in which they were taken. `None` if either is
+/// empty or has a value that is not finite.
 pub(super) fn shift(baseline: &[f64], current: &[f64], confidence: f64) -> Option<Found> {
     let found = mann_whitney::shift(baseline, current, confidence)?;
     Some((found.estimate, found.interval.map(Interval::from), Method::of_sets(&found)))
 }
 
-/// The shift from the first of each pair to the second. `None` if there is no pair, or if a difference is not finite.
+/// Computes the shift from the first to the second of each pair. `None` without pairs, or if a difference is not
+/// finite.
 pub(super) fn shift_of_pairs(before: &[f64], after: &[f64], confidence: f64) -> Option<Found> {
     let found = signed_rank::shift(before, after, confidence)?;
     Some((found.estimate, found.interval.map(Interval::from), Method::of_pairs(&found)))

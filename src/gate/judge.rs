@@ -1,4 +1,4 @@
-//! [`judge`]: repeated figures held against those of a baseline.
+//! [`judge`]: judges repeated figures against a baseline.
 
 use plimsoll_statistics::{mann_whitney, signed_rank};
 use schemars::JsonSchema;
@@ -11,47 +11,48 @@ use crate::record::{Direction, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Allowance;
 
-/// How sure a verdict has to be if nothing else is asked for. Of comparisons of equals, no more than one in two
-/// hundred finds growth if there is none, before the allowance is even looked at.
+/// The default confidence of a verdict. When nothing changed, at most one comparison in two hundred finds growth, even
+/// before the allowance is considered.
 pub const DEFAULT_CONFIDENCE: f64 = 0.99;
 
 /// The judgement of figures against those of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What became of them.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What they are amounts of.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// The baseline; absent if its figures cannot be used.
+    /// The baseline's figures; absent if unusable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Summary>,
-    /// The figures that were judged; absent if they cannot be used.
+    /// The judged figures; absent if unusable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Summary>,
-    /// How much they moved, in their unit: positive if they grew.
+    /// The shift in the figures' unit: positive for growth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<f64>,
-    /// The shift in per cent of the baseline's median; absent if that is 0.
+    /// The shift in percent of the baseline's median; absent if that is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// Where the true shift lies; absent if there are too few figures to tell.
+    /// The interval that contains the true shift; absent if there are too few figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// How shift and interval were found.
+    /// The method by which shift and interval were computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// What they may grow by.
+    /// The growth that is allowed.
     pub allowance: Allowance,
-    /// The allowance in the unit of the figures; absent if no part of it applies.
+    /// The allowance in the figures' unit; absent if no part of it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// The judgement in one line.
+    /// The judgement on one line.
     pub message: String,
 }
 
 /// Judges `current` against `baseline`, both in the order in which they were taken.
 ///
-/// `confidence` is that of the interval, between 0.5 and 1: use [`DEFAULT_CONFIDENCE`] unless there is a reason for another.
+/// `confidence` is the confidence level of the interval, between 0.5 and 1. Use [`DEFAULT_CONFIDENCE`] unless you have
+/// a reason not to.
 ///
 /// ```
 /// use plimsoll::gate::{DEFAULT_CONFIDENCE, Direction, Outcome, Unit, judge};
@@ -72,9 +73,9 @@ pub fn judge(
     judge_by(shift, baseline, current, (unit, direction), allowance, confidence)
 }
 
-/// Judges `current` against `baseline` as [`judge`] does, if the two were taken side by side: the first of one with the
-/// first of the other, and so on, as many of each. The differences within the pairs are judged, which a drift of the
-/// machine does not touch.
+/// Judges `current` against `baseline` like [`judge`], for runs taken in pairs: the first of one with the first of the
+/// other, and so on, equally many of each. The differences within pairs are judged, so drift of the machine cancels
+/// out.
 pub fn judge_pairs(
     baseline: &[f64],
     current: &[f64],
@@ -86,12 +87,12 @@ pub fn judge_pairs(
     judge_by(shift_of_pairs, baseline, current, (unit, direction), allowance, confidence)
 }
 
-/// The fewest pairs of which [`judge_pairs`] can tell anything at this confidence.
+/// The minimum number of pairs from which [`judge_pairs`] can conclude anything at this confidence.
 pub fn fewest_pairs(confidence: f64) -> usize {
     signed_rank::fewest(confidence)
 }
 
-/// How a shift is found: from a baseline, current figures and a confidence.
+/// Computes a shift from a baseline, current figures and a confidence.
 type Shift = fn(&[f64], &[f64], f64) -> Option<Found>;
 
 fn judge_by(
@@ -128,12 +129,12 @@ fn judge_by(
 
 fn unusable(what: &str, figures: &[f64]) -> String {
     match figures.iter().position(|figure| !(figure.is_finite() && *figure >= 0.0)) {
-        Some(at) => format!("{what} cannot be used: number {} is {}, which is not an amount", at + 1, figures[at]),
+        Some(at) => format!("{what} cannot be used: number {} is {}, which is not a valid figure", at + 1, figures[at]),
         None => format!("{what} are missing"),
     }
 }
 
-/// The comparison that a shift and its interval come to, of figures whose middle was `before`.
+/// Turns a shift and its interval into a comparison; `before` is the median of the baseline.
 pub(super) fn conclude(
     before: f64,
     (baseline, current): (Option<Summary>, Option<Summary>),
@@ -154,7 +155,7 @@ pub(super) fn conclude(
             };
             (
                 Outcome::Inconclusive,
-                format!("the allowance {allowance} says nothing of {what}: add a share such as `5%`"),
+                format!("the allowance {allowance} does not apply to {what}: add a share such as `5%`"),
             )
         }
         (None, Some(_)) => {
@@ -174,7 +175,7 @@ pub(super) fn conclude(
         }
         (Some(interval), Some(margin)) => {
             let range = format!("{} to {}", say(interval.low), say(interval.high));
-            // Where more is better, a fall is what growth is elsewhere.
+            // If more is better, a fall is the regression.
             let (worse, least, most) = match direction {
                 Direction::Lower => (shift, interval.low, interval.high),
                 Direction::Higher => (-shift, -interval.high, -interval.low),
@@ -218,13 +219,13 @@ pub(super) fn conclude(
     }
 }
 
-/// The most figures a side that are asked for.
+/// The most figures per side that a message asks for.
 const MOST_ASKED_FOR: f64 = 1000.0;
 
-/// About how many figures a side it takes for the interval to exclude no change, or more than the margin: an interval
-/// narrows with the root of their number. `None` if that is more than anybody would run.
+/// Estimates how many figures per side it takes until the interval excludes either no change or more than the margin.
+/// The width of an interval shrinks with the square root of their number. `None` if the number is unrealistic.
 fn figures_to_decide((worse, least, most): (f64, f64, f64), margin: f64, count: f64) -> Option<u64> {
-    // What the interval has to narrow to, as a share of what it is.
+    // The width that the interval must shrink to, as a share of its present width.
     let excludes_none = worse / (worse - least);
     let excludes_more = (margin - worse) / (most - worse);
     let share = excludes_none.max(excludes_more);
@@ -246,7 +247,7 @@ fn confidence_text(confidence: f64) -> String {
     format!("{}% interval", (confidence * 1e4).round() / 1e2)
 }
 
-/// A shift with its sign: in per cent of what was, or as an amount if nothing was.
+/// A signed shift: in percent of the baseline, or as an amount if the baseline was zero.
 fn amount_text(amount: f64, before: f64, unit: Unit) -> String {
     if before > 0.0 {
         return match amount / before * 100.0 {
@@ -275,7 +276,7 @@ mod tests {
         judge(baseline, current, Unit::Bytes, Direction::Lower, allowance.parse().unwrap(), DEFAULT_CONFIDENCE)
     }
 
-    /// `n` figures around `mib` MiB that scatter by up to `scatter` MiB, in no order.
+    /// `n` figures around `mib` MiB that scatter by up to `scatter` MiB, in mixed order.
     fn around(mib: f64, scatter: f64, n: u32) -> Vec<f64> {
         (0..n).map(|i| (mib + scatter * (f64::from(i * 37 % 101) / 50.0 - 1.0)) * MIB).collect()
     }
@@ -286,15 +287,15 @@ mod tests {
         assert_eq!(comparison.outcome, Outcome::Fail);
         assert!(comparison.message.starts_with("grew by 10.0 %, 99% interval +9."), "{}", comparison.message);
         assert!(comparison.message.ends_with(" %, more than 5% | 1 MiB"), "{}", comparison.message);
-        // One of the parts is not exceeded.
+        // One part of the allowance is not exceeded.
         assert_eq!(one(&around(100.0, 1.0, 20), &around(110.0, 1.0, 20), "5% | 16 MiB").outcome, Outcome::Pass);
         assert_eq!(one(&around(100.0, 1.0, 20), &around(110.0, 1.0, 20), "15% | 1 MiB").outcome, Outcome::Pass);
-        // What was equal before and is equal now needs no more figures than the confidence asks for.
+        // Figures without any scatter need no more runs than the confidence level demands.
         assert_eq!(one(&[100.0 * MIB; 5], &[110.0 * MIB; 5], "5% | 1 MiB").outcome, Outcome::Fail);
     }
 
     #[test]
-    fn a_gain_is_told() {
+    fn a_gain_is_reported() {
         let comparison = one(&around(110.0, 1.0, 20), &around(100.0, 1.0, 20), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Improved);
         assert!(comparison.message.starts_with("fell by 9.1 %"), "{}", comparison.message);
@@ -328,12 +329,12 @@ mod tests {
 
     #[test]
     fn an_interval_that_decides_nothing_says_how_many_figures_would() {
-        // From 30 up by 40 to either side: at a ninth of the figures more the lower end is 0.
+        // A shift of 30 ± 40: with 1/9 of the figures added, the lower end reaches 0.
         let figures = |shift, least, most, margin| figures_to_decide((shift, least, most), margin, 9.0);
         assert_eq!(figures(30.0, -10.0, 70.0, 5.0), Some(16));
-        // From 1 by 10, of which 5 are let pass: at 6.25 times the figures the upper end is 5.
+        // A shift of 1 ± 10 with an allowance of 5: at 6.25 times the figures, the upper end reaches 5.
         assert_eq!(figures(1.0, -9.0, 11.0, 5.0), Some(57));
-        // It is what is let pass, or as good as that.
+        // The shift is at or next to the allowance.
         assert_eq!((figures(0.05, -9.0, 11.0, 0.05), figures(0.0, -1.0, 1.0, 0.0)), (None, None));
     }
 
@@ -347,7 +348,7 @@ mod tests {
         assert_eq!(one(&[], &[1.0], "5%").message, "the baseline's figures are missing");
         assert_eq!(
             one(&[1.0], &[1.0, f64::NAN], "5%").message,
-            "the figures cannot be used: number 2 is NaN, which is not an amount"
+            "the figures cannot be used: number 2 is NaN, which is not a valid figure"
         );
     }
 
@@ -368,7 +369,7 @@ mod tests {
         let comparison =
             judge(&[1.0; 9], &[1.0; 9], Unit::Nanoseconds, Direction::Lower, allowance, DEFAULT_CONFIDENCE);
         assert_eq!(comparison.outcome, Outcome::Inconclusive);
-        assert_eq!(comparison.message, "the allowance 1 MiB says nothing of times: add a share such as `5%`");
+        assert_eq!(comparison.message, "the allowance 1 MiB does not apply to times: add a share such as `5%`");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! [`Limits`]: allowances by name.
+//! [`Limits`]: allowances by the name of a figure.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use plimsoll_memory::ceiling::{Allowance, AllowanceError};
 
-/// An allowance for the figures whose name it matches.
+/// An allowance for the figures whose names match.
 ///
 /// ```
 /// use plimsoll::gate::Limit;
@@ -16,14 +16,15 @@ use plimsoll_memory::ceiling::{Allowance, AllowanceError};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// The pattern as it was written; `None` if it is for every name.
+    /// The pattern as written; `None` if it applies to every name.
     name: Option<String>,
     pattern: Option<Regex>,
     allowance: Allowance,
 }
 
 impl Limit {
-    /// Whether it is for figures of this name. In its pattern `*` stands for any text and `?` for any one character.
+    /// Whether the limit applies to a figure of this name. `*` in the pattern stands for any text and `?` for any one
+    /// character.
     pub fn matches(&self, name: &str) -> bool {
         self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(name))
     }
@@ -33,25 +34,25 @@ impl Limit {
         self.allowance
     }
 
-    /// The pattern as it was written; `None` if it is for every name.
+    /// The pattern as written; `None` if it applies to every name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The name that it is for, if it is for one alone.
+    /// The name that the limit applies to, if the pattern has no wildcard.
     fn single(&self) -> Option<&str> {
         self.name().filter(|name| !name.contains(['*', '?']))
     }
 }
 
-/// Why a text is not a limit.
+/// Why a text is not a valid limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// The allowance cannot be read.
+    /// The allowance is invalid.
     #[error(transparent)]
     Allowance(#[from] AllowanceError),
-    /// The pattern cannot be used.
+    /// The pattern is invalid.
     #[error(
         "the pattern `{pattern}` has no name before the `=`, or is too long: write `NAME=5%|1MiB`, with `*` for any text"
     )]
@@ -64,9 +65,9 @@ pub enum LimitError {
 impl FromStr for Limit {
     type Err = LimitError;
 
-    /// Takes an allowance for every figure (`5% | 1 MiB`), or for those whose name matches (`peak_rss/*=5%|1GiB`).
+    /// Parses an allowance for every figure (`5% | 1 MiB`), or for those with a matching name (`peak_rss/*=5%|1GiB`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // The name of a benchmark may hold a `=`, an allowance never does.
+        // The name of a benchmark may contain `=`, an allowance never does.
         let Some((pattern, allowance)) = text.rsplit_once('=') else {
             return Ok(Self { name: None, pattern: None, allowance: text.parse()? });
         };
@@ -82,7 +83,7 @@ impl FromStr for Limit {
     }
 }
 
-/// Limits in the order in which they were given; the last that matches a name is its limit.
+/// Limits in the order given; the last one that matches a name applies.
 #[derive(Clone, Debug)]
 pub struct Limits {
     limits: Vec<Limit>,
@@ -90,7 +91,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `limits`, and `default` for names that none of them matches.
+    /// Combines `limits` with a `default` for names that none of them matches.
     pub fn new(limits: Vec<Limit>, default: Allowance) -> Self {
         Self { limits, default }
     }
@@ -100,17 +101,18 @@ impl Limits {
         self.limits.iter().rev().find(|limit| limit.matches(name)).map_or(self.default, Limit::allowance)
     }
 
-    /// Whether one of them is for the figure `name`, and not for every one.
+    /// Whether one of the limits names the figure `name`, rather than every figure.
     pub fn name(&self, name: &str) -> bool {
         self.limits.iter().any(|limit| limit.name.is_some() && limit.matches(name))
     }
 
-    /// Whether they are for figures that none of them names as well: if there is none, or one without a name.
+    /// Whether the limits also apply to figures that none of them names: true without limits, or with one that has no
+    /// name.
     pub fn are_general(&self) -> bool {
         self.limits.is_empty() || self.limits.iter().any(|limit| limit.name.is_none())
     }
 
-    /// The figures that are named one by one, without a wildcard.
+    /// The figures named individually, without a wildcard.
     pub fn singles(&self) -> impl Iterator<Item = &str> {
         self.limits.iter().filter_map(Limit::single)
     }

@@ -1,18 +1,18 @@
-//! The gate: figures judged against a baseline, and ceilings proposed from what was measured.
+//! The gate: judges figures against a baseline, and proposes ceilings from measurements.
 //!
-//! [`propose`] makes ceilings of what several runs took, and a headroom; [`ratchet()`] finds those that usage has fallen
-//! away from.
+//! [`propose`] derives ceilings from several runs and a headroom; [`ratchet()`] finds ceilings far above the present
+//! usage.
 //!
-//! An [`Allowance`] such as `5% | 1 MiB` says how much growth is let pass: a regression exceeds every part of it.
-//! [`judge`] holds repeated figures against those of a baseline and gives a [`Comparison`]:
-//! - the shift is the Hodges-Lehmann estimate, the median of all differences between a figure of now and one of the
-//!   baseline: an outlier moves it no further than a rank;
-//! - its confidence interval is made of the order statistics of those differences that the Mann-Whitney test does not
-//!   reject. Nothing is assumed of how the figures are distributed, and where figures are equal, as memory counted in
-//!   pages often is, the interval holds at least its confidence. Figures that depend on the one before them (a drift)
-//!   count as fewer;
-//! - it fails only if the interval excludes no change and the shift exceeds the allowance; if the interval holds
-//!   both no change and a regression beyond the allowance it is inconclusive, never passed.
+//! An [`Allowance`] such as `5% | 1 MiB` says how much growth is accepted: only growth beyond every part of it is a
+//! regression. [`judge`] compares repeated figures with those of a baseline and returns a [`Comparison`]:
+//! - the shift is the Hodges-Lehmann estimate, the median of all differences between a current figure and one of the
+//!   baseline: an outlier moves it by at most one rank;
+//! - the confidence interval consists of those order statistics of the differences that the Mann-Whitney test does not
+//!   reject. It assumes nothing about the distribution of the figures. With equal figures, which are common for memory
+//!   counted in pages, it is conservative. Figures that depend on the previous one (drift) count as fewer;
+//! - the comparison fails only if the interval excludes "no change" and the shift exceeds the allowance. If the
+//!   interval contains both "no change" and a regression beyond the allowance, the comparison is inconclusive and never
+//!   passes.
 
 mod baseline;
 pub mod bench;

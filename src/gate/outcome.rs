@@ -1,4 +1,4 @@
-//! [`Outcome`]: what a judgement comes to.
+//! [`Outcome`]: the result of a judgement.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::VerdictStatus;
 
-/// What became of a figure since its baseline.
+/// The result of comparing a figure with its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -17,15 +17,14 @@ pub enum Outcome {
     Improved,
     /// The figure got worse by more than its allowance.
     Fail,
-    /// The figures are too few or too scattered to tell.
+    /// There are too few figures, or they scatter too much, to decide.
     Inconclusive,
-    /// The two were measured of different things, or under conditions of which the figure depends.
+    /// The two measured different things, or differ in a condition that affects the figure.
     NotComparable,
 }
 
 impl Outcome {
-    /// The exit code of a command that comes to this: 0 if nothing got worse, 1 if something did, 3 if that
-    /// cannot be decided.
+    /// The exit code for this outcome: 0 if nothing got worse, 1 if something did, 3 if undecided.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Pass | Self::Improved => 0,
@@ -34,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// As a verdict: what may not be compared is inconclusive.
+    /// The outcome as a verdict status: figures that cannot be compared are inconclusive.
     pub const fn status(self) -> VerdictStatus {
         match self {
             Self::Pass | Self::Improved => VerdictStatus::Pass,
@@ -43,7 +42,7 @@ impl Outcome {
         }
     }
 
-    /// What several of them come to: a failure outweighs what cannot be decided, and that a pass.
+    /// The overall outcome: a failure outweighs an undecided result, which outweighs a pass.
     pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let weight = |outcome: &Self| match outcome {
             Self::Pass => 0,

@@ -1,4 +1,4 @@
-//! [`ratchet`]: ceilings that usage has fallen away from.
+//! [`ratchet`]: finds ceilings that are far above the present usage.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct Ratchet {
     /// `plimsoll.ratchet/1`.
     #[schemars(extend("const" = "plimsoll.ratchet/1"))]
     pub schema: String,
-    /// What is left free above the largest reading. A ceiling is lowered only if that lowers it by more than as much
-    /// again, so that usage which moves a little moves no ceiling.
+    /// The room left above the largest reading. A ceiling is lowered only if the reduction exceeds the headroom itself,
+    /// so that small changes of usage move no ceiling.
     pub headroom: Allowance,
     /// The ceilings to lower, by test.
     pub lowerings: Vec<Lowering>,
-    /// How many ceilings stay as they are.
+    /// How many ceilings stay unchanged.
     pub kept: u64,
-    /// The tests and commands whose records say nothing, as the run failed.
+    /// The tests and commands whose records were not used because the run failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
@@ -33,44 +33,44 @@ pub struct Ratchet {
 /// A ceiling to lower.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lowering {
-    /// The test binary; absent of a command.
+    /// The test binary; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// The test by its path in the binary, or the label of the command.
     pub subject: String,
-    /// Whether it is a test, whose ceilings stand in its source.
+    /// Whether the ceiling belongs to a test and so stands in its source.
     pub is_test: bool,
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
-    /// The limit.
+    /// The present limit.
     pub from: ByteSize,
-    /// What it can be.
+    /// The new limit.
     pub to: ByteSize,
-    /// The largest reading of all runs.
+    /// The largest reading over all runs.
     pub largest: ByteSize,
-    /// How many runs there were.
+    /// How many runs were read.
     pub runs: u64,
-    /// Where it stands in the source, as `FILE:LINE`.
+    /// Where the ceiling stands in the source, as `FILE:LINE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Why it has to be lowered by hand.
+    /// Why the ceiling must be lowered by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_hand: Option<String>,
 }
 
-/// What became of a ceiling over the runs of one test or command.
+/// A ceiling and its readings over the runs of one test or command.
 struct Usage {
-    /// The limit in the latest run, and when that was.
+    /// The limit in the latest run, and the time of that run.
     limit: (ByteSize, String),
     largest: ByteSize,
     runs: u64,
 }
 
-/// The ceilings of the tests and commands of `records` that stand above their largest reading by more than twice the
-/// `headroom`, each with the limit that leaves it once.
+/// Finds the ceilings of `records` that exceed their largest reading by more than twice the `headroom`, and lowers each
+/// to the largest reading plus the headroom.
 ///
-/// Records of one test count together. None is ever raised. Ceilings on what the machine has left, and on what others of it
-/// use as well, are left alone: they are not usage that falls.
+/// Records of one test count together. No ceiling is ever raised. Ceilings on system-wide figures, such as available
+/// memory, are left alone: they depend on other programs as well.
 pub fn ratchet(records: &[Record], headroom: Allowance) -> Ratchet {
     let mut usages: BTreeMap<(Option<&str>, &str, bool, Metric), Usage> = BTreeMap::new();
     let mut failed = Vec::new();
@@ -95,7 +95,7 @@ pub fn ratchet(records: &[Record], headroom: Allowance) -> Ratchet {
                 largest: ByteSize::ZERO,
                 runs: 0,
             });
-            // Times of RFC 3339 in UTC sort as texts.
+            // Times in RFC 3339 and UTC sort as text.
             if limit.1 >= usage.limit.1 {
                 usage.limit = limit;
             }
@@ -144,7 +144,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::record::{Verdict, exit_code, sample};
 
-    /// A run of the test `name` that has taken `mib` MiB under a ceiling of `limit` MiB.
+    /// A run of the test `name` that took `mib` MiB under a ceiling of `limit` MiB.
     pub(crate) fn run(name: &str, limit: u64, mib: u64, started: &str) -> Record {
         let mut record = sample::test();
         record.started = started.to_owned();
@@ -181,7 +181,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_ceiling_that_would_hardly_move_or_would_rise_stays() {
-        // 60 MiB and its headroom are 66; as much again is 72.
+        // 60 MiB plus the headroom are 66 MiB; one more headroom makes 72 MiB.
         for (limit, lowered) in [(60, 0), (66, 0), (70, 0), (74, 1)] {
             let ratchet = ratchet(&[run("reads", limit, 60, "2026-01-01T00:00:00.000Z")], headroom());
             assert_eq!(ratchet.lowerings.len(), lowered, "{limit} MiB: {ratchet:?}");

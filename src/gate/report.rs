@@ -1,4 +1,4 @@
-//! [`GateReport`]: what the gate found out about records.
+//! [`GateReport`]: the gate's judgement of records.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,104 +16,104 @@ use plimsoll_memory::text::counted;
 /// The format of [`GateReport`].
 pub(super) const SCHEMA: &str = "plimsoll.gate/1";
 
-/// Records, judged by ceilings and against a baseline.
+/// Records judged by ceilings and against a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateReport {
     /// `plimsoll.gate/1`.
     #[schemars(extend("const" = "plimsoll.gate/1"))]
     pub schema: String,
     /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison;
-    /// absent if ceilings alone were judged.
+    /// absent if only ceilings were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// What was judged, in the order in which it was given.
+    /// The judged subjects, in the order given.
     pub subjects: Vec<SubjectVerdict>,
-    /// `fail` if one failed; else `inconclusive` or `not_comparable` if that is so of one; else `pass`.
+    /// `fail` if a subject failed, else `inconclusive` or `not_comparable` if one is, else `pass`.
     pub outcome: Outcome,
     /// The verdict in one line.
     pub message: String,
 }
 
-/// What became of one test, command or capture.
+/// The judgement of one test, command or capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectVerdict {
     /// What was measured.
     #[serde(flatten)]
     pub subject: Subject,
-    /// How many runs of it were judged.
+    /// How many of its runs were judged.
     pub runs: u64,
-    /// The runs of the baseline; absent if there is none.
+    /// The runs of the baseline; absent without a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineRuns>,
-    /// The conditions that the two do not share.
+    /// The conditions that differ from the baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionChange>,
-    /// Ceilings, each with the run that is nearest to breaking it or beyond, and what else was judged of the runs
-    /// alone.
+    /// The ceilings, each for the run that comes closest to its limit or exceeds it most, and other verdicts on the
+    /// runs alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
-    /// Figures held against those of the baseline.
+    /// The figures compared with the baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<FigureVerdict>,
-    /// The worst of all.
+    /// The worst outcome of all.
     pub outcome: Outcome,
     /// How a run failed by itself, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Why it cannot be decided, if that is not to be seen in verdicts and figures.
+    /// Why the subject is undecided, if verdicts and figures do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The runs that figures were held against.
+/// The runs that figures were compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineRuns {
-    /// The files or entries they were read from.
+    /// The files or entries that the runs were read from.
     pub origins: Vec<String>,
-    /// How many runs.
+    /// How many runs there are.
     pub runs: u64,
-    /// When the latest of them began: RFC 3339, UTC.
+    /// When the latest run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The version of Plimsoll that metered it.
+    /// The version of Plimsoll that measured it.
     pub plimsoll: String,
 }
 
-/// What became of one figure.
+/// The judgement of one figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureVerdict {
     /// Its name, such as `peak_rss` or `validate.peak_rss`.
     pub name: String,
-    /// The phase that it is of; absent if it is of all.
+    /// The phase that the figure belongs to; absent for the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What it is an amount of.
+    /// The unit.
     pub unit: Unit,
-    /// Which way it is better.
+    /// Whether more or less is better.
     pub direction: Direction,
-    /// How far the values of now can be trusted; absent of times and counts.
+    /// How exact the current values are; absent for times and counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// The judgement.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The values of now; absent if it was not measured.
+    /// The current values; absent if the figure was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Summary>,
     /// The comparison; absent if nothing could be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Why nothing could be compared, or what keeps the comparison from being conclusive.
+    /// Why nothing could be compared, or why the comparison is inconclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl GateReport {
-    /// The exit code of the command: 0 if everything holds, 1 if something does not, 3 if that cannot be decided.
+    /// The exit code of the command: 0 if everything passed, 1 if something failed, 3 if undecided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }
 
-    /// The report of `subjects` against `baseline`.
+    /// Creates the report of `subjects` against `baseline`.
     pub(super) fn new(baseline: Option<String>, subjects: Vec<SubjectVerdict>) -> Self {
         let outcome = Outcome::of_all(subjects.iter().map(|subject| subject.outcome));
         let message = message(baseline.as_deref(), &subjects, outcome);
@@ -122,14 +122,14 @@ impl GateReport {
 }
 
 impl SubjectVerdict {
-    /// Notes why it cannot be decided, so that it does not pass.
-    pub(super) fn cannot_be_told(&mut self, why: String) {
+    /// Marks the subject as undecided because of `why`, so that it does not pass.
+    pub(super) fn leave_undecided(&mut self, why: String) {
         self.outcome = Outcome::of_all([self.outcome, Outcome::Inconclusive]);
         self.note = Some(why);
     }
 }
 
-/// The verdict in one line: what came to it, and of which subjects.
+/// The verdict on one line: the outcome, and the subjects responsible for it.
 fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome) -> String {
     const NAMED: usize = 3;
     let so: Vec<&SubjectVerdict> = subjects.iter().filter(|subject| subject.outcome == outcome).collect();

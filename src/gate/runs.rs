@@ -1,16 +1,16 @@
-//! What the runs of a subject say by themselves: whether one failed, and how near they came to their ceilings.
+//! What the runs of a subject show without a baseline: whether one failed, and how close they came to their ceilings.
 
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
 use plimsoll_memory::ceiling::{CeilingVerdict, Ceilings, judge};
 use plimsoll_memory::command::{EndCause, ProcessEnd};
 use plimsoll_memory::meter::PhaseReadings;
 
-/// How many runs a record is of.
+/// How many runs a record contains.
 pub(super) fn count(record: &Record) -> u64 {
     record.runs.len().max(1) as u64
 }
 
-/// What was read of each run of a record.
+/// The readings of each run of a record.
 fn phases(record: &Record) -> Vec<&[PhaseReadings]> {
     if record.runs.is_empty() {
         return vec![&record.phases];
@@ -18,7 +18,7 @@ fn phases(record: &Record) -> Vec<&[PhaseReadings]> {
     record.runs.iter().map(|run| &*run.phases).collect()
 }
 
-/// Why a run failed by itself, whatever its ceilings; `None` if it did not.
+/// Why a run failed regardless of its ceilings; `None` if it did not.
 pub(super) fn failure(record: &Record) -> Option<String> {
     let failed = || {
         let mut verdicts = record.verdicts.iter().filter(|verdict| verdict.ceiling.is_none());
@@ -37,9 +37,8 @@ fn is_success(end: &ProcessEnd) -> bool {
     end.cause == EndCause::Exited && end.exit_code == Some(0)
 }
 
-/// The verdicts on the ceilings of `runs`, one a metric in the order of a report: that of the run that is nearest to its limit, or furthest past
-/// it. `ceilings` take the place of the runs' own of the same metrics. Behind them stands what else of the runs did not
-/// pass.
+/// The ceiling verdicts of `runs`, one per metric in the order of reports: the run closest to its limit or furthest
+/// beyond it. `ceilings` replace those of the same metrics in the runs. Other verdicts that did not pass follow.
 pub(super) fn worst_ceilings(runs: &[&Record], ceilings: &Ceilings) -> Vec<Verdict> {
     let all: u64 = runs.iter().map(|run| count(run)).sum();
     let mut worst: Vec<CeilingVerdict> = Vec::new();

@@ -1,27 +1,28 @@
-//! How often the gate is wrong: comparisons of equals and of a true growth, on simulated figures as machines give them.
+//! How often the gate errs: simulated comparisons with no change and with true growth, using the noise of real
+//! machines.
 //!
-//! Every figure is a level, moved by what tells one session from another, by a slow drift within the session, by noise of
-//! each run, now and then by an outlier, and counted in pages. All of it comes from seeds.
+//! Every figure is a level plus a session's own offset, a slow drift within the session, noise per run and occasional
+//! outliers, rounded to pages. Seeds make all of it reproducible.
 
 use proptest::prelude::RngExt as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use super::{DEFAULT_CONFIDENCE, Direction, Outcome, Unit, judge};
 
-/// What a machine does to a figure; shares of its level.
+/// The noise of a machine, in shares of the level.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
-    /// The deviation of each run.
+    /// The standard deviation of a single run.
     run: f64,
-    /// The deviation between sessions: neighbours, the kernel's caches, the layout of memory.
+    /// The standard deviation between sessions: neighbours, the kernel's caches, memory layout.
     session: f64,
-    /// How far the level drifts from the first run of a session to its last.
+    /// The drift of the level from the first run of a session to its last.
     drift: f64,
-    /// The deviation of a level that wanders: each run keeps nine tenths of where the one before was.
+    /// The standard deviation of a wandering level: each run keeps nine tenths of the previous offset.
     wander: f64,
-    /// The share of runs that are outliers, and by how much they are larger.
+    /// The share of outliers, and how much larger they are.
     outliers: (f64, f64),
-    /// Figures are whole numbers of so many bytes.
+    /// Figures are rounded to multiples of this many bytes.
     page: f64,
 }
 
@@ -48,18 +49,18 @@ impl Machine {
         Self { random: TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]), noise }
     }
 
-    /// Between 0 and 1.
+    /// A uniform number between 0 and 1.
     fn uniform(&mut self) -> f64 {
         self.random.random()
     }
 
-    /// Normal with deviation 1, by Box and Muller's transform.
+    /// A normal number with deviation 1, by the Box-Muller transform.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// One session of `runs` runs of something that takes `level` bytes.
+    /// One session of `runs` runs of a program that takes `level` bytes.
     fn session(&mut self, level: f64, runs: usize) -> Vec<f64> {
         let noise = self.noise;
         let offset = self.normal() * noise.session;
@@ -79,7 +80,7 @@ impl Machine {
         figures
     }
 
-    /// The outcomes of comparisons of what takes 200 MiB with what takes `growth` times that.
+    /// The outcomes of comparing 200 MiB with `growth` times as much.
     fn outcomes(&mut self, growth: f64, runs: usize) -> Count {
         let level = 200.0 * 1024.0 * 1024.0;
         let mut count = Count::default();
@@ -118,13 +119,13 @@ const NOISES: [(&str, Noise); 5] = [
 fn equals_fail_at_most_once_in_a_hundred_comparisons() {
     for (name, noise) in NOISES.into_iter().chain([("wild", WILD)]) {
         for runs in [5, 10, 20, 30, 100] {
-            // A session of fewer runs than it takes the level to wander off says nothing of where it wanders.
+            // A session shorter than one swing of the level cannot reveal the wandering.
             if name == "wandering" && runs < 30 {
                 continue;
             }
             let count = Machine::new(noise, 1).outcomes(1.0, runs);
             assert!(count.fail <= COMPARISONS / 100, "{name}, {runs} runs: {count:?}");
-            // A gate that never says anything would pass the line above.
+            // A gate that never decides would pass the check above.
             if runs >= 30 && name != "wild" {
                 assert!(count.pass >= COMPARISONS * 9 / 10, "{name}, {runs} runs: {count:?}");
             }
@@ -140,7 +141,7 @@ fn ten_per_cent_more_fail_in_ninety_nine_of_a_hundred_comparisons() {
                 continue;
             }
             let count = Machine::new(noise, 2).outcomes(1.1, runs);
-            // With ten runs, outliers leave a few undecided; none of them passes.
+            // With ten runs, outliers leave a few comparisons undecided; none of them passes.
             let least = if runs >= 20 { 99 } else { 90 };
             assert!(count.fail >= COMPARISONS * least / 100, "{name}, {runs} runs: {count:?}");
             assert!(count.pass + count.improved <= COMPARISONS / 100, "{name}, {runs} runs: {count:?}");

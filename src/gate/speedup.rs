@@ -1,16 +1,16 @@
-//! [`speedup`]: how many times as fast one of two is, from times that were taken side by side.
+//! [`speedup`]: how many times faster one of two programs is, from times taken in pairs.
 
 use plimsoll_statistics::{Interval, signed_rank};
 
 use super::interval::Method;
 use crate::record::{Speedup, SpeedupInterval};
 
-/// The speedup of the first of each pair of times over the second: the second's over the first's. `None` without a pair,
-/// or if a time is not finite and above 0.
+/// The speedup of the first time of each pair over the second, which is the second divided by the first. `None` without
+/// pairs, or if a time is not finite and positive.
 ///
-/// Times multiply, and so do what disturbs them and what a kernel gains: it is the shift within pairs of their logarithms
-/// that is estimated, by Wilcoxon's signed-rank test as [`judge_pairs`](super::judge_pairs) does it. Swapping the two gives
-/// the reciprocal.
+/// Disturbances and gains multiply times rather than add to them, so the shift of the logarithms within pairs is
+/// estimated, with Wilcoxon's signed-rank test as in [`judge_pairs`](super::judge_pairs). Swapping the two gives the
+/// reciprocal.
 pub fn speedup(times: &[[f64; 2]], confidence: f64) -> Option<Speedup> {
     let found = signed_rank::ratio(times, confidence)?;
     Some(Speedup {

@@ -1,4 +1,4 @@
-//! [`Subject`]: what a record is of, by which runs are gathered and baselines found.
+//! [`Subject`]: what a record measured, which groups runs and finds their baselines.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Semantics};
 
-/// What a record is of. Runs of the same subject are held against each other.
+/// What a record measured. Runs of the same subject are compared with each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
-    /// Of which kind.
+    /// The kind of subject.
     pub kind: SubjectKind,
-    /// The test binary; absent of anything else, and where it is not known.
+    /// The test binary; absent for other kinds, and if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// The label of a command, the name of a test, the operator of a capture.
@@ -44,16 +44,16 @@ impl Subject {
         Self { kind, suite, label: record.semantics.subject().to_owned() }
     }
 
-    /// The name of its file in a folder of baselines: the label of a command if a file may be called so, else one as
-    /// near to the name as may be with a part of its digest, so that two subjects do not share one.
+    /// The name of its file in a folder of baselines: the label of a command if it is a valid file name; otherwise the
+    /// closest valid name plus part of a digest, so that no two subjects share a file.
     ///
-    /// The second of several records of one subject, and those after it, have their number before the extension.
+    /// If a subject has several records, those after the first have their number before the extension.
     pub fn file_name(&self, number: usize) -> String {
         let number = if number == 0 { String::new() } else { format!(".{}", number + 1) };
         const LONGEST_NAME: usize = 120;
         let whole = self.to_string();
         let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '=' | '@' | ',');
-        // `train.2` may be a label as well: it is told apart by its digest.
+        // `train.2` may also be a label: a digest distinguishes it.
         let numbered = whole.rsplit('.').next().is_some_and(|end| end.parse::<usize>().is_ok());
         let plain: String = whole.chars().map(|c| if may(c) { c } else { '_' }).take(LONGEST_NAME).collect();
         let begins = |c: char| c.is_ascii_alphanumeric() || c == '_';

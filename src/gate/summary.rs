@@ -1,15 +1,15 @@
-//! [`Summary`]: figures in short.
+//! [`Summary`]: a set of figures in brief.
 
 use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is shown of a set of figures.
+/// The summary of a set of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many there are.
     pub count: u64,
-    /// The middle one, or the mean of the two in the middle.
+    /// The median, or the mean of the two middle values.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of `figures`, in any order; `None` if there are none, or one is negative or not finite.
+    /// Summarizes `figures` in any order; `None` if there are none, or if one is negative or not finite.
     pub fn of(figures: &[f64]) -> Option<Self> {
         if figures.is_empty() || figures.iter().any(|figure| !(figure.is_finite() && *figure >= 0.0)) {
             return None;

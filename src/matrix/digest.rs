@@ -1,4 +1,4 @@
-//! What a run was made of, as a digest.
+//! The digest of everything that a run depends on.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::plan::{Configuration, Plan};
 
-/// What decides the figures of a run.
+/// Everything that determines the figures of a run.
 #[derive(Serialize)]
 struct Made<'a> {
     name: &'a str,
@@ -19,9 +19,9 @@ struct Made<'a> {
 }
 
 impl Plan {
-    /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of what a run of `configuration` is
-    /// made of: its name, command, environment, log and label. The timeout is not in it, nor the gate: another gate is
-    /// another judgement of the same runs.
+    /// `blake3:` and the hexadecimal BLAKE3 digest of what a run of `configuration` depends on, as canonical JSON (RFC
+    /// 8785): its name, command, environment, log and label. The timeout and the gate are not part of it: a different
+    /// gate judges the same runs.
     pub fn digest(&self, configuration: &Configuration) -> String {
         let made = Made {
             name: &configuration.name,

@@ -15,7 +15,7 @@ use plimsoll_diagnose::trend::Spread;
 /// The identifier of the document.
 pub const SCHEMA: &str = "plimsoll.matrix/1";
 
-/// Configurations beside a baseline.
+/// Configurations compared with a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Matrix {
     /// `plimsoll.matrix/1`.
@@ -23,15 +23,15 @@ pub struct Matrix {
     pub schema: String,
     /// The name of the configuration that the others are compared with.
     pub baseline: String,
-    /// What a configuration may exceed it by; empty if nothing is judged.
+    /// How far a configuration may exceed the baseline; empty if nothing is judged.
     pub gate: Gate,
-    /// How often each configuration is to be run.
+    /// How often each configuration should run.
     pub repeats: u32,
-    /// A row a configuration, in the order of the plan.
+    /// One row per configuration, in the order of the plan.
     pub rows: Vec<Row>,
-    /// Whether everything that is expected was found.
+    /// Whether every expectation was met.
     pub outcome: Outcome,
-    /// The outcome in a sentence.
+    /// The outcome as a sentence.
     pub message: String,
 }
 
@@ -40,32 +40,32 @@ pub struct Matrix {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What it is beside the baseline.
+    /// How it compares with the baseline.
     pub verdict: Verdict,
-    /// The verdict in words, with what there is to add.
+    /// The verdict in words, with remarks.
     pub reading: String,
-    /// How many runs its figures are of.
+    /// The number of runs behind its figures.
     pub runs: u32,
     /// How many of its runs failed.
     #[serde(default)]
     pub failed: u32,
-    /// The label of the telemetry, where its logs have any.
+    /// The label of the telemetry, if its logs have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The figures, each over all runs.
+    /// The figures over all runs.
     pub figures: BTreeMap<Figure, Change>,
-    /// Allocated memory over all ranks, of the run where it differs most.
+    /// Allocated memory over all ranks, of the run with the largest difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated_spread: Option<Spread>,
-    /// Reserved memory over all ranks, of the run where it differs most.
+    /// Reserved memory over all ranks, of the run with the largest difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved_spread: Option<Spread>,
-    /// What the gate is to find.
+    /// The expected result of the gate.
     pub expect: Expect,
-    /// Whether it is within the gate; absent for the baseline, without a gate, and where a figure is missing.
+    /// Whether it passes the gate; absent for the baseline, without a gate, and if a figure is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<bool>,
-    /// What there is to know: why a run failed, what could not be read.
+    /// Remarks, such as why a run failed or what could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -75,22 +75,23 @@ pub struct Row {
 pub struct Change {
     /// The median over the runs.
     pub value: u64,
-    /// The least of a run.
+    /// The smallest value of a run.
     pub lowest: u64,
-    /// The most of a run.
+    /// The largest value of a run.
     pub highest: u64,
-    /// The change against the baseline's, as a part of it; absent if that is unknown or 0.
+    /// The change as a share of the baseline's value; absent if that is unknown or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// What the gate lets it grow by; absent if it is not judged.
+    /// The growth that the gate allows; absent if the figure is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Allowance>,
-    /// Whether it is near the baseline: within the gate, or within the usual allowance if it is not judged.
+    /// Whether the value is near the baseline's: within the gate's allowance, or within the default one if it is not
+    /// judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near: Option<bool>,
 }
 
-/// What a configuration is beside the baseline.
+/// How a configuration compares with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -98,21 +99,21 @@ pub enum Verdict {
     Baseline,
     /// Allocated memory is above the baseline.
     Leak,
-    /// Allocated memory is near the baseline, reserved is not: the cache is in pieces.
+    /// Allocated memory is near the baseline but reserved memory is not: the cache is fragmented.
     Fragmentation,
-    /// Both are near the baseline, at more time.
+    /// Both are near the baseline, but steps take more time.
     Cured,
-    /// Both are near the baseline, at no more time.
+    /// Both are near the baseline, and steps take no more time.
     Solved,
-    /// The log has no telemetry; the meter read more memory than of the baseline.
+    /// The log has no telemetry; the meter read more memory than for the baseline.
     MoreMemory,
-    /// The log has no telemetry; the meter read memory near the baseline, at more time.
+    /// The log has no telemetry; the meter read memory near the baseline, but more time.
     MoreTime,
     /// The log has no telemetry; the meter read memory and time near the baseline.
     Near,
     /// No run of it succeeded.
     Failed,
-    /// A figure is missing, its own or of the baseline.
+    /// A figure of the configuration or of the baseline is missing.
     Unknown,
 }
 
@@ -134,8 +135,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Matrix {
-    /// The exit code of the command: 0 if everything that is expected was found, 1 if something else was, 3 if
-    /// that cannot be decided.
+    /// The exit code of the command: 0 if every expectation was met, 1 if one was not, 3 if undecided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

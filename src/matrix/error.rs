@@ -14,9 +14,9 @@ pub enum MatrixError {
     Io {
         /// The file.
         path: PathBuf,
-        /// `read` or `write`, and what.
+        /// `read` or `write`, and the kind of file.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is larger than any of its kind.
@@ -24,17 +24,17 @@ pub enum MatrixError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The kind of file.
         what: &'static str,
-        /// The most that is read.
+        /// The maximum size that is read.
         limit: ByteSize,
     },
-    /// The plan is not valid TOML, or holds a key or a value that means nothing.
+    /// The plan is not valid TOML, or has an unknown key or an invalid value.
     #[error("{}: {message}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and why, and what was meant perhaps.
+        /// Where and why, possibly with a suggestion.
         message: String,
     },
     /// The plan contradicts itself.
@@ -42,7 +42,7 @@ pub enum MatrixError {
     Plan {
         /// The file.
         path: PathBuf,
-        /// What, and what to do.
+        /// The contradiction, and what to do.
         message: String,
     },
     /// No configuration has this name.
@@ -53,8 +53,8 @@ pub enum MatrixError {
         /// The names that exist.
         hint: String,
     },
-    /// The state file is none.
-    #[error("{}: not the state of a matrix ({message}): remove it to begin afresh", path.display())]
+    /// The state file is invalid.
+    #[error("{}: not the state of a matrix ({message}): remove it to start over", path.display())]
     State {
         /// The file.
         path: PathBuf,

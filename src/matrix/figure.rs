@@ -11,13 +11,13 @@ use crate::gate::Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Nanoseconds a step, by the log.
+    /// Nanoseconds per step, from the log.
     StepTime,
     /// Nanoseconds from the start of the process to its end.
     WallTime,
-    /// What tensors hold, by the log, of the worst rank.
+    /// The memory of tensors, from the log, for the worst rank.
     Allocated,
-    /// What the allocator holds, by the log, of the worst rank.
+    /// The memory of the allocator, from the log, for the worst rank.
     Reserved,
     /// Resident memory of the process tree.
     PeakRss,
@@ -58,7 +58,7 @@ impl Figure {
         }
     }
 
-    /// What it is counted in.
+    /// The unit of its values.
     pub const fn unit(self) -> Unit {
         match self {
             Self::StepTime | Self::WallTime => Unit::Nanoseconds,

@@ -1,4 +1,4 @@
-//! [`Gate`]: what a configuration may exceed the baseline by.
+//! [`Gate`]: how far a configuration may exceed the baseline.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,37 +7,37 @@ use super::figure::Figure;
 use crate::gate::Allowance;
 use plimsoll_diagnose::trend;
 
-/// What a configuration may exceed the baseline by, figure by figure. Those that are absent are not judged.
+/// How far a configuration may exceed the baseline, per figure. Absent figures are not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// What tensors hold, by the log.
+    /// The memory of tensors, from the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated: Option<Allowance>,
-    /// What the allocator holds, by the log.
+    /// The memory of the allocator, from the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Allowance>,
-    /// The time of a step, by the log; of the whole run if the log gives none.
+    /// The time of a step, from the log; of the whole run if the log has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Allowance>,
-    /// Resident memory of the process tree, by the meter.
+    /// Resident memory of the process tree, from the meter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Allowance>,
-    /// Anonymous memory of the process tree, by the meter.
+    /// Anonymous memory of the process tree, from the meter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_anon: Option<Allowance>,
-    /// Memory on GPUs of the process tree, by the meter.
+    /// GPU memory of the process tree, from the meter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_peak: Option<Allowance>,
 }
 
 impl Gate {
-    /// Whether it judges nothing.
+    /// Whether no figure is judged.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What `figure` may grow by, if that is judged.
+    /// The allowed growth of `figure`, if it is judged.
     pub fn allowance(&self, figure: Figure) -> Option<Allowance> {
         match figure {
             Figure::StepTime | Figure::WallTime => self.time,
@@ -49,8 +49,8 @@ impl Gate {
         }
     }
 
-    /// What counts as near the baseline for a verdict: the gate's allowance, else `10% | 1 GiB` of memory and `5%` of
-    /// time.
+    /// What a verdict counts as near the baseline: the gate's allowance, or by default `10% | 1 GiB` for memory and
+    /// `5%` for time.
     pub(super) fn near(&self, figure: Figure) -> Allowance {
         let usual = trend::Allowance::default();
         self.allowance(figure).unwrap_or(match figure {

@@ -1,4 +1,4 @@
-//! Runs to the table.
+//! Builds the table from runs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use plimsoll_diagnose::trend::{self, ConfigurationVerdict, Readings, Spread, com
 use plimsoll_memory::bytes::ByteSize;
 
 impl Matrix {
-    /// The table of `runs` by `plan`: those of its configurations as they are now, and no others.
+    /// Builds the table of those `runs` that match the present configurations of `plan`.
     pub fn of(plan: &Plan, runs: &[Run]) -> Self {
         let sides: Vec<Side<'_>> = plan.configurations.iter().map(|known| Side::of(plan, known, runs)).collect();
         let baseline = sides.iter().find(|side| side.configuration.name == plan.baseline().name);
@@ -47,7 +47,7 @@ impl<'a> Side<'a> {
         Self { configuration, good, failed, figures }
     }
 
-    /// The figures of the log, over all runs.
+    /// The log's figures over all runs.
     fn readings(&self) -> Readings {
         let bytes = |figure| self.figures.get(&figure).map(|change| ByteSize::new(change.value));
         let logs = || self.good.iter().filter_map(|run| run.log.as_ref()).map(|log| &log.readings);
@@ -76,7 +76,7 @@ impl<'a> Side<'a> {
         let readings = self.readings();
         if let Some(unseen) = readings.unseen_ranks {
             notes.push(format!(
-                "nothing is known of {unseen} ranks: Ray shows one line for several; set RAY_DEDUP_LOGS=0 to see them all"
+                "{unseen} ranks were not seen: Ray shows one line for several; set RAY_DEDUP_LOGS=0 to see them all"
             ));
         }
         if plan.label.is_none() && !readings.label.is_empty() {
@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The median, the least and the most of `figure`; `None` if no run has it.
+/// The median, minimum and maximum of `figure`; `None` if no run has it.
 fn summary(runs: &[&Run], figure: Figure) -> Option<Change> {
     let mut values: Vec<u64> = runs.iter().filter_map(|run| run.figure(figure)).collect();
     values.sort_unstable();
@@ -139,7 +139,7 @@ fn row(plan: &Plan, baseline: &Side<'_>, side: &Side<'_>) -> Row {
     }
 }
 
-/// Puts `change` beside the baseline's figure.
+/// Compares `change` with the baseline's figure.
 fn beside(plan: &Plan, figure: Figure, base: Option<&Change>, change: &mut Change) {
     change.allowed = plan.gate.allowance(figure);
     let Some(base) = base.map(|base| base.value as f64) else { return };
@@ -148,7 +148,7 @@ fn beside(plan: &Plan, figure: Figure, base: Option<&Change>, change: &mut Chang
     change.near = Some(change.value as f64 <= base + margin);
 }
 
-/// By the log where it tells of allocated and reserved memory on both sides, else by the meter.
+/// Compares the logs if both sides have allocated and reserved memory, otherwise the meter's readings.
 fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figure, Change>) -> Verdict {
     let allowance = trend::Allowance {
         allocated: plan.gate.near(Figure::Allocated),
@@ -158,7 +158,7 @@ fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figu
     match compare(base, own, &allowance).verdict {
         ConfigurationVerdict::Leak => return Verdict::Leak,
         ConfigurationVerdict::Fragmentation => return Verdict::Fragmentation,
-        // Without the time of a step that of the process tells.
+        // Without step times, the time of the process decides.
         ConfigurationVerdict::Cured | ConfigurationVerdict::Solved => {
             return if time(figures).is_some_and(|time| time.near == Some(true)) {
                 Verdict::Solved
@@ -177,7 +177,7 @@ fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figu
     }
 }
 
-/// The time that is compared: of a step if it can be, else of the whole run.
+/// The time to compare: of a step if possible, otherwise of the whole run.
 fn time(figures: &BTreeMap<Figure, Change>) -> Option<&Change> {
     let of = |figure| figures.get(&figure).filter(|change: &&Change| change.near.is_some());
     of(Figure::StepTime).or_else(|| of(Figure::WallTime))
@@ -193,12 +193,12 @@ fn words(verdict: Verdict, figures: &BTreeMap<Figure, Change>) -> String {
     }
 }
 
-/// Whether a configuration is within the gate; `None` if that cannot be decided or is not asked.
+/// Whether a configuration passes the gate; `None` if undecided or not judged.
 fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
     if plan.gate.is_empty() || side.configuration.name == plan.baseline().name {
         return None;
     }
-    // A configuration of which one run fails is none to have.
+    // A configuration is not usable if any of its runs fails.
     if verdict == Verdict::Failed || !side.failed.is_empty() {
         return Some(false);
     }
@@ -211,7 +211,7 @@ fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Fig
     if judged.contains(&Some(false)) {
         return Some(false);
     }
-    // What passes on the ranks that were seen may not on the others.
+    // Ranks that were not seen might not pass.
     let seen = side.readings().unseen_ranks.is_none();
     (seen && !judged.contains(&None)).then_some(true)
 }
@@ -233,7 +233,7 @@ fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) 
         return (Outcome::Fail, format!("not near the baseline: {names}"));
     }
     if let Some(names) = names(&|row| wanted(row, Expect::Fail, true)) {
-        return (Outcome::Fail, format!("near the baseline, which was not expected: {names}; remove `expect`"));
+        return (Outcome::Fail, format!("unexpectedly near the baseline: {names}; remove `expect`"));
     }
     if let Some(names) = names(&|row| row.expect != Expect::Any && row.passes.is_none()) {
         let unseen = rows.iter().flat_map(|row| &row.notes).any(|note| note.contains("RAY_DEDUP_LOGS"));

@@ -1,4 +1,4 @@
-//! [`LogReadings`]: what the log of a run tells.
+//! [`LogReadings`]: the figures in the log of a run.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use plimsoll_diagnose::telemetry::{Position, Reader};
 use plimsoll_diagnose::trend::{Collector, Readings, Verdict};
 
-/// Longer lines are cut into pieces.
+/// Longer lines are split.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// What the log of a run tells.
+/// The figures in the log of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogReadings {
-    /// The readings at the label, of the worst rank.
+    /// The readings at the label, for the worst rank.
     #[serde(flatten)]
     pub readings: Readings,
-    /// How the log's figures move over its steps.
+    /// The trend of the log's figures over its steps.
     pub trend: Verdict,
 }
 
 impl LogReadings {
-    /// Reads a log, in constant memory; `None` if it has no telemetry at `label`, or none at all.
+    /// Reads a log in constant memory; `None` if it has no telemetry at `label`, or none at all.
     ///
     /// # Errors
     /// Reading `log` failed.

@@ -1,16 +1,17 @@
-//! The matrix: configurations of a command, each run several times, beside a baseline.
+//! The matrix: configurations of a command, each run several times and compared with a baseline.
 //!
-//! A [`Plan`] is read from a TOML file: configurations (environment, flags) of any command, or logs that are there
-//! already, and the gate. [`Plan::turns`] says what runs when: interleaved, each configuration once before any comes
-//! again, so that a machine that drifts does so for all of them. A [`Run`] is what one turn gave: what its log tells
-//! ([`LogReadings`]) and what the meter read. A [`State`] keeps the runs that are done, so that a matrix can be resumed.
-//! [`Matrix::of`] makes the table of them, the document `plimsoll.matrix/1`.
+//! A [`Plan`] is read from a TOML file: configurations (environment, flags) of any command, or existing logs, and the
+//! gate. [`Plan::turns`] gives the order of runs. It is interleaved, so that every configuration runs once before any
+//! runs again and drift of the machine affects all of them. A [`Run`] is the result of one turn: the figures in its log
+//! ([`LogReadings`]) and the meter's readings. A [`State`] keeps finished runs, so that a matrix can be resumed.
+//! [`Matrix::of`] builds the table, the document `plimsoll.matrix/1`.
 //!
-//! What holds:
+//! Guarantees:
 //! - A figure of a configuration is the median over its runs; within a run the worst rank decides.
-//! - A run counts for the configuration that it was made of, by digest: one that was changed since is run again.
-//! - A figure is compared only with the same figure of the baseline: the time of a step never with that of a process.
-//! - What was not measured is absent, and a gate over it is inconclusive, never passed.
+//! - A run counts only for exactly the configuration that produced it, identified by digest: a changed configuration
+//!   runs again.
+//! - A figure is compared only with the same figure of the baseline: never the time of a step with that of a process.
+//! - An unmeasured figure is absent, and a gate on it is inconclusive and never passes.
 
 mod digest;
 mod document;

@@ -1,4 +1,4 @@
-//! [`Plan`]: what is to be compared, as the TOML file says.
+//! [`Plan`]: what to compare, read from a TOML file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,35 +13,36 @@ use plimsoll_diagnose::trend::Readings;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::nearest;
 
-/// The most repeats of a matrix.
+/// The maximum number of repeats.
 pub const MOST_REPEATS: u32 = 1000;
 
-/// What is to be compared.
+/// What to compare.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The program and its arguments, for configurations without a command of their own. No shell reads it.
+    /// The program and its arguments, for configurations without their own command. No shell interprets it.
     #[serde(default)]
     pub command: Option<Vec<String>>,
     /// Environment variables of every configuration.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// The log that a run writes; without it what the run prints is its log. `{repeat}` stands for the repeat's number.
+    /// The log file that a run writes; without it, the output of the run is its log. `{repeat}` stands for the number
+    /// of the repeat.
     #[serde(default)]
     pub log: Option<String>,
-    /// The label whose telemetry is compared; without it the one with the most readings.
+    /// The label whose telemetry is compared; by default the one with the most readings.
     #[serde(default)]
     pub label: Option<String>,
-    /// How often each configuration is run.
+    /// How often each configuration runs.
     #[serde(default = "once")]
     pub repeats: u32,
-    /// The longest that a run may take.
+    /// The time limit of a run.
     #[serde(default, deserialize_with = "timeout")]
     pub timeout: Option<Duration>,
-    /// The name of the configuration that the others are compared with; without it the first.
+    /// The name of the configuration that the others are compared with; by default the first.
     #[serde(default)]
     pub baseline: Option<String>,
-    /// What a configuration may exceed the baseline by.
+    /// How far a configuration may exceed the baseline.
     #[serde(default)]
     pub gate: Gate,
     /// The configurations, in their order.
@@ -55,34 +56,34 @@ pub struct Plan {
 pub struct Configuration {
     /// Its name.
     pub name: String,
-    /// Its command, in place of that of the plan; `[]` if nothing is run and its log is there already.
+    /// Its own command instead of the plan's; `[]` if nothing runs because its log exists already.
     #[serde(default)]
     pub command: Option<Vec<String>>,
-    /// Environment variables, besides and in place of those of the plan.
+    /// Environment variables that extend or override those of the plan.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Arguments behind those of the command.
+    /// Arguments to append to the command.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The log that a run writes, in place of that of the plan; if there is no command, one that is there already.
+    /// The log file that a run writes, instead of the plan's; without a command, an existing log.
     #[serde(default)]
     pub log: Option<String>,
-    /// What tensors hold, known already: `"0.5GB"`. With it, or one of the next two, nothing is run or read.
+    /// The memory of tensors, if already known: `"0.5GB"`. With this or one of the next two, nothing is run or read.
     #[serde(default, deserialize_with = "bytes")]
     pub allocated: Option<ByteSize>,
-    /// What the allocator holds.
+    /// The memory of the allocator.
     #[serde(default, deserialize_with = "bytes")]
     pub reserved: Option<ByteSize>,
     /// The time of a step: `"95s"`.
     #[serde(default, deserialize_with = "timeout")]
     pub time: Option<Duration>,
-    /// What the gate is to find.
+    /// The expected result of the gate.
     #[serde(default)]
     pub expect: Option<Expect>,
 }
 
 impl Configuration {
-    /// The figures that the plan itself gives; `None` if it gives none.
+    /// The figures that the plan itself contains, if any.
     pub fn given(&self) -> Option<Readings> {
         let Self { allocated, reserved, time, .. } = *self;
         (allocated.is_some() || reserved.is_some() || time.is_some()).then(|| Readings {
@@ -98,24 +99,24 @@ impl Configuration {
     }
 }
 
-/// What the gate is to find of a configuration.
+/// The expected result of the gate for a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expect {
     /// The configuration is expected to pass the gate.
     Pass,
-    /// The configuration is expected to fail: a known fault, whose cure is to be noticed.
+    /// The configuration is expected to fail: a known fault, and a cure should be noticed.
     Fail,
-    /// Nothing: it stands in the table to be looked at.
+    /// No expectation: the row is for information.
     Any,
 }
 
-/// A run that is to be made.
+/// A run to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn<'a> {
-    /// What is run.
+    /// The configuration to run.
     pub configuration: &'a Configuration,
-    /// The how many-th time, from 1.
+    /// The number of the repeat, from 1.
     pub repeat: u32,
 }
 
@@ -136,7 +137,7 @@ fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration
     }
 }
 
-/// The words behind an unknown name: the known one that is most like it, else all of them.
+/// A hint for an unknown name: the most similar known one, or all of them.
 pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(name, &known) {
@@ -156,10 +157,10 @@ impl Plan {
         self.baseline.as_ref().and_then(named).unwrap_or(&self.configurations[0])
     }
 
-    /// The plan of these configurations alone, and the baseline; where `names` is empty, of all.
+    /// The plan restricted to these configurations and the baseline; an empty `names` selects all.
     ///
     /// # Errors
-    /// [`MatrixError::Unknown`] if there is none of a name.
+    /// [`MatrixError::Unknown`] if a name does not exist.
     pub fn only(mut self, names: &[String]) -> Result<Self, MatrixError> {
         if let Some(name) = names.iter().find(|name| self.configurations.iter().all(|known| known.name != **name)) {
             let known = self.configurations.iter().map(|configuration| &*configuration.name);
@@ -174,7 +175,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The program and all arguments of `configuration`; `None` where its log is there already.
+    /// The program and all arguments of `configuration`; `None` if its log exists already.
     pub fn command(&self, configuration: &Configuration) -> Option<Vec<String>> {
         if configuration.given().is_some() {
             return None;
@@ -187,21 +188,21 @@ impl Plan {
         Some(command)
     }
 
-    /// The environment of `configuration`, besides that of this process.
+    /// The environment of `configuration`, in addition to that of this process.
     pub fn environment(&self, configuration: &Configuration) -> BTreeMap<String, String> {
         let mut all = self.environment.clone();
         all.extend(configuration.environment.clone());
         all
     }
 
-    /// The log of a run of `configuration`, if it is not what it prints.
+    /// The log file of a run of `configuration`, unless its output is the log.
     pub fn log(&self, configuration: &Configuration, repeat: u32) -> Option<PathBuf> {
         let log = configuration.log.as_ref().or(self.log.as_ref())?;
         Some(log.replace("{repeat}", &repeat.to_string()).into())
     }
 
-    /// What the gate is to find of `configuration`: nothing of the baseline, and where there is no gate; else that it
-    /// passes.
+    /// The expected result of the gate for `configuration`: none for the baseline and without a gate, otherwise a pass
+    /// by default.
     pub fn expect(&self, configuration: &Configuration) -> Expect {
         if self.gate.is_empty() || configuration.name == self.baseline().name {
             return Expect::Any;
@@ -209,8 +210,8 @@ impl Plan {
         configuration.expect.unwrap_or(Expect::Pass)
     }
 
-    /// The runs in their order: every configuration once before any comes again. A log that is there already is read
-    /// once for each repeat that has one of its own.
+    /// The runs in order: every configuration once before any repeats. An existing log is read once for each repeat
+    /// that has its own.
     pub fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
         (1..=self.repeats).flat_map(move |repeat| {
             let all = self.configurations.iter();

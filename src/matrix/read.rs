@@ -17,7 +17,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`MatrixError`] if the file cannot be read, is not TOML, holds an unknown key, or contradicts itself.
+    /// [`MatrixError`] if the file cannot be read, is not TOML, has an unknown key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, MatrixError> {
         let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read", source };
         let mut text = String::new();
@@ -29,10 +29,10 @@ impl Plan {
         Self::parse(path, &text)
     }
 
-    /// Reads a plan from its text; `path` is for messages.
+    /// Parses a plan; `path` is used in messages.
     ///
     /// # Errors
-    /// As [`Plan::read`].
+    /// See [`Plan::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, MatrixError> {
         let plan: Self = toml::from_str(text)
             .map_err(|error| MatrixError::Syntax { path: path.to_owned(), message: syntax(&error) })?;
@@ -41,10 +41,10 @@ impl Plan {
     }
 }
 
-/// What the parser says, with the known key that is most like an unknown one.
+/// The parser's message, with the known key that is most similar to an unknown one.
 fn syntax(error: &toml::de::Error) -> String {
     let text = error.to_string();
-    // serde writes "unknown field `x`, expected one of `a`, `b`": every other piece stands in backticks.
+    // serde writes "unknown field `x`, expected one of `a`, `b`", so every other piece is in backticks.
     let mut quoted = error.message().split('`').skip(1).step_by(2);
     let hint = match (error.message().starts_with("unknown "), quoted.next()) {
         (true, Some(name)) => nearest(name, &quoted.collect::<Vec<_>>()),

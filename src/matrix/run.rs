@@ -1,4 +1,4 @@
-//! [`Run`]: what one turn gave.
+//! [`Run`]: the result of one turn.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use plimsoll_memory::command::{Ended, ProcessEnd};
 use plimsoll_memory::meter::{Metric, worst_reading};
 use plimsoll_memory::nanoseconds;
 
-/// What one turn gave.
+/// The result of one turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The name of its configuration.
     pub configuration: String,
-    /// The digest of its configuration when it was run.
+    /// The digest of its configuration at the time.
     pub digest: String,
-    /// The how many-th run of the configuration, from 1.
+    /// The number of the repeat, from 1.
     pub repeat: u32,
-    /// How its process ended; absent if a log was there already.
+    /// How its process ended; absent for an existing log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
     /// Nanoseconds from its start to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,
-    /// What the meter read: the most over all phases.
+    /// The meter's readings: the maximum over all phases.
     #[serde(default)]
     pub metered: BTreeMap<Metric, ByteSize>,
-    /// What the log gives; absent if it has no telemetry.
+    /// The figures in the log; absent without telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReadings>,
-    /// Where the log is.
+    /// The path of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_file: Option<String>,
     /// Why the log was not read.
@@ -42,7 +42,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of `configuration` of which nothing is known yet.
+    /// Creates a run of `configuration` without any results.
     pub fn new(configuration: &str, digest: String, repeat: u32) -> Self {
         Self {
             configuration: configuration.to_owned(),
@@ -57,14 +57,14 @@ impl Run {
         }
     }
 
-    /// Takes figures that the plan gives.
+    /// Uses the figures that the plan contains.
     #[must_use]
     pub fn given(mut self, readings: Readings) -> Self {
         self.log = Some(LogReadings { readings, trend: trend::Verdict::ReportOnly });
         self
     }
 
-    /// Takes what the meter read.
+    /// Uses the meter's readings.
     pub fn metered(mut self, ended: &Ended) -> Self {
         self.wall_ns = Some(nanoseconds(ended.wall));
         for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::GpuPeak] {
@@ -76,7 +76,7 @@ impl Run {
         self
     }
 
-    /// Whether its figures count: its process did not fail.
+    /// Whether its figures count because its process did not fail.
     pub fn succeeded(&self) -> bool {
         self.end.as_ref().is_none_or(ProcessEnd::success)
     }

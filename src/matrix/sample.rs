@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{LogReadings, Matrix, Plan, Run};
 
-/// The plan, and what its logs tell.
+/// The plan, and the figures in its logs.
 pub(crate) fn nemo_rl_2003_runs() -> (Plan, Vec<Run>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matrix/nemo-rl-2003");
     let plan = Plan::read(&folder.join("matrix.toml")).unwrap();

@@ -1,4 +1,4 @@
-//! The JSON Schema of the document, as `plimsoll schema matrix` prints it and `docs/schema/` keeps it.
+//! The JSON Schema of the document, printed by `plimsoll schema matrix` and stored in `docs/schema/`.
 
 use super::document::Matrix;
 use plimsoll_memory::schema::Document;

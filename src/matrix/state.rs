@@ -1,4 +1,4 @@
-//! [`State`]: the runs that are done, in a file.
+//! [`State`]: finished runs, in a file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -14,10 +14,10 @@ use plimsoll_memory::bytes::ByteSize;
 /// The identifier of the state file.
 const SCHEMA: &str = "plimsoll.matrix-state/1";
 
-/// The largest state that is read.
+/// The largest state file that is read.
 const MAX_STATE: ByteSize = ByteSize::mib(256);
 
-/// The runs that are done.
+/// Finished runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     schema: String,
@@ -32,10 +32,10 @@ impl Default for State {
 }
 
 impl State {
-    /// Reads the state at `path`; if there is none it is empty.
+    /// Reads the state at `path`; a missing file is an empty state.
     ///
     /// # Errors
-    /// [`MatrixError`] if it cannot be read, or is none.
+    /// [`MatrixError`] if the file cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Self, MatrixError> {
         let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the state", source };
         let file = match File::open(path) {
@@ -56,10 +56,10 @@ impl State {
         Ok(state)
     }
 
-    /// Writes the state in the place of an older one, in one step.
+    /// Replaces the state file atomically.
     ///
     /// # Errors
-    /// [`MatrixError::Io`] if it cannot be written; an older one is whole then.
+    /// [`MatrixError::Io`] if writing fails; an older file is then still complete.
     pub fn write(&self, path: &Path) -> Result<(), MatrixError> {
         let write = || -> io::Result<()> {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -73,13 +73,13 @@ impl State {
         write().map_err(|source| MatrixError::Io { path: path.to_owned(), what: "write the state", source })
     }
 
-    /// The run of `turn` that counts: of the same configuration, and not failed.
+    /// The run that counts for `turn`: of the same configuration, and successful.
     pub fn done(&self, plan: &Plan, turn: &Turn<'_>) -> Option<&Run> {
         let digest = plan.digest(turn.configuration);
         self.runs.iter().find(|run| run.digest == digest && run.repeat == turn.repeat && run.succeeded())
     }
 
-    /// Removes the runs of the plan's configurations that `keep` does not hold for; gives how many.
+    /// Removes the runs of the plan's configurations for which `keep` returns false, and returns how many there were.
     pub fn retain(&mut self, plan: &Plan, keep: impl Fn(&Run) -> bool) -> usize {
         let before = self.runs.len();
         let planned = |run: &Run| plan.configurations.iter().any(|known| known.name == run.configuration);

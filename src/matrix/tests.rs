@@ -36,7 +36,7 @@ fn nemo_rl_2003_s_table_is_reproduced_from_its_logs() {
     }
     let spread = table.rows[2].reserved_spread.unwrap();
     assert_eq!((spread.lowest_worker.rank, spread.ranks, spread.rank_dependent), (Some(3), 6, true));
-    // Near the baseline in memory, and at more time: the gate is not met by any.
+    // Memory is near the baseline but time is not: no configuration passes the gate.
     assert_eq!((table.outcome, table.exit_code()), (Outcome::Fail, 1));
     assert_eq!(table.rows.iter().map(|row| row.passes).collect::<Vec<_>>(), [None, Some(false), Some(false), Some(false)]);
 }
@@ -52,7 +52,7 @@ fn another_gate_is_another_judgement_of_the_same_runs() {
     let table = Matrix::of(&Plan { gate: Gate::default(), ..plan.clone() }, &runs);
     assert_eq!((table.outcome, table.rows[1].verdict), (Outcome::Pass, Verdict::Leak));
     let gate = Gate { peak_rss: Some("5%".parse().unwrap()), ..Gate::default() };
-    assert_eq!(Matrix::of(&Plan { gate, ..plan.clone() }, &runs).exit_code(), 3, "no log tells of it");
+    assert_eq!(Matrix::of(&Plan { gate, ..plan.clone() }, &runs).exit_code(), 3, "no log has it");
     assert_eq!(Matrix::of(&plan, &runs[1..]).exit_code(), 3, "the baseline has no run");
 }
 
@@ -65,7 +65,7 @@ fn what_is_expected_to_fail_and_passes_is_noticed() {
     assert_eq!(Matrix::of(&plan, &runs).exit_code(), 0);
     plan.configurations[3].expect = Some(Expect::Fail);
     let table = Matrix::of(&plan, &runs);
-    assert!(table.exit_code() == 1 && table.message.contains("which was not expected"), "{}", table.message);
+    assert!(table.exit_code() == 1 && table.message.contains("unexpectedly"), "{}", table.message);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_state_is_read_as_it_was_written_and_broken_ones_are_refused() {
     for text in ["", "{}", "{\"schema\": \"plimsoll.matrix-state/2\", \"runs\": []}"] {
         std::fs::write(&path, text).unwrap();
         let error = State::read(&path).unwrap_err().to_string();
-        assert!(error.contains("remove it to begin afresh"), "{error}");
+        assert!(error.contains("remove it to start over"), "{error}");
     }
 }
 

@@ -1,16 +1,16 @@
-//! What is wrong with a plan, in words that say what to do.
+//! Validation of a plan; messages say what to do.
 
 use std::collections::BTreeSet;
 
 use super::plan::{Expect, MOST_REPEATS, Plan, unknown};
 
-/// The most configurations.
+/// The maximum number of configurations.
 const MOST_CONFIGURATIONS: usize = 1000;
 
-/// A name is at most this long.
+/// The maximum length of a name.
 const LONGEST_NAME: usize = 200;
 
-/// What is wrong with the plan's values, if anything.
+/// What is wrong with the plan, if anything.
 pub(super) fn validate(plan: &Plan) -> Result<(), String> {
     if plan.configurations.is_empty() {
         return Err("there is no configuration: add `[[configuration]]` with a `name`".to_owned());

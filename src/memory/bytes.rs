@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 /// An amount of bytes.
 ///
-/// Printed in binary units (`6.50 GiB`), parsed from binary (`256 MiB`, `1GiB`) and decimal (`1.5 GB`) amounts. A text
-/// needs its unit, as `16` may mean MiB to who wrote it; `0` alone needs none. In JSON it is the exact integer number of
-/// bytes.
+/// Displayed in binary units (`6.50 GiB`); parsed from binary (`256 MiB`, `1GiB`) and decimal (`1.5 GB`) amounts. Text
+/// needs a unit, because whoever writes `16` may mean MiB; only `0` needs none. In JSON it is the exact integer number
+/// of bytes.
 ///
 /// ```
 /// use plimsoll_memory::ByteSize;
@@ -34,7 +34,7 @@ pub const GIB: u64 = 1 << 30;
 pub const TIB: u64 = 1 << 40;
 
 impl ByteSize {
-    /// No bytes at all.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// `bytes` bytes.
@@ -52,7 +52,7 @@ impl ByteSize {
         Self(n * GIB)
     }
 
-    /// Reads an amount as [`FromStr`] does, also where a constant is computed; `None` if it is none.
+    /// Parses an amount like [`FromStr`], but usable in constants; `None` if it is invalid.
     ///
     /// ```
     /// use plimsoll_memory::ByteSize;
@@ -60,11 +60,11 @@ impl ByteSize {
     /// assert_eq!(CAP.bytes(), 1_610_612_736);
     /// ```
     pub const fn parse(text: &str) -> Option<Self> {
-        /// A fraction has as many digits as change an amount of bytes, and no more are read.
+        /// More digits of a fraction cannot change an amount of bytes, so they are not read.
         const FRACTION: u32 = 18;
         let text = text.as_bytes().trim_ascii();
         let (mut at, mut digits, mut number) = (0, 0u32, 0u128);
-        // How many digits stand behind the point.
+        // The number of digits after the point.
         let mut fraction: Option<u32> = None;
         while at < text.len() {
             match text[at] {
@@ -79,7 +79,7 @@ impl ByteSize {
                                 fraction = Some(behind + 1);
                             }
                             number = number * 10 + (digit - b'0') as u128;
-                            // 2^64 bytes with all digits of a fraction: anything above is not an amount of bytes.
+                            // 2^64 bytes with all digits of a fraction: anything larger is out of range.
                             if number > (1 << 64) * 10u128.pow(FRACTION) {
                                 return None;
                             }
@@ -109,8 +109,8 @@ impl ByteSize {
         self.0
     }
 
-    /// The amount without rounding, in the largest binary unit in which it has at most two decimals: `1 MiB`, `1.5 GiB`,
-    /// `1000 B`. It reads back as the same amount.
+    /// The amount without rounding, in the largest binary unit in which it needs at most two decimals: `1 MiB`, `1.5
+    /// GiB`, `1000 B`. Parsing it gives the same amount.
     pub fn exact(self) -> String {
         let units = [("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
         let short = |&(_, unit): &(&str, u64)| self.0 >= unit && ((self.0 % unit) * 100).is_multiple_of(unit);
@@ -145,7 +145,7 @@ impl From<u64> for ByteSize {
 
 impl Add for ByteSize {
     type Output = Self;
-    /// Saturates at 2^64 - 1: no real amount of memory reaches it, and a sum of hostile sizes must not panic.
+    /// Saturates at 2^64 - 1: no real amount of memory is that large, and a sum of hostile sizes must not panic.
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -168,7 +168,7 @@ impl fmt::Display for ByteSize {
         let text = match self.0 {
             n if n < KIB => format!("{n} B"),
             n => {
-                // The unit is chosen after rounding, so that 1023.999 KiB reads 1.00 MiB.
+                // The unit is chosen after rounding, so that 1023.999 KiB becomes 1.00 MiB.
                 let units = [("KiB", KIB), ("MiB", MIB), ("GiB", GIB), ("TiB", TIB)];
                 let fits = |unit: u64| (n as f64 / unit as f64) < 1023.995;
                 let (name, unit) = units.into_iter().find(|&(_, u)| fits(u)).unwrap_or(("TiB", TIB));
@@ -179,7 +179,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A text that is not an amount of bytes.
+/// The error for text that is not an amount of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an amount of bytes: write a number and its unit, such as `256 MiB`, `1.5GiB`, `2 GB` or `4096 B`"
@@ -203,7 +203,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// The bytes of a unit, in any case of its letters.
+/// The bytes of a unit, ignoring case.
 const fn unit(name: &[u8]) -> Option<u64> {
     let mut lower = [0; 5];
     if name.len() > lower.len() {

@@ -1,13 +1,13 @@
-//! Memory of processes and the system, limits on it, and tests that assert them.
+//! Memory of processes and the system, limits on it, and tests that check them.
 //!
 //! Modules in layers, each using only those above it in this list:
-//! - [`bytes`]: amounts with their unit in the type. [`text`]: tables and words for a terminal.
-//! - [`alloc`]: exact figures of the heap, from an allocator that counts.
+//! - [`bytes`]: amounts with the unit in the type. [`text`]: tables and words for a terminal.
+//! - [`alloc`]: exact heap figures from a counting allocator.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it, their verdicts, and proposals for them.
-//! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
-//! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and the message of a broken one.
+//! - [`command`]: runs a command's process tree under the meter, enforces its ceilings, and reports how it ended.
+//! - [`assert`](mod@assert): ceilings in tests, for a block or for a whole test, and the failure message.
 //!
-//! Use this package through `plimsoll`, whose default features are what stands here.
+//! Use this package through `plimsoll`, whose default features are this package's contents.
 
 pub mod alloc;
 pub mod assert;

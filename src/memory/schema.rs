@@ -1,9 +1,9 @@
-//! [`Document`]: a document of JSON that Plimsoll writes, and its JSON Schema.
+//! [`Document`]: a JSON document that Plimsoll writes, and its JSON Schema.
 
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-/// A document of JSON that Plimsoll writes.
+/// A JSON document that Plimsoll writes.
 ///
 /// ```
 /// use plimsoll_memory::schema::Document;

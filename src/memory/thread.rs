@@ -1,11 +1,11 @@
 //! The calling thread: its id and its processor time.
 //!
-//! Two system calls by `libc`: `rustix` has them behind features that take a second to build, which every test that depends on
-//! this package would wait for.
+//! Makes two system calls through `libc`. `rustix` has them behind features that take a second to build, which would
+//! delay every test that depends on this package.
 
 use std::time::Duration;
 
-/// The kernel's id of this thread. Neither allocates nor fails, so that an allocator can call it.
+/// The kernel's id of this thread. Never allocates or fails, so that an allocator can call it.
 pub(crate) fn id() -> u32 {
     // SAFETY: takes no arguments and reads no memory of this process.
     unsafe { libc::gettid() }.unsigned_abs()
@@ -16,7 +16,7 @@ pub(crate) fn is_main() -> bool {
     id() == std::process::id()
 }
 
-/// The processor time of this thread: a cost that does not grow because others run on the processor.
+/// The processor time of this thread: a cost that does not grow when others use the processor.
 pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a `timespec` that lives until the call returns.

@@ -1,4 +1,4 @@
-//! Annotations of GitHub Actions: a line for each verdict that does not hold, which the runner reads off the log.
+//! GitHub Actions annotations: one line for each failed verdict, which the runner reads from the log.
 
 use std::fmt::Write;
 
@@ -6,12 +6,13 @@ use super::outcome::{Judged, status_word};
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
-/// The verdicts that do not hold as `::error` and, if they could not be reached, as `::warning`. Nothing if all do.
+/// Annotations for verdicts that did not pass: `::error` if a verdict failed, `::warning` if it could not be reached.
+/// Empty if all passed.
 pub fn annotations(records: &[Record]) -> String {
     lines(&Judged::records(records))
 }
 
-/// A line for all that was judged and does not hold.
+/// One annotation for each judged item that did not pass.
 pub(super) fn lines(judged: &[Judged<'_>]) -> String {
     let mut out = String::new();
     for Judged { name, findings, .. } in judged {
@@ -29,12 +30,12 @@ pub(super) fn lines(judged: &[Judged<'_>]) -> String {
     out
 }
 
-/// The text of an annotation: one line, in which `%` begins an escape.
+/// The text of an annotation on one line, with `%` escaped.
 fn message(text: &str) -> String {
     clean(text).replace('%', "%25")
 }
 
-/// The value of a property, which `:` and `,` would end.
+/// The value of a property, with `:` and `,` escaped.
 fn property(text: &str) -> String {
     message(text).replace(':', "%3A").replace(',', "%2C")
 }

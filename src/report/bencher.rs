@@ -1,4 +1,4 @@
-//! The Bencher Metric Format: a benchmark a record and phase, a measure a figure.
+//! The Bencher Metric Format: one benchmark per record and phase, one measure per figure.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ struct Measure {
     upper_value: Option<f64>,
 }
 
-/// The figures of the records in the Bencher Metric Format: bytes and nanoseconds, of repeats the median with the least and
-/// the most.
+/// Converts the figures of `records` to the Bencher Metric Format, in bytes and nanoseconds. Repeats become their
+/// median with minimum and maximum.
 pub fn bencher(records: &[Record]) -> String {
     let mut benchmarks: BTreeMap<String, BTreeMap<String, Measure>> = BTreeMap::new();
     for (record, name) in records.iter().zip(names(records)) {
         for figure in figures(record) {
             let Some(Summary { value, range }) = Summary::of(&figure) else { continue };
             let benchmark = figure.phase.as_ref().map_or_else(|| name.clone(), |phase| format!("{name}: {phase}"));
-            // A measure is named as Bencher names its own.
+            // Bencher's own measure names use dashes.
             let measure = bare(&figure).replace(['_', '.'], "-");
             let (lower_value, upper_value) = (range.map(|range| range.0), range.map(|range| range.1));
             let measure_of = benchmarks.entry(clean(&benchmark)).or_default();

@@ -1,4 +1,4 @@
-//! Figures as CSV (RFC 4180): a row a value.
+//! Figures as CSV (RFC 4180), one row per value.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::terminal::clean;
 use crate::record::{Record, figures};
 use plimsoll_memory::meter::Source;
 
-/// A row for every value of every figure, under a row of titles.
+/// Writes a header and one row for every value of every figure.
 pub fn csv(records: &[Record]) -> String {
     let mut out = "record,started,exit_code,figure,phase,unit,source,interval_ns,repeat,value\r\n".to_owned();
     for (record, name) in records.iter().zip(names(records)) {
@@ -35,7 +35,7 @@ pub fn csv(records: &[Record]) -> String {
     out
 }
 
-/// A text as a cell. A spreadsheet would compute one that begins like a formula: an apostrophe makes it a text.
+/// Formats a cell. An apostrophe keeps a spreadsheet from evaluating text that looks like a formula.
 fn cell(text: &str) -> String {
     let text = clean(text);
     let formula = text.trim_start().starts_with(['=', '+', '-', '@']);

@@ -1,4 +1,4 @@
-//! [`Told`]: what was found in the run of a command, in words, for the documents that are not a terminal.
+//! [`DiagnosisText`]: what the diagnosis of a command found, in words, for documents other than the terminal's.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use super::terminal::{ADVICE, EVIDENCE, SHOWN, advice_lines, groups, numbers, wh
 use crate::record::Record;
 use plimsoll_diagnose::{Event, Findings};
 
-/// Events that differ in nothing but where they happened.
-pub(super) struct Told {
+/// The text for one group of events that differ only in where they happened.
+pub(super) struct DiagnosisText {
     /// The verdict.
     pub(super) verdict: String,
     /// What ran out, and where.
@@ -16,16 +16,16 @@ pub(super) struct Told {
     pub(super) explanation: String,
     /// What to do first.
     pub(super) advice: Vec<String>,
-    /// What else can be done.
+    /// Further advice.
     pub(super) more: Vec<String>,
-    /// The numbers in a line; empty if there are none.
+    /// The figures on one line; empty if there are none.
     pub(super) numbers: String,
-    /// Lines with their places.
+    /// Lines of evidence with their places in the input.
     pub(super) evidence: Vec<String>,
 }
 
-impl Told {
-    /// The first of what was found.
+impl DiagnosisText {
+    /// The first groups of events in `findings`.
     pub(super) fn all(findings: &Findings) -> Vec<Self> {
         groups(&findings.events).iter().take(SHOWN).map(|group| Self::of(group)).collect()
     }
@@ -35,7 +35,7 @@ impl Told {
         let line =
             |evidence: &plimsoll_diagnose::Evidence| format!("{}:{}: {}", evidence.file, evidence.line, evidence.text);
         let mut advice: Vec<String> = advice_lines(event).collect();
-        // With an estimate the list ends if it is enough: all of it is the answer.
+        // Advice whose estimated saving suffices ends the list.
         let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
         let more = if estimated { Vec::new() } else { advice.split_off(advice.len().min(ADVICE)) };
         Self {
@@ -49,7 +49,7 @@ impl Told {
         }
     }
 
-    /// All of it as plain text.
+    /// Everything as plain text.
     pub(super) fn text(&self) -> String {
         let Self { verdict, what, explanation, advice, more, numbers, evidence } = self;
         let mut text = format!("{verdict}: {what}\n{explanation}\n");
@@ -66,36 +66,36 @@ impl Told {
     }
 }
 
-/// What was found, on the page of a record.
+/// Writes the diagnosis of `record` to its page.
 pub(super) fn html(out: &mut Body, record: &Record) {
     let Some(findings) = &record.diagnosis else { return };
     out.push_str("<h2>Diagnosis</h2>\n");
     if findings.events.is_empty() {
-        out.push_str("<p class=\"soft\">No memory event in the output of the command or in its end.</p>\n");
+        out.push_str("<p class=\"soft\">No memory event in the command's output or exit.</p>\n");
     }
-    for told in Told::all(findings) {
+    for found in DiagnosisText::all(findings) {
         let class = if findings.failed() { "bad" } else { "warn" };
         let mut text = format!(
             "<p><b class=\"{class}\">{}</b> {}</p>\n<p>{}</p>\n",
-            escaped(&told.verdict),
-            escaped(&told.what),
-            escaped(&told.explanation)
+            escaped(&found.verdict),
+            escaped(&found.what),
+            escaped(&found.explanation)
         );
-        if !told.advice.is_empty() {
+        if !found.advice.is_empty() {
             text.push_str("<ol>\n");
-            told.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            found.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
             text.push_str("</ol>\n");
         }
-        if !told.more.is_empty() {
-            let (count, from) = (told.more.len(), told.advice.len() + 1);
+        if !found.more.is_empty() {
+            let (count, from) = (found.more.len(), found.advice.len() + 1);
             let _ = write!(text, "<details><summary>{count} more</summary>\n<ol start=\"{from}\">\n");
-            told.more.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            found.more.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
             text.push_str("</ol>\n</details>\n");
         }
-        if !told.numbers.is_empty() {
-            let _ = writeln!(text, "<p class=\"soft\">{}</p>", escaped(&told.numbers));
+        if !found.numbers.is_empty() {
+            let _ = writeln!(text, "<p class=\"soft\">{}</p>", escaped(&found.numbers));
         }
-        told.evidence.iter().for_each(|line| text.push_str(&format!("<p><code>{}</code></p>\n", escaped(line))));
+        found.evidence.iter().for_each(|line| text.push_str(&format!("<p><code>{}</code></p>\n", escaped(line))));
         out.push_str(&text);
     }
 }

@@ -1,10 +1,10 @@
-//! Words for figures that were judged against a baseline, the same in every report: shifts, intervals, remarks.
+//! Wording for figures judged against a baseline (shifts, intervals, remarks), shared by all reports.
 
 use crate::gate::{self, Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Summary, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::{duration, number, short};
 
-/// How intervals were found: each way once, with its confidence.
+/// The methods that the intervals come from, each once, with its confidence.
 pub(crate) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
     let mut methods: Vec<String> = Vec::new();
     for comparison in comparisons {
@@ -22,7 +22,7 @@ fn percent_of(confidence: f64) -> String {
     format!("{} %", (confidence * 1e4).round() / 1e2)
 }
 
-/// An amount of a figure as people read it.
+/// Formats a figure with a unit that fits its size.
 pub(crate) fn amount(figure: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => ByteSize::new(figure.round() as u64).to_string(),
@@ -31,12 +31,12 @@ pub(crate) fn amount(figure: f64, unit: Unit) -> String {
     }
 }
 
-/// How often chance gives as much, as people read it.
+/// Formats a p-value.
 pub(crate) fn chance(p: f64) -> String {
     if p < 1e-9 { "p < 1e-9".to_owned() } else { format!("p {p:.0e}") }
 }
 
-/// The shift in per cent, or as an amount if there was nothing before.
+/// The change in percent, or as an amount if the baseline is zero.
 pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
         None => "-".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     }
 }
 
-/// An interval in per cent, or as amounts if there was nothing before.
+/// An interval in percent, or as amounts if the baseline is zero.
 pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
     if interval.low == 0.0 && interval.high == 0.0 {
         return "=".to_owned();
@@ -61,7 +61,7 @@ fn moved(shift: f64, before: f64, unit: Unit) -> String {
     format!("{}{}", if shift < 0.0 { "-" } else { "+" }, amount(shift.abs(), unit))
 }
 
-/// Figures of which the same is to be said, and that: figures that share a reason give it once.
+/// Remarks grouped by their text: figures that share a reason are listed with it once.
 pub(crate) fn remarks<'a>(
     figures: impl Iterator<Item = &'a FigureVerdict>,
 ) -> Vec<(gate::Outcome, Vec<&'a str>, String)> {
@@ -76,7 +76,7 @@ pub(crate) fn remarks<'a>(
     remarks
 }
 
-/// What two runs do not share, as a remark.
+/// Describes a condition that differs between two runs.
 pub(crate) fn condition_words(change: &ConditionChange) -> String {
     let is_digest = |value: &str| change.condition == Condition::Semantics && value.starts_with("blake3:");
     let of = |value: &str| if is_digest(value) { short(value) } else { value.to_owned() };
@@ -84,24 +84,24 @@ pub(crate) fn condition_words(change: &ConditionChange) -> String {
     format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after))
 }
 
-/// All that there is to say of the judgement of a figure.
+/// Every remark on the judgement of a figure.
 pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
     let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
     let dependent = judged.comparison.as_ref().and_then(dependence);
     [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Said if figures count as fewer than they are.
+/// Says how many independent samples the values are worth if they depend on each other.
 pub(crate) fn dependence(comparison: &Comparison) -> Option<String> {
     let Some(Method::Normal { baseline_effective, current_effective }) = comparison.method else { return None };
     let fewer = |summary: Option<Summary>, effective: f64| {
         summary.filter(|summary| effective < summary.count as f64).map(|summary| (summary.count, effective))
     };
-    let told = [
+    let sides = [
         ("the baseline", fewer(comparison.baseline, baseline_effective)),
         ("now", fewer(comparison.current, current_effective)),
     ];
-    let words: Vec<String> = told
+    let words: Vec<String> = sides
         .into_iter()
         .filter_map(|(side, found)| found.map(|(count, effective)| format!("{count} of {side} as {effective:.0}")))
         .collect();

@@ -1,7 +1,7 @@
-//! The judgement of the gate as documents, each as its namesake for records.
+//! Documents of a gate's judgement, each like its counterpart for records.
 //!
-//! Figures alone ([`bencher`](super::bencher()), [`github_benchmark`](super::github_benchmark()), [`csv`](super::csv())) are those
-//! of the records that were judged.
+//! Documents that contain only figures ([`bencher`](super::bencher()), [`github_benchmark`](super::github_benchmark()),
+//! [`csv`](super::csv())) use those of the judged records.
 
 use super::outcome::Judged;
 use crate::gate::GateReport;
@@ -10,22 +10,22 @@ use crate::record::Record;
 pub use super::html::gate as html;
 pub use super::markdown::gate as markdown;
 
-/// JUnit's XML: a suite a subject, a case a ceiling and a limit.
+/// JUnit XML: one suite per subject, one case per ceiling and limit.
 pub fn junit(gate: &GateReport) -> String {
     super::junit::document(&Judged::gate(gate))
 }
 
-/// Annotations of GitHub Actions: a line for all that does not hold.
+/// GitHub Actions annotations: one line for each item that did not pass.
 pub fn annotations(gate: &GateReport) -> String {
     super::annotations::lines(&Judged::gate(gate))
 }
 
-/// GitLab's code quality report: an issue for all that does not hold.
+/// GitLab's code quality report: one issue for each item that did not pass.
 pub fn gitlab(gate: &GateReport) -> String {
     super::gitlab::issues(&Judged::gate(gate))
 }
 
-/// OpenMetrics text: the figures of the records, then how each was judged and by how much it moved.
+/// OpenMetrics text: the figures of the records, then each figure's judgement and its change.
 pub fn openmetrics(gate: &GateReport, records: &[Record]) -> String {
     super::openmetrics::gate(gate, records)
 }

@@ -1,6 +1,6 @@
 //! The JSON of github-action-benchmark, tool `customSmallerIsBetter`.
 //!
-//! What is better the more of it there is, such as the memory that stays available, has no place there.
+//! Figures of which more is better, such as available memory, are left out: the tool has no place for them.
 
 use serde::Serialize;
 
@@ -19,14 +19,14 @@ struct Benchmark {
     extra: String,
 }
 
-/// The figures of the records of which less is better, in units that a chart can show: of repeats the median with the
-/// largest distance from it.
+/// Converts the figures of which less is better, in units that suit a chart. Repeats become their median with the
+/// largest deviation from it.
 pub fn github_benchmark(records: &[Record]) -> String {
     let mut benchmarks = Vec::new();
     for (record, name) in records.iter().zip(names(records)) {
         for figure in figures(record) {
             let Some(summary) = Summary::of(&figure).filter(|_| figure.direction == Direction::Lower) else { continue };
-            // The unit is one for all times: a chart does not turn it.
+            // The unit must never change: the chart does not convert old values.
             let (unit, scale) = match figure.unit {
                 Unit::Bytes => ("MiB", (1u64 << 20) as f64),
                 Unit::Nanoseconds => ("ms", 1e6),

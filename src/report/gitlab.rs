@@ -1,7 +1,7 @@
-//! GitLab's code quality report: an issue for each verdict that does not hold.
+//! GitLab's code quality report: one issue for each verdict that did not pass.
 //!
-//! GitLab shows in a merge request which issues are new and which are gone, by their fingerprints; so that of a verdict
-//! stays the same from run to run. Its metrics report is OpenMetrics ([`openmetrics`](super::openmetrics)).
+//! GitLab compares fingerprints to show which issues a merge request adds or resolves, so the fingerprint of a verdict
+//! stays the same from run to run. GitLab's metrics report reads OpenMetrics ([`openmetrics`](super::openmetrics)).
 
 use serde::Serialize;
 
@@ -9,7 +9,8 @@ use super::outcome::Judged;
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
-/// GitLab wants a file of the repository: the one that runs the job, as no ceiling has a line of code.
+/// GitLab requires a file of the repository. A ceiling has no line of code, so issues name the file that defines the
+/// job.
 const PATH: &str = ".gitlab-ci.yml";
 
 #[derive(Serialize)]
@@ -37,7 +38,7 @@ pub fn gitlab(records: &[Record]) -> String {
     issues(&Judged::records(records))
 }
 
-/// What was judged and does not hold.
+/// Issues for the judged items that did not pass.
 pub(super) fn issues(judged: &[Judged<'_>]) -> String {
     let mut issues = Vec::new();
     for Judged { name, findings, .. } in judged {

@@ -1,24 +1,24 @@
-//! JUnit's XML: a suite a record, a case a verdict.
+//! JUnit XML: one suite per record, one case per verdict.
 //!
-//! What Jenkins' schema of it knows and no more. A ceiling that could not be measured is an `error`, for a skipped case
-//! would be taken for good.
+//! The document uses only what Jenkins' schema allows. A ceiling that could not be measured is an `error`: a skipped
+//! case would look like a success.
 
 use std::fmt::Write;
 
-use super::diagnosis::Told;
+use super::diagnosis::DiagnosisText;
 use super::outcome::{Finding, Judged, status_word};
 use super::page::escaped;
 use crate::record::{DIAGNOSIS, EntryResult, Record, VerdictStatus};
 
-/// So many entries are named in the text of a failure.
+/// Maximum number of entries named in the text of a failure.
 const ENTRIES: usize = 20;
 
-/// The records as JUnit's XML.
+/// Writes the records as JUnit XML.
 pub fn junit(records: &[Record]) -> String {
     document(&Judged::records(records))
 }
 
-/// What was judged as JUnit's XML.
+/// Writes judged items as JUnit XML.
 pub(super) fn document(judged: &[Judged<'_>]) -> String {
     let mut suites = String::new();
     let mut totals = Totals::default();
@@ -57,7 +57,7 @@ fn suite(out: &mut String, judged: &Judged<'_>, totals: &mut Totals) {
     if let Some(record) = record {
         let seconds = record.wall().as_secs_f64();
         totals.seconds += seconds;
-        // The schema's times have no fraction and no zone.
+        // The schema's times have neither a fraction nor a time zone.
         let started = record.started.split('.').next().unwrap_or_default();
         let _ = write!(out, " time=\"{seconds:.3}\" timestamp=\"{}\"", escaped(started));
     }
@@ -101,14 +101,15 @@ fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding
     let _ = writeln!(out, "</{element}>\n    </testcase>");
 }
 
-/// What was found in the run, and what to do.
+/// What the diagnosis of the run found, and what to do.
 fn diagnosis(record: Option<&Record>) -> String {
     let found = record.and_then(|record| record.diagnosis.as_ref());
-    let told = found.map_or_else(String::new, |found| Told::all(found).iter().map(Told::text).collect());
-    told.lines().map(|line| escaped(line) + "\n").collect()
+    let text: String =
+        found.map_or_else(String::new, |found| DiagnosisText::all(found).iter().map(DiagnosisText::text).collect());
+    text.lines().map(|line| escaped(line) + "\n").collect()
 }
 
-/// The entries that did not pass, a line each.
+/// Adds one line for each entry that did not pass.
 fn entries(out: &mut String, results: &[EntryResult]) {
     let failed = || results.iter().filter(|entry| entry.validation.as_ref().is_some_and(|found| !found.passed()));
     for entry in failed().take(ENTRIES) {

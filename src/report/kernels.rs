@@ -1,10 +1,11 @@
-//! The kernels of a run on a capture in words: what was launched and where, beside what, and whose outputs were expected.
+//! Describes the kernels of a run on a capture: where they were launched, what they were compared with, and whose
+//! outputs were expected.
 
 use super::terminal::{counted, short};
 use crate::record::CaptureSemantics;
 use plimsoll_capture::kernel::KernelIdentity;
 
-/// A sentence without its end; what the record says goes through `name`, and the rest is plain.
+/// Describes the kernels as a sentence without a full stop. `name` formats text that comes from the record.
 pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> String) -> String {
     let mut words = kernel(&semantics.kernel, name);
     words.push_str(place(semantics));
@@ -17,7 +18,7 @@ pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> Strin
     words
 }
 
-/// A kernel by its name, the start of its digest, and how many other files it is made of.
+/// A kernel's name, the start of its digest, and the number of other files it consists of.
 pub(super) fn kernel(kernel: &KernelIdentity, name: &dyn Fn(&str) -> String) -> String {
     let files = match kernel.sources.len() {
         0 => None,
@@ -30,7 +31,7 @@ pub(super) fn kernel(kernel: &KernelIdentity, name: &dyn Fn(&str) -> String) -> 
     }
 }
 
-/// Where the kernels of the run were launched, as words that follow their names; none on the CPU.
+/// Where the kernels were launched, as words to follow their names; empty for the CPU.
 pub(super) fn place(semantics: &CaptureSemantics) -> &'static str {
     match (semantics.device.is_cpu(), semantics.graph) {
         (true, _) => "",

@@ -1,10 +1,11 @@
-//! Records and findings as documents that people look at.
+//! Records and findings as documents for people and tools.
 //!
-//! A report is a function of its data: it reads no file, no clock and no environment, and writes to nothing but the text
-//! it gives. [`terminal`] is the document that the `plimsoll` command prints, [`html()`] a page of records, `history_html` one
-//! of figures over commits, [`markdown()`] a comment; [`junit`], [`annotations`], [`gitlab`], [`bencher`], [`github_benchmark`], [`csv`] and [`openmetrics`] are what other
-//! tools read; [`snapshot`] has a page and a flame graph of a memory snapshot, [`matrix`] the table of configurations in
-//! Markdown and HTML, [`gate`] what the gate found out in all of them. Every page stands in the frame of `page`.
+//! A report is a function of its data: it reads neither files nor the clock nor the environment, and returns text.
+//! [`terminal`] is the document that the `plimsoll` command prints, [`html()`] a page of records, `history_html` a page
+//! of figures over commits, [`markdown()`] a comment. Other tools read [`junit`], [`annotations`], [`gitlab`],
+//! [`bencher`], [`github_benchmark`], [`csv`] and [`openmetrics`]. [`snapshot`] has a page and a flame graph of a
+//! memory snapshot, [`matrix`] the table of configurations in Markdown and HTML, and [`gate`] the gate's judgement in
+//! all of these formats. Every page uses the frame in `page`.
 
 mod annotations;
 mod bencher;
@@ -43,8 +44,8 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 
-/// A document as JSON with a line break at its end.
+/// A document as JSON with a trailing newline.
 fn pretty(document: &impl serde::Serialize) -> String {
-    // Only a key that is not text could fail.
+    // Serialization fails only for keys that are not text.
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }

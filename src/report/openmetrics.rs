@@ -1,4 +1,4 @@
-//! OpenMetrics text: for GitLab's metrics report, and whatever reads Prometheus' format.
+//! OpenMetrics text, for GitLab's metrics report and for everything that reads Prometheus' format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,16 +9,16 @@ use super::terminal::clean;
 use crate::gate::GateReport;
 use crate::record::{Record, Unit, VerdictStatus, figures};
 
-/// The samples of a metric family, which stand together.
+/// The samples of one metric family, which OpenMetrics wants together.
 struct Family {
     unit: &'static str,
     help: &'static str,
     samples: String,
-    /// The labels that have a sample: none may come again.
+    /// Label sets that already have a sample: each may occur only once.
     labels: BTreeSet<String>,
 }
 
-/// The families under their names.
+/// The families by name.
 #[derive(Default)]
 struct Families(BTreeMap<String, Family>);
 
@@ -26,7 +26,7 @@ impl Families {
     fn sample(&mut self, name: &str, unit: &'static str, help: &'static str, labels: &str, value: f64) {
         let empty = || Family { unit, help, samples: String::new(), labels: BTreeSet::new() };
         let family = self.0.entry(name.to_owned()).or_insert_with(empty);
-        // Names that differ only in characters that nobody sees are written alike.
+        // Names that differ only in invisible characters are escaped to the same text.
         let mut unique = labels.to_owned();
         let mut nth = 1;
         while !family.labels.insert(unique.clone()) {
@@ -50,12 +50,12 @@ impl Families {
     }
 }
 
-/// The figures of the records as gauges in base units, then their ceilings and verdicts.
+/// Writes the figures of the records as gauges in base units, then their ceilings and verdicts.
 pub fn openmetrics(records: &[Record]) -> String {
     of_records(records).text()
 }
 
-/// The metrics of the records, then the judgement of each figure by its limit, and by how much it moved.
+/// Writes the figures of the records, then each figure's judgement and its change.
 pub(super) fn gate(gate: &GateReport, records: &[Record]) -> String {
     let mut families = of_records(records);
     for (subject, judged) in gate.subjects.iter().zip(Judged::gate(gate)) {
@@ -63,10 +63,10 @@ pub(super) fn gate(gate: &GateReport, records: &[Record]) -> String {
         for figure in &subject.figures {
             let outcome = figure.outcome.to_string().replace(' ', "_");
             let labels = format!("subject=\"{name}\",figure=\"{}\"", label(&figure.name));
-            let help = "1 under the outcome that the limit on the figure has.";
+            let help = "1 for the outcome of the limit on the figure.";
             families.sample("plimsoll_limit", "", help, &format!("{labels},outcome=\"{outcome}\""), 1.0);
             if let Some(percent) = figure.comparison.as_ref().and_then(|comparison| comparison.percent) {
-                let help = "By which part of its baseline a figure moved.";
+                let help = "Change of a figure as a share of its baseline.";
                 families.sample("plimsoll_change_ratio", "ratio", help, &labels, percent / 100.0);
             }
         }
@@ -94,7 +94,7 @@ fn of_records(records: &[Record]) -> Families {
                 families.sample(
                     &family,
                     unit,
-                    "A figure of a run; without a phase over all of it.",
+                    "A figure of a run, or of one phase if it has that label.",
                     &labels,
                     value / scale,
                 );
@@ -108,9 +108,9 @@ fn of_records(records: &[Record]) -> Families {
                 VerdictStatus::Inconclusive => "inconclusive",
             };
             let labels = format!("{subject},verdict=\"{}\",status=\"{status}\"", label(&finding.subject));
-            families.sample("plimsoll_verdict", "", "1 under the status that the verdict has.", &labels, 1.0);
+            families.sample("plimsoll_verdict", "", "1 for the status of the verdict.", &labels, 1.0);
             if let Some(ceiling) = finding.ceiling {
-                let help = "The limit of a figure: of available_floor the least, of others the most.";
+                let help = "The limit of a figure: a minimum for available_floor, a maximum for the others.";
                 let labels = format!("{subject},figure=\"{}\"", ceiling.metric);
                 families.sample("plimsoll_ceiling_bytes", "bytes", help, &labels, ceiling.limit.bytes() as f64);
             }
@@ -119,7 +119,7 @@ fn of_records(records: &[Record]) -> Families {
     families
 }
 
-/// A name of a metric: its figures have dots, which none may have.
+/// A metric name: dots, which OpenMetrics does not allow, become underscores.
 fn metric(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }

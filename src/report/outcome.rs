@@ -1,4 +1,4 @@
-//! [`Outcome`]: the end of a run in a word and a sentence, and what was judged, the same in every report.
+//! [`Outcome`]: how a run ended, as a word and a sentence, and everything that was judged. All reports share it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
 use crate::record::{DIAGNOSIS, Record, RunState, Verdict, VerdictStatus};
 use plimsoll_memory::ceiling::CeilingVerdict;
 
-/// The end of a run.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// `HOLDS`, `FAILED`, `NOT JUDGED`, `ENDED`, `ERROR`.
     pub(crate) word: &'static str,
-    /// What the word means here.
+    /// What the word means for this run.
     pub(crate) meaning: String,
     pub(crate) tone: Tone,
 }
@@ -31,7 +31,7 @@ impl Outcome {
         let failed = || record.verdicts.iter().filter(|verdict| verdict.status == VerdictStatus::Fail);
         let by_diagnosis = failed().count() > 0 && failed().all(|verdict| verdict.subject == DIAGNOSIS);
         let (word, meaning, tone) = match record.exit_code {
-            1 if by_diagnosis => ("FAILED", "what --fail-on names was found".to_owned(), Tone::Bad),
+            1 if by_diagnosis => ("FAILED", "the output shows an event that --fail-on names".to_owned(), Tone::Bad),
             0 => ("HOLDS", "every verdict passed".to_owned(), Tone::Good),
             1 => ("FAILED", named(record, "failed", |status| status == VerdictStatus::Fail), Tone::Bad),
             3 => (
@@ -45,10 +45,10 @@ impl Outcome {
     }
 }
 
-/// So many verdicts are named in the sentence on the whole.
+/// Maximum number of verdicts named in the summary sentence.
 const NAMED: usize = 3;
 
-/// How many verdicts of `record` are `what`, and the subjects of the first.
+/// The number of verdicts that are `what`, and the subjects of the first few.
 fn named(record: &Record, what: &str, is: impl Fn(VerdictStatus) -> bool) -> String {
     let subjects: Vec<&str> =
         record.verdicts.iter().filter(|verdict| is(verdict.status)).map(|verdict| verdict.subject.as_str()).collect();
@@ -65,7 +65,7 @@ fn named(record: &Record, what: &str, is: impl Fn(VerdictStatus) -> bool) -> Str
     )
 }
 
-/// The judgement of the gate in a word.
+/// The gate's judgement as a word.
 pub(crate) const fn gate_word(outcome: gate::Outcome) -> (&'static str, Tone) {
     match outcome {
         gate::Outcome::Fail => ("FAILS", Tone::Bad),
@@ -75,7 +75,7 @@ pub(crate) const fn gate_word(outcome: gate::Outcome) -> (&'static str, Tone) {
     }
 }
 
-/// What became of what was judged.
+/// The result of a verdict as a word.
 pub(crate) const fn status_word(status: VerdictStatus) -> &'static str {
     match status {
         VerdictStatus::Pass => "passed",
@@ -85,7 +85,7 @@ pub(crate) const fn status_word(status: VerdictStatus) -> &'static str {
     }
 }
 
-/// What there is to say of a run that did not come to its end; empty if it did.
+/// Why a run did not finish; empty if it did.
 pub(crate) fn state_words(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "",
@@ -94,7 +94,7 @@ pub(crate) fn state_words(state: RunState) -> &'static str {
     }
 }
 
-/// One thing that was judged, as a CI system shows it.
+/// One judged item, as a CI system shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding<'a> {
     pub(crate) subject: Cow<'a, str>,
@@ -103,8 +103,8 @@ pub(crate) struct Finding<'a> {
     pub(crate) ceiling: Option<&'a CeilingVerdict>,
 }
 
-/// Everything that was judged of `record`. A command that failed by itself broke no verdict, but what shows the findings
-/// without the exit code must not show it as good: there it fails.
+/// Everything that was judged in `record`. A command that failed breaks no verdict. It still becomes a failed finding:
+/// a tool that shows findings but ignores the exit code must not show the run as a success.
 pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     let mut findings: Vec<_> = record.verdicts.iter().map(of_verdict).collect();
     if let Some(end) = record.end.as_ref().filter(|end| !end.success()) {
@@ -127,8 +127,7 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     findings
 }
 
-/// What was found in the run of a command, if no verdict tells of it: something to act on in a run that failed, something
-/// to know of one that did not.
+/// The diagnosis of the command, if no verdict covers it: a failure to act on if the run failed, a note otherwise.
 fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
     let event = record.diagnosis.as_ref()?.events.first()?;
     if record.verdicts.iter().any(|verdict| verdict.subject == DIAGNOSIS) {
@@ -153,25 +152,26 @@ fn of_verdict(verdict: &Verdict) -> Finding<'_> {
     }
 }
 
-/// What was judged of a record, or of a subject of the gate, under a name of its own.
+/// A judged record or a judged subject of the gate, under a unique name.
 #[derive(Debug)]
 pub(crate) struct Judged<'a> {
     pub(crate) name: String,
-    /// The record; absent of a subject of the gate, which may be of many.
+    /// The record; absent for a subject of the gate, which may stand for several.
     pub(crate) record: Option<&'a Record>,
     pub(crate) findings: Vec<Finding<'a>>,
 }
 
 impl<'a> Judged<'a> {
-    /// Of each of `records`.
+    /// The judged items of `records`.
     pub(crate) fn records(records: &'a [Record]) -> Vec<Self> {
         let judged = |(record, name)| Self { name, record: Some(record), findings: findings(record) };
         records.iter().zip(names(records)).map(judged).collect()
     }
 
-    /// Of each subject of `gate`: its ceilings, a limit a figure, and why nothing could be judged.
+    /// The judged items of each subject of `gate`: its ceilings, one limit per figure, and reasons why nothing could be
+    /// judged.
     pub(crate) fn gate(gate: &'a GateReport) -> Vec<Self> {
-        let names = told_apart(gate.subjects.iter().map(|subject| subject.subject.to_string()));
+        let names = distinguished(gate.subjects.iter().map(|subject| subject.subject.to_string()));
         let judged = |(subject, name)| Self { name, record: None, findings: of_subject(subject) };
         gate.subjects.iter().zip(names).map(judged).collect()
     }
@@ -189,11 +189,11 @@ fn of_subject(subject: &SubjectVerdict) -> Vec<Finding<'_>> {
         ceiling: None,
     });
     let failed = note("runs", VerdictStatus::Fail, &subject.failure);
-    let untold = note("gate", VerdictStatus::Inconclusive, &subject.note);
-    failed.into_iter().chain(subject.verdicts.iter().map(of_verdict)).chain(figures).chain(untold).collect()
+    let undecided = note("gate", VerdictStatus::Inconclusive, &subject.note);
+    failed.into_iter().chain(subject.verdicts.iter().map(of_verdict)).chain(figures).chain(undecided).collect()
 }
 
-/// The judgement of a figure as a sentence that stands alone.
+/// The judgement of a figure as a full sentence.
 fn of_figure(judged: &FigureVerdict) -> String {
     let say = |summary: Option<Summary>| Some(amount(summary?.median, judged.unit));
     let now = say(judged.current).map_or(String::new(), |now| format!(" is {now}"));
@@ -202,12 +202,12 @@ fn of_figure(judged: &FigureVerdict) -> String {
     format!("{}{now}{before}: {}", judged.name, figure_words(judged))
 }
 
-/// The records' subjects, each told apart by a number if one comes again.
+/// The subjects of the records; a number distinguishes repeated ones.
 pub(crate) fn names(records: &[Record]) -> Vec<String> {
-    told_apart(records.iter().map(|record| record.semantics.subject()))
+    distinguished(records.iter().map(|record| record.semantics.subject()))
 }
 
-fn told_apart(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> Vec<String> {
+fn distinguished(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> Vec<String> {
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
     for subject in subjects {
@@ -216,7 +216,7 @@ fn told_apart(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> 
             *count += 1;
             let subject = subject.as_ref();
             let name = if *count == 1 { subject.to_owned() } else { format!("{subject} #{count}") };
-            // A subject may be written like one that was numbered.
+            // A subject may already end like a numbered one.
             if !names.contains(&name) {
                 names.push(name);
                 break;

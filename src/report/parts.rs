@@ -1,4 +1,5 @@
-//! The parts of a record, as reports show them: a row a shard or a rank, what each node had, how unequal ranks are.
+//! The parts of a record as reports show them: one row per shard or rank, memory per node, and the imbalance between
+//! ranks.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +8,18 @@ use crate::report::runs::end_words;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, Reading, worst_reading};
 
-/// A part in a row.
+/// One part as a row.
 #[derive(Clone, Debug)]
 pub(crate) struct PartRow {
     /// `3 of 8`.
     pub(crate) name: String,
     pub(crate) host: String,
-    /// How many entries, and their bytes; absent of a rank.
+    /// The number of entries and their bytes; absent for a rank.
     pub(crate) entries: Option<(usize, ByteSize)>,
     pub(crate) wall_ns: u64,
     pub(crate) peak_rss: Option<Reading>,
     pub(crate) peak_anon: Option<Reading>,
-    /// How it ended, or what ran beside its timing.
+    /// How the part ended, or what ran while it was timed.
     pub(crate) end: String,
     pub(crate) status: VerdictStatus,
     node: Option<u32>,
@@ -66,19 +67,19 @@ pub(crate) struct Parts {
     pub(crate) rows: Vec<PartRow>,
 }
 
-/// What the parts of a node had.
+/// The peaks of one node's parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeRow {
     pub(crate) name: String,
     pub(crate) parts: usize,
-    /// The largest peak of one of them.
+    /// The largest peak among them.
     pub(crate) largest: ByteSize,
-    /// The sum of their peaks, which they may have had at different times.
+    /// The sum of their peaks, which may have occurred at different times.
     pub(crate) sum: ByteSize,
 }
 
 impl Parts {
-    /// The parts of `record`; `None` if it is of one run.
+    /// The parts of `record`; `None` for a single run.
     pub(crate) fn of(record: &Record) -> Option<Self> {
         (!record.parts.is_empty()).then(|| Self::all(&record.parts))
     }
@@ -96,7 +97,8 @@ impl Parts {
         self.rows.push(PartRow::of(part));
     }
 
-    /// The rows to show where there is room for so many: those that did not pass, then the largest; in their order.
+    /// The rows to show if there is room for `room` of them: those that did not pass, then the largest, in their
+    /// original order.
     pub(crate) fn shown(&self, room: usize) -> Vec<&PartRow> {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         if order.len() > room {
@@ -112,7 +114,7 @@ impl Parts {
         order.into_iter().map(|at| &self.rows[at]).collect()
     }
 
-    /// A row a node, if there are several parts on one.
+    /// One row per node, if a node ran several parts.
     pub(crate) fn nodes(&self) -> Vec<NodeRow> {
         let mut nodes: BTreeMap<(&str, Option<u32>), Vec<ByteSize>> = BTreeMap::new();
         for row in &self.rows {
@@ -133,8 +135,8 @@ impl Parts {
         if rows.iter().any(|row| row.parts > 1) { rows } else { Vec::new() }
     }
 
-    /// How much more the largest peak is than the mean of all, in a sentence; `None` of shards, whose peaks are not a measure of
-    /// one another, and where there are not two.
+    /// A sentence on how far the largest peak exceeds the mean. `None` for shards, whose peaks are not comparable, and
+    /// for fewer than two ranks.
     pub(crate) fn imbalance(&self) -> Option<String> {
         let peak = |row: &PartRow| row.peak_rss.as_ref().map(|reading| reading.bytes);
         let peaks: Vec<ByteSize> = self.rows.iter().filter_map(peak).collect();

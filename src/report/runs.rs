@@ -1,5 +1,4 @@
-//! The runs of a command that was run several times, as reports tell them: each, their spread, and how far those of two
-//! records lie apart.
+//! The runs of a repeated command, as reports show them: each run, their spread, and the shift between two records.
 
 use crate::gate::{Allowance, Comparison, DEFAULT_CONFIDENCE, Summary, judge};
 use crate::record::{Figure, Record, RepeatedRun, figures};
@@ -7,8 +6,8 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::{Metric, worst_reading};
 
-/// The figures that are told of runs: their memory, and what they took.
-pub(crate) const TOLD: [&str; 6] = [
+/// The figures that reports show for runs: their memory and their time.
+pub(crate) const SHOWN: [&str; 6] = [
     Metric::PeakRss.name(),
     Metric::PeakAnon.name(),
     Metric::PeakPss.name(),
@@ -17,24 +16,24 @@ pub(crate) const TOLD: [&str; 6] = [
     "cpu_time",
 ];
 
-/// How a run ended, in as few words as that takes.
+/// How a run ended, in as few words as possible.
 pub(crate) fn end_words(end: &ProcessEnd) -> String {
     end.exit_code.map_or_else(|| end.to_string(), |code| format!("exit {code}"))
 }
 
-/// The least, the median and the most; `None` if a run has no value.
+/// The minimum, median and maximum; `None` if a run lacks the value.
 fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     let summary = Summary::of(&values.collect::<Option<Vec<f64>>>()?)?;
     Some([summary.min, summary.median, summary.max])
 }
 
-/// The `metrics` that any of `runs` has.
+/// The `metrics` that at least one of `runs` has.
 pub(crate) fn known<const N: usize>(metrics: [Metric; N], runs: &[RepeatedRun]) -> Vec<Metric> {
     let known = |metric: &Metric| runs.iter().any(|run| worst_reading(&run.phases, *metric).is_some());
     metrics.into_iter().filter(known).collect()
 }
 
-/// What runs have in common: the spread of their time, of their processor time and of metrics.
+/// The spread of wall time, processor time and metrics over the runs.
 pub(crate) struct Spreads {
     pub(crate) wall: Option<[f64; 3]>,
     pub(crate) cpu: Option<[f64; 3]>,
@@ -42,10 +41,10 @@ pub(crate) struct Spreads {
 }
 
 impl Spreads {
-    /// What the parts of a spread are called.
+    /// Titles of the parts of a spread.
     pub(crate) const TITLES: [&str; 3] = ["least", "median", "most"];
 
-    /// The spreads of `runs`, one for each of `metrics` beside the times.
+    /// The spreads of `runs`: the times, then one for each of `metrics`.
     pub(crate) fn of(runs: &[RepeatedRun], metrics: &[Metric]) -> Self {
         let bytes = |metric: &Metric| {
             spread(runs.iter().map(|run| Some(worst_reading(&run.phases, *metric)?.1.bytes.bytes() as f64)))
@@ -58,29 +57,32 @@ impl Spreads {
     }
 }
 
-/// A figure of the runs of two records, and how far they lie apart.
+/// A figure of two records' runs, and the shift between them.
 pub(crate) struct Shift {
     pub(crate) before: Figure,
     pub(crate) after: Figure,
     pub(crate) comparison: Comparison,
 }
 
-/// The shifts from the runs of `before` to those of `after`, which mean the same; none if neither has several.
+/// The shifts from the runs of `before` to those of `after`, for records of equal semantics; empty if neither has
+/// several runs.
 pub(crate) fn shifts(before: &Record, after: &Record) -> Vec<Shift> {
     if before.runs.is_empty() && after.runs.is_empty() {
         return Vec::new();
     }
-    // The shift is told as it is: nothing says how much is let pass.
+    // A zero allowance: the report states the shift and does not judge it.
     let Ok(none) = Allowance::new(0.0, ByteSize::ZERO) else { return Vec::new() };
     let mut earlier = figures(before);
-    let told = figures(after).into_iter().filter(|figure| TOLD.contains(&&*figure.name));
-    told.filter_map(|after| {
-        let at = earlier.iter().position(|before| before.name == after.name)?;
-        let before = earlier.swap_remove(at);
-        let comparison = judge(&before.values, &after.values, after.unit, after.direction, none, DEFAULT_CONFIDENCE);
-        Some(Shift { before, after, comparison })
-    })
-    .collect()
+    let shown = figures(after).into_iter().filter(|figure| SHOWN.contains(&&*figure.name));
+    shown
+        .filter_map(|after| {
+            let at = earlier.iter().position(|before| before.name == after.name)?;
+            let before = earlier.swap_remove(at);
+            let comparison =
+                judge(&before.values, &after.values, after.unit, after.direction, none, DEFAULT_CONFIDENCE);
+            Some(Shift { before, after, comparison })
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,6 +106,6 @@ mod tests {
         let shift = shifts.iter().find(|shift| shift.after.name == "peak_rss").unwrap();
         assert_eq!((shift.before.values.len(), shift.after.values.len()), (3, 9));
         assert!(shift.comparison.shift.is_some_and(|shift| shift > 0.0), "{:?}", shift.comparison);
-        assert!(shifts.iter().all(|shift| TOLD.contains(&&*shift.after.name)));
+        assert!(shifts.iter().all(|shift| SHOWN.contains(&&*shift.after.name)));
     }
 }

@@ -1,4 +1,4 @@
-//! A speedup in words.
+//! Wording for speedups.
 
 use super::terminal::number;
 use crate::record::Speedup;
@@ -8,12 +8,12 @@ pub(crate) fn ratio(speedup: &Speedup) -> String {
     format!("{:.3}x", speedup.ratio)
 }
 
-/// Where the true ratio lies; absent if there are too few pairs.
+/// The confidence interval of the ratio; absent if there are too few pairs.
 pub(crate) fn between(speedup: &Speedup) -> Option<String> {
     speedup.interval.map(|interval| format!("{:.3} to {:.3}", interval.low, interval.high))
 }
 
-/// All of it in a sentence without its full stop, and how it was found.
+/// The speedup and its method as a sentence without a full stop.
 pub(crate) fn sentence(speedup: &Speedup, other: &str) -> String {
     let known = match (speedup.interval, between(speedup)) {
         (Some(interval), Some(between)) => {

@@ -1,5 +1,5 @@
-//! Figures as other formats take them: [`Summary`], the values of repeats as one with their spread; names, units and sources
-//! in words.
+//! Figures as other formats take them: [`Summary`] reduces repeats to one value with its spread. Also the words for
+//! names, units and sources.
 
 use plimsoll_statistics::median;
 
@@ -8,17 +8,17 @@ use crate::record::{Figure, Unit};
 use plimsoll_capture::timing::Statistics;
 use plimsoll_memory::meter::Source;
 
-/// One value with its spread.
+/// One value with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
     /// The median.
     pub(crate) value: f64,
-    /// The least and the most; absent if there is one value.
+    /// The minimum and maximum; absent if there is only one value.
     pub(crate) range: Option<(f64, f64)>,
 }
 
 impl Summary {
-    /// The summary of `figure`; `None` if it has no value.
+    /// The summary of `figure`; `None` without values.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         let values: Vec<f64> = figure.values.iter().copied().filter(|value| value.is_finite()).collect();
         let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
@@ -27,13 +27,13 @@ impl Summary {
     }
 }
 
-/// The name of a figure without that of its phase.
+/// The name of a figure without its phase.
 pub(crate) fn bare(figure: &Figure) -> &str {
     let of_phase = figure.phase.as_deref().and_then(|phase| figure.name.strip_prefix(phase)?.strip_prefix('.'));
     of_phase.unwrap_or(&figure.name)
 }
 
-/// The unit in a word.
+/// The unit as a word.
 pub(crate) const fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes => "bytes",
@@ -42,7 +42,7 @@ pub(crate) const fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// The times of entries as one, in words.
+/// The total time over all entries, in words.
 pub(crate) fn times_words(all: &Statistics) -> String {
     let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
     format!(
@@ -55,7 +55,7 @@ pub(crate) fn times_words(all: &Statistics) -> String {
     )
 }
 
-/// How far a figure can be trusted, in words.
+/// How exact a figure is, in words.
 pub(crate) fn source_words(source: Source) -> String {
     match source {
         Source::Exact => "exact".to_owned(),
@@ -64,7 +64,7 @@ pub(crate) fn source_words(source: Source) -> String {
     }
 }
 
-/// The mark of a source behind a figure.
+/// The mark that follows a figure of this source.
 pub(crate) const fn source_mark(source: Source) -> &'static str {
     match source {
         Source::Exact => "",

@@ -1,4 +1,4 @@
-//! What every format has to keep whatever a record says: names from outside end up as names.
+//! Properties that every format keeps for any record: text from outside stays text.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::gate::GateReport;
 use crate::record::sample::{self, assert_snapshot};
 use crate::record::{Record, RepeatedRun, Semantics, VerdictStatus};
 
-/// A command that ran three times, one that failed, and a check.
+/// A command that ran three times, one that failed, and a check of a capture.
 fn records() -> Vec<Record> {
     let mut repeated = sample::command();
     let end = repeated.end.clone().unwrap();
@@ -26,7 +26,7 @@ fn records() -> Vec<Record> {
     vec![repeated, sample::failing()]
 }
 
-/// A phase as a repeat keeps it, with a peak of its own.
+/// A phase as a repeat keeps it, with its own peak.
 fn bare(phase: &plimsoll_memory::meter::PhaseReadings, at: u64) -> plimsoll_memory::meter::PhaseReadings {
     let mut phase = plimsoll_memory::meter::PhaseReadings {
         timeline: Vec::new(),
@@ -64,7 +64,7 @@ fn every_format_as_other_tools_read_it() {
     assert_snapshot("report_openmetrics", &openmetrics(&records));
 }
 
-/// Names and messages that mean something to one format or another.
+/// Names and messages that contain markup of one of the formats.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = [
         "<script>alert(1)</script>",
@@ -118,7 +118,7 @@ fn hostile() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.concat())
 }
 
-/// A record in which everything that comes from outside is one of `words`.
+/// A record in which every text from outside is one of `words`.
 fn poisoned(words: &[String]) -> Record {
     let mut words = words.iter().cycle().cloned();
     let mut next = || words.next().expect("there are words");
@@ -145,7 +145,7 @@ fn poisoned(words: &[String]) -> Record {
     record
 }
 
-/// A judgement in which everything that comes from outside is one of `words`.
+/// A judgement in which every text from outside is one of `words`.
 fn poisoned_gate(words: &[String]) -> GateReport {
     let mut words = words.iter().cycle().cloned();
     let mut next = || words.next().expect("there are words");
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// Well-formed, and of the elements and attributes that Jenkins' schema has, in their places.
+/// Checks that the XML is well-formed and uses only the elements and attributes of Jenkins' schema, in their places.
 fn check_junit(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
     let document = roxmltree::Document::parse(text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
     let root = document.root_element();
@@ -212,7 +212,7 @@ fn check_junit(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
     for (suite, judged) in root.children().filter(roxmltree::Node::is_element).zip(judged) {
         prop_assert_eq!(suite.tag_name().name(), "testsuite");
         let known = ["name", "tests", "failures", "errors", "skipped", "time", "timestamp"];
-        // What is judged of many records has no time of its own.
+        // A subject of several records has no time of its own.
         let known = if judged.record.is_some() { &known[..] } else { &known[..5] };
         prop_assert!(known.iter().all(|name| suite.has_attribute(*name)) && suite.attributes().count() == known.len());
         if let Some(stamp) = suite.attribute("timestamp") {
@@ -248,7 +248,7 @@ fn check_junit(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A line for each finding, of which none begins another command.
+/// Checks that there is one line per finding and that no text starts another command.
 fn check_annotations(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
     let bad =
         judged.iter().flat_map(|judged| &judged.findings).filter(|found| found.status != VerdictStatus::Pass).count();
@@ -258,7 +258,7 @@ fn check_annotations(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseEr
         let rest = rest.ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
         let (title, message) = rest.split_once("::").ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
         prop_assert!(!title.contains([':', ',']) && !message.is_empty(), "{}", line);
-        // Every escape is one that the runner knows.
+        // The runner knows every escape.
         for (at, _) in rest.match_indices('%') {
             prop_assert!(["%25", "%3A", "%2C"].iter().any(|escape| rest[at..].starts_with(escape)), "{}", rest);
         }
@@ -293,7 +293,7 @@ fn check_figures(records: &[Record]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Rows of one length, and no cell that a spreadsheet would compute.
+/// Checks that all rows have the same length and that a spreadsheet evaluates no cell.
 fn check_csv(records: &[Record]) -> Result<(), TestCaseError> {
     let text = csv(records);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -311,7 +311,7 @@ fn check_csv(records: &[Record]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The grammar of OpenMetrics, line by line; no sample twice.
+/// Checks the grammar of OpenMetrics line by line, and that no sample occurs twice.
 fn check_openmetrics(text: &str) -> Result<(), TestCaseError> {
     prop_assert!(text.ends_with("\n# EOF\n") && text.matches("\n# EOF\n").count() == 1, "{}", text);
     let label = r#"[a-z_]+="(?:[^"\\\n]|\\["\\n])*""#;
@@ -334,7 +334,7 @@ fn check_openmetrics(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// No markup but that of the document itself, no link, and tables whose rows are whole.
+/// Checks that all markup is the document's own, that nothing is a link, and that the rows of tables are complete.
 fn check_markdown(text: &str) -> Result<(), TestCaseError> {
     let mut cells = 0;
     let mut columns = 0;
@@ -368,10 +368,10 @@ fn check_markdown(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Well-formed as XML between the frame's own unclosed elements: nothing that came from outside is an element.
+/// Checks that the page is well-formed XML between the frame's void elements: no text from outside became an element.
 fn check_html(page: &str) -> Result<(), TestCaseError> {
     let body = format!("<main>{}</main>", page::body(page));
-    // JSON may hold what XML may not; its element ends where the page says.
+    // JSON may contain what XML may not, so its element is cut out first.
     let document = body.replace(" hidden>", " hidden=\"\">").replace(" open>", " open=\"\">");
     let parsed =
         roxmltree::Document::parse(&document).map_err(|error| TestCaseError::fail(format!("{error}: {document}")))?;

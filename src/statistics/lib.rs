@@ -1,18 +1,16 @@
 //! The mathematics of Plimsoll, on slices of `f64`: no I/O, no clock, no dependency.
 //!
 //! - [`median`], [`quantile`], [`median_absolute_deviation`], [`Summary`]: descriptions of a sample.
-//! - [`mann_whitney`] and [`signed_rank`]: by how much one sample is above another, with a confidence interval; both
-//!   give
+//! - [`mann_whitney`] and [`signed_rank`]: how far one sample is above another, with a confidence interval; both return
 //!   a [`Shift`]. [`rank`] and [`normal`] are the distributions and ranks below them.
 //! - [`trend`]: Theil-Sen's slope, Mann-Kendall's test, and how a series moves from its start to its end.
 //! - [`steps`](mod@steps): the places at which a series changed its level.
-//! - [`stopping`]: when a mean is known well enough to stop measuring.
-//! - [`random`]: pseudo-random numbers that follow from a seed.
+//! - [`stopping`]: when a mean is precise enough to stop measuring.
+//! - [`random`]: pseudo-random numbers determined by a seed.
 //!
-//! Results have the unit of the figures that went in, unless a function says otherwise. The same input gives the same
-//! result, bit for bit. No function panics, whatever
-//! the figures; what a function needs of them (finite, sorted) and what it returns for empty input stands at the
-//! function.
+//! Results have the unit of their input, unless a function says otherwise. Equal input gives equal results, bit for
+//! bit. No function panics for any figures; each one documents what it requires of them (finite, sorted) and what it
+//! returns for empty input.
 //!
 //! Each function is tested against a naive implementation of its definition, and against SciPy: `reference/make.py`
 //! writes the table of SciPy's results that the tests read.
@@ -45,5 +43,5 @@ pub use shift::{Interval, Shift};
 pub use steps::{Step, steps};
 pub use summary::{Summary, relative_error};
 
-/// What a median absolute deviation is multiplied with to be the standard deviation of normal figures.
+/// The factor from a median absolute deviation to the standard deviation of normal figures.
 const MAD_TO_DEVIATION: f64 = 1.482_602_218_505_602;

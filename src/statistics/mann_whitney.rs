@@ -5,18 +5,18 @@ use super::order::kth_difference;
 use super::rank::effective_size;
 use super::shift::{Interval, Shift, tail};
 
-/// Up to so many figures on each side the exact distribution is used.
+/// Up to this many figures per side, the exact distribution is used.
 pub const EXACT: usize = 25;
 
-/// The shift from `baseline` to `current`, each in the order in which it was taken. `None` if one of them is empty or
-/// has a figure that is not finite, or if a difference overflows.
+/// The shift from `baseline` to `current`, each in the order in which it was taken. `None` if either is empty or has a
+/// figure that is not finite, or if a difference overflows.
 ///
 /// The estimate is that of Hodges and Lehmann: the median of all differences between a current figure and one of the
-/// baseline. The interval is made of the order statistics of those differences that the Mann-Whitney test does not
-/// reject (Hollander and Wolfe 1973): exactly for up to [`EXACT`] figures on each side that do not depend on their
-/// neighbours, by the normal approximation beyond. With ties it holds at least its confidence.
+/// baseline. The interval consists of those order statistics of the differences that the Mann-Whitney test does not
+/// reject (Hollander and Wolfe 1973): exact for up to [`EXACT`] figures per side that do not depend on their
+/// neighbours, by the normal approximation beyond. With ties it is conservative.
 ///
-/// Takes time in proportion to the number of figures, after sorting them.
+/// After sorting, the time is proportional to the number of figures.
 pub fn shift(baseline: &[f64], current: &[f64], confidence: f64) -> Option<Shift> {
     let (n, m) = (current.len(), baseline.len());
     if n == 0 || m == 0 || baseline.iter().chain(current).any(|figure| !figure.is_finite()) {
@@ -44,8 +44,7 @@ pub fn shift(baseline: &[f64], current: &[f64], confidence: f64) -> Option<Shift
     Some(Shift { estimate, interval, exact, baseline_size: m_effective, current_size: n_effective })
 }
 
-/// The fewest figures on each side that give an interval of this confidence. At most [`EXACT`], even if those are too
-/// few.
+/// The fewest figures per side that give an interval of this confidence. At most [`EXACT`], even if those are too few.
 pub fn fewest(confidence: f64) -> usize {
     (1..=EXACT).find(|&n| critical_exact(n, n, (1.0 - confidence) / 2.0) > 0).unwrap_or(EXACT)
 }
@@ -53,10 +52,10 @@ pub fn fewest(confidence: f64) -> usize {
 /// The largest `k` with P(U < k) <= `tail` for Mann-Whitney's U of `n` and `m` figures without ties, from its exact
 /// distribution: the coefficients of the Gaussian binomial (Mann and Whitney 1947). 0 if there are too few figures.
 ///
-/// Exact only while both are at most [`EXACT`]: beyond, the counts do not fit an `f64` without rounding, and the time
-/// and memory that they take grow with `n * m`. Use [`critical_normal`] there.
+/// Exact only while both are at most [`EXACT`]: beyond, the counts do not fit an `f64` without rounding, and time and
+/// memory grow with `n * m`. Use [`critical_normal`] there.
 pub fn critical_exact(n: usize, m: usize, tail: f64) -> u64 {
-    // Of the product over i of (1 - q^(m+i)) / (1 - q^i); every coefficient is a whole number below 2^53.
+    // The coefficients of the product over i of (1 - q^(m+i)) / (1 - q^i), all whole numbers below 2^53.
     let mut ways = vec![0.0; n * m + 1];
     ways[0] = 1.0;
     for i in 1..=n {
@@ -80,9 +79,8 @@ pub fn critical_exact(n: usize, m: usize, tail: f64) -> u64 {
     k
 }
 
-/// What [`critical_exact`] gives, by the normal approximation with continuity correction (Mann and Whitney 1947), for `n`
-/// and `m` figures that are worth as much as `n_effective` and `m_effective` independent ones. 0 if there are too few
-/// figures.
+/// The result of [`critical_exact`] in normal approximation with continuity correction (Mann and Whitney 1947), for `n`
+/// and `m` figures worth `n_effective` and `m_effective` independent ones. 0 if there are too few figures.
 pub fn critical_normal(n: usize, m: usize, n_effective: f64, m_effective: f64, tail: f64) -> u64 {
     let pairs = n as f64 * m as f64;
     // For independent figures this is the square root of nm(n + m + 1) / 12.
@@ -119,7 +117,7 @@ mod tests {
             let normal = critical_normal(n, m, n as f64, m as f64, 0.005);
             assert!(exact.abs_diff(normal) <= 2, "{n} and {m}: {exact} and {normal}");
         }
-        assert!(critical_normal(25, 25, 5.0, 5.0, 0.005) > 0, "five independent figures on each side still tell");
+        assert!(critical_normal(25, 25, 5.0, 5.0, 0.005) > 0, "five independent figures on each side still suffice");
     }
 
     #[test]
@@ -162,8 +160,7 @@ mod tests {
         }
     }
 
-    /// U of every way to choose `n` of `n + m` ranks, by definition: of every pair, whether the chosen one is the
-    /// larger.
+    /// U by definition for every choice of `n` of `n + m` ranks: the number of pairs in which the chosen one is larger.
     fn all_u(n: usize, m: usize) -> Vec<u64> {
         let chosen = (0u32..1 << (n + m)).filter(|set| set.count_ones() as usize == n);
         let u = |set: u32| {

@@ -1,14 +1,14 @@
-//! The middle of figures, and other quantiles.
+//! The median and other quantiles.
 
-/// The median of `figures`, in any order; the mean of the two in the middle of an even number. `None` for empty input.
+/// The median of `figures`, in any order; for an even number, the mean of the middle two. `None` for empty input.
 ///
-/// Figures are ordered by [`f64::total_cmp`]. Takes time in proportion to their number.
+/// Figures are ordered by [`f64::total_cmp`]. The time is proportional to their number.
 pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     if figures.is_empty() {
         return None;
     }
     let (half, odd) = (figures.len() / 2, figures.len() % 2 == 1);
-    // The slopes of a long series are many: selecting takes a fraction of the time of sorting.
+    // A long series has many slopes: selection takes a fraction of the time of sorting.
     let (below, middle, _) = figures.select_nth_unstable_by(half, f64::total_cmp);
     let middle = *middle;
     let lower = below.iter().copied().max_by(f64::total_cmp);
@@ -25,7 +25,7 @@ pub fn median_absolute_deviation(figures: &[f64]) -> Option<f64> {
 /// The `q`-quantile of `sorted`, interpolated linearly between the two nearest ranks: type 7 of Hyndman and Fan (1996),
 /// the default of `numpy.quantile`. `None` for empty input and if `q` is not between 0 and 1.
 ///
-/// `sorted` goes upwards; the result means nothing otherwise.
+/// `sorted` must be in ascending order; otherwise the result is meaningless.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     if sorted.is_empty() || !(0.0..=1.0).contains(&q) {
         return None;

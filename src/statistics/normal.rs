@@ -1,8 +1,8 @@
 //! The standard normal distribution.
 
-/// The quantile for the probability `p`: the `z` that a standard normal variable is below with that probability.
+/// The quantile for the probability `p`: the `z` below which a standard normal variable lies with that probability.
 ///
-/// By P. J. Acklam's rational approximation (2003), whose relative error is below 1.2e-9. Minus infinity for 0,
+/// Uses P. J. Acklam's rational approximation (2003), with a relative error below 1.2e-9. Minus infinity for 0,
 /// infinity for 1, NaN outside.
 pub fn quantile(p: f64) -> f64 {
     let horner = |x: f64, coefficients: &[f64]| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
@@ -51,7 +51,7 @@ pub fn quantile(p: f64) -> f64 {
 
 /// The probability that a standard normal variable exceeds `z`.
 ///
-/// By formula 26.2.17 of Abramowitz and Stegun (1964), whose absolute error is below 7.5e-8. NaN for NaN.
+/// Uses formula 26.2.17 of Abramowitz and Stegun (1964), with an absolute error below 7.5e-8. NaN for NaN.
 pub fn upper_tail(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
     let series = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
@@ -62,7 +62,7 @@ pub fn upper_tail(z: f64) -> f64 {
 
 /// The natural logarithm of the probability that a standard normal variable exceeds `z`, however small it is.
 ///
-/// From 1 on by Laplace's continued fraction, whose relative error is below 1e-9; below that, of [`upper_tail`].
+/// Uses Laplace's continued fraction from 1 on, with a relative error below 1e-9, and [`upper_tail`] below 1.
 pub fn ln_upper_tail(z: f64) -> f64 {
     if z.is_nan() || z < 1.0 {
         return upper_tail(z).ln();
@@ -106,7 +106,7 @@ mod tests {
 
         #[test]
         fn both_are_symmetric_and_monotone(p in 1e-9f64..0.5, z in 0.0f64..8.0, step in 0.01f64..1.0) {
-            // 1 - p rounds, which a steep quantile shows.
+            // 1 - p rounds, which matters where the quantile is steep.
             prop_assert!((quantile(p) + quantile(1.0 - p)).abs() < 1e-6);
             prop_assert!((upper_tail(z) + upper_tail(-z) - 1.0).abs() < 1e-15);
             prop_assert!(upper_tail(z + step) <= upper_tail(z));

@@ -1,10 +1,10 @@
-//! Order statistics of all differences and of all means of a sample, without making them.
+//! Order statistics of all differences and all means of a sample, without computing each of them.
 
-/// The `k`-th smallest (from 1) of all differences `a - b`. Both are sorted upwards, finite and not empty, and no
-/// difference overflows.
+/// The `k`-th smallest (from 1) of all differences `a - b`. Both must be sorted upwards, finite and not empty, and no
+/// difference may overflow.
 ///
-/// The differences are never made: their value is found by halving the range of the floating-point numbers, each step
-/// counting in one walk along both, so that it takes time in proportion to their lengths.
+/// The value is found by bisecting the range of floating-point numbers. Each step counts differences in one walk along
+/// both samples, so the time is proportional to their lengths.
 pub(crate) fn kth_difference(a: &[f64], b: &[f64], k: u64) -> f64 {
     let (mut low, mut high) = (key(a[0] - b[b.len() - 1]), key(a[a.len() - 1] - b[0]));
     while low < high {
@@ -15,7 +15,7 @@ pub(crate) fn kth_difference(a: &[f64], b: &[f64], k: u64) -> f64 {
             low = middle + 1;
         }
     }
-    // Zero has two keys, of which the negative one is met first.
+    // Zero has two keys, and the negative one comes first.
     from_key(low) + 0.0
 }
 
@@ -32,8 +32,8 @@ fn differences_up_to(a: &[f64], b: &[f64], limit: f64) -> u64 {
     count
 }
 
-/// The `k`-th smallest (from 1) of the means of every two of `sorted`, each with itself as well: its Walsh averages.
-/// They are found as [`kth_difference`] finds differences. `sorted` is finite and not empty.
+/// The `k`-th smallest (from 1) of the Walsh averages: the means of every two of `sorted`, including each with itself.
+/// They are found as in [`kth_difference`]. `sorted` must be finite and not empty.
 pub(crate) fn kth_walsh(sorted: &[f64], k: u64) -> f64 {
     let (mut low, mut high) = (key(sorted[0]), key(sorted[sorted.len() - 1]));
     while low < high {
@@ -60,7 +60,7 @@ fn averages_up_to(sorted: &[f64], limit: f64) -> u64 {
     count
 }
 
-/// An integer that orders as the number does, widened so that two of them can be subtracted.
+/// An integer with the same order as the number, widened so that two of them can be subtracted.
 fn key(x: f64) -> i128 {
     let bits = x.to_bits() as i64;
     i128::from(if bits < 0 { i64::MIN - bits - 1 } else { bits })

@@ -1,11 +1,11 @@
-//! Pseudo-random numbers that follow from a seed alone: lots that can be drawn again.
+//! Pseudo-random numbers determined by a seed, so that draws can be repeated.
 
-/// The generator SplitMix64 (Steele, Lea and Flood, 2014). Not for secrets.
+/// The SplitMix64 generator (Steele, Lea and Flood, 2014). Not for secrets.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The generator of a seed.
+    /// Creates the generator for a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -21,13 +21,13 @@ impl SplitMix64 {
 
     /// A number below `bound`; 0 if `bound` is 0.
     ///
-    /// `bound` should be far below 2^64: the remainder favours no number by more than a part in 10^15 then.
+    /// `bound` should be far below 2^64, so that the remainder favours no number by more than a part in 10^15.
     pub const fn below(&mut self, bound: usize) -> usize {
         let word = self.word();
         if bound == 0 { 0 } else { (word % bound as u64) as usize }
     }
 
-    /// One of two, as a coin falls.
+    /// A coin toss.
     pub const fn coin(&mut self) -> bool {
         self.word() >> 63 == 1
     }
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_published_generator() {
-        // The first of seed 1234567, as of Vigna's splitmix64.c.
+        // The first words for seed 1234567, from Vigna's splitmix64.c.
         let mut random = SplitMix64::new(1_234_567);
         let words = [random.word(), random.word(), random.word()];
         assert_eq!(words, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);

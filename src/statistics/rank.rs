@@ -1,15 +1,15 @@
-//! Ranks, and how much neighbours in a series depend on each other.
+//! Ranks, and the autocorrelation of a series.
 
 use std::cmp::Ordering;
 
-/// No sample counts as fewer independent figures than this, unless it has fewer.
+/// A sample never counts as fewer independent figures than this, unless it has fewer.
 ///
-/// A sample that drifts steadily is worth hardly one by its correlation, and a drift, however small beside a shift,
-/// could then never be distinguished from it. The simulations of the gate chose the number: the smallest with which ten
-/// per cent more are found in 99 of 100 comparisons of figures that drift by 3 %.
+/// By its correlation, a steadily drifting sample is worth hardly one figure, so that even a small drift could hide a
+/// large shift. The number comes from simulations of the gate: it is the smallest with which growth of ten percent is
+/// found in 99 of 100 comparisons of figures that drift by 3 %.
 pub const LEAST_EFFECTIVE: f64 = 8.0;
 
-/// The ranks of `figures`, from 0, in the order of the figures. Equal figures share the mean of their ranks.
+/// The ranks of `figures`, from 0, in the order of the input. Equal figures share the mean of their ranks.
 ///
 /// Figures are ordered by [`f64::total_cmp`]. Empty for empty input.
 pub fn middle_ranks(figures: &[f64]) -> Vec<f64> {
@@ -25,7 +25,8 @@ pub fn middle_ranks(figures: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// How many independent figures these are worth, in the order in which they were taken; 0 for empty input.
+/// The number of independent figures that these are worth, given in the order in which they were taken; 0 for empty
+/// input.
 ///
 /// `n (1 - r) / (1 + r)`, the effective size of a first-order autoregressive series, where `r` is the correlation of
 /// the ranks of neighbours (Bartlett 1935; ranks, so that an outlier does not hide a drift). The count itself if `r` is

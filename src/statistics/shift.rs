@@ -1,28 +1,28 @@
-//! [`Shift`]: by how much one sample is above another.
+//! [`Shift`]: how far one sample is above another.
 
-/// A range that holds the true shift with a stated confidence. Both ends belong to it.
+/// A range that contains the true shift with a stated confidence, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end, in the unit of the figures.
     pub low: f64,
     /// The upper end, in the unit of the figures.
     pub high: f64,
-    /// How often such an interval holds the true shift, at least: 0.99 for 99 in 100.
+    /// The confidence level: at least this share of such intervals contains the true shift (0.99 for 99 in 100).
     pub confidence: f64,
 }
 
-/// By how much the current figures are above those of the baseline.
+/// How far the current figures are above those of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// The best guess, in the unit of the figures: positive if they grew.
+    /// The estimate, in the unit of the figures: positive if they grew.
     pub estimate: f64,
     /// The interval; `None` if there are too few figures for one, or if the confidence is not between 0 and 1.
     pub interval: Option<Interval>,
-    /// Whether the interval follows from the exact distribution of the test, and not from its normal approximation.
+    /// Whether the interval comes from the exact distribution of the test rather than its normal approximation.
     pub exact: bool,
-    /// How many independent figures the baseline is worth. The number of pairs, if the two were compared pair by pair.
+    /// The number of independent figures that the baseline is worth, or the number of pairs in a paired comparison.
     pub baseline_size: f64,
-    /// How many independent figures the current ones are worth.
+    /// The number of independent figures that the current ones are worth.
     pub current_size: f64,
 }
 

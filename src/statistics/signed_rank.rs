@@ -1,22 +1,22 @@
-//! Pairs: figures that were taken side by side, so that what drifts moves both.
+//! Paired samples, taken side by side so that drift moves both.
 
 use super::normal;
 use super::order::kth_walsh;
 use super::shift::{Interval, Shift, tail};
 
-/// Up to so many pairs the exact distribution is used.
+/// Up to this many pairs, the exact distribution is used.
 pub const EXACT: usize = 50;
 
-/// The shift from the first of each pair to the second: `before[0]` is paired with `after[0]`, and so on, as far as
-/// both have figures. `None` without a pair, or if a difference is not finite.
+/// The shift from the first to the second of each pair: `before[0]` is paired with `after[0]`, and so on, as far as
+/// both have figures. `None` without pairs, or if a difference is not finite.
 ///
 /// The estimate is the pseudo-median of the differences: the median of their Walsh averages, the means of every two
-/// differences (Hodges and Lehmann 1963). The interval is made of the order statistics of the Walsh averages that
-/// Wilcoxon's signed-rank test does not reject (Hollander and Wolfe 1973), exactly for up to [`EXACT`] pairs, by the
-/// normal approximation beyond. A difference has to be as likely above the shift as below it: if lots are drawn for
-/// which of a pair is taken first, a difference of equals is.
+/// differences (Hodges and Lehmann 1963). The interval consists of those order statistics of the Walsh averages that
+/// Wilcoxon's signed-rank test does not reject (Hollander and Wolfe 1973), exact for up to [`EXACT`] pairs, by the
+/// normal approximation beyond. The test assumes that a difference is as likely above the shift as below it. A random
+/// order within each pair guarantees this when nothing changed.
 ///
-/// Takes time in proportion to the number of pairs, after sorting the differences.
+/// After sorting the differences, the time is proportional to the number of pairs.
 pub fn shift(before: &[f64], after: &[f64], confidence: f64) -> Option<Shift> {
     let mut differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
     if differences.is_empty() || differences.iter().any(|difference| !difference.is_finite()) {
@@ -32,10 +32,10 @@ pub fn shift(before: &[f64], after: &[f64], confidence: f64) -> Option<Shift> {
     Some(Shift { estimate, interval, exact: n <= EXACT, baseline_size: n as f64, current_size: n as f64 })
 }
 
-/// The ratio of the second of each pair to the first, as [`shift`] finds the shift of their logarithms; a ratio has no
-/// unit. `None` without a pair, or if a figure is not finite and above 0.
+/// The ratio of the second of each pair to the first: [`shift`] of their logarithms, so it has no unit. `None` without
+/// pairs, or if a figure is not finite and positive.
 ///
-/// Times multiply, and so does what disturbs them. Swapping the two gives the reciprocal.
+/// Effects and disturbances multiply times. Swapping the two gives the reciprocal.
 pub fn ratio(pairs: &[[f64; 2]], confidence: f64) -> Option<Shift> {
     if pairs.iter().flatten().any(|figure| !(figure.is_finite() && *figure > 0.0)) {
         return None;
@@ -66,8 +66,7 @@ pub fn critical(n: usize, tail: f64) -> u64 {
         // Negative saturates to 0.
         return (all / 2.0 + 0.5 + normal::quantile(tail) * deviation).floor() as u64;
     }
-    // Of the sets of ranks, each as likely as the other, those with a sum of w; as shares, so that none grows too
-    // large.
+    // The share of all equally likely sets of ranks whose sum is w; shares, so that no number grows too large.
     let mut shares = vec![0.0; n * (n + 1) / 2 + 1];
     shares[0] = 1.0;
     for rank in 1..=n {

@@ -1,50 +1,51 @@
-//! When a measurement of unknown length ends: once its mean is known well enough, or its time is over.
+//! When to end a measurement of unknown length: once its mean is precise enough, or its time is up.
 
 use super::summary::Summary;
 
 /// When to stop measuring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// The fewest samples that the error is taken of.
+    /// The minimum number of samples for judging the error.
     pub fewest: u32,
-    /// The most samples, whatever the error.
+    /// The maximum number of samples, whatever the error.
     pub most: u32,
-    /// The relative standard error of the mean to reach, as [`relative_error`](crate::relative_error) has it.
+    /// The relative standard error of the mean to reach; see [`relative_error`](crate::relative_error).
     pub relative_error: f64,
-    /// The most that all samples together may come to, in their unit, as far as whole samples allow.
+    /// The maximum sum of all samples, in their unit, as far as whole samples allow.
     pub time: f64,
 }
 
-/// What a measurement goes on to.
+/// How a measurement continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// So many more samples, then look again. Never 0.
+    /// Take this many more samples, then ask again. Never 0.
     Samples(u32),
-    /// The end.
+    /// Stop.
     Stop(Reason),
 }
 
-/// What ended a measurement.
+/// Why a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The mean is known to the relative standard error.
+    /// The mean has reached the relative standard error.
     RelativeError,
-    /// The samples have come to the time.
+    /// The samples add up to the time limit.
     Time,
-    /// There are as many samples as there may be.
+    /// The maximum number of samples has been taken.
     Most,
 }
 
 impl Rule {
-    /// What comes after `samples`, durations in any unit: one more for empty input, unless none may be taken.
+    /// Decides what follows `samples`, which are durations in any unit. Empty input asks for one sample, unless none
+    /// are allowed.
     ///
-    /// Samples are taken in rounds, as nothing is worked out between two of them: how many more the error needs is
-    /// foretold from the deviation until now (the square of deviation over mean and error), the first round is one
-    /// sample, and no round is longer than all before it or than the time that is left.
+    /// Samples come in rounds, because nothing is computed between two samples of a round. The number still needed is
+    /// predicted from the deviation so far (the square of deviation over mean and error). The first round is one
+    /// sample, and no round is longer than all before it or than the time left.
     pub fn next(self, samples: &[f64]) -> Next {
         let taken = u32::try_from(samples.len()).unwrap_or(u32::MAX);
         let Some(summary) = Summary::of(samples) else {
-            // Nothing is known of samples that are not finite; they still count.
+            // Samples that are not finite reveal nothing, but still count.
             return if taken >= self.most { Next::Stop(Reason::Most) } else { Next::Samples(1) };
         };
         let enough = taken >= self.fewest.min(self.most);
@@ -58,13 +59,13 @@ impl Rule {
         if taken >= self.most {
             return Next::Stop(Reason::Most);
         }
-        // Casts saturate; a mean of 0 leaves time for any number.
+        // The cast saturates: with a mean of 0 there is time for any number.
         let in_time = (left / summary.mean) as u32;
-        let foretold = match summary.deviation {
+        let predicted = match summary.deviation {
             Some(deviation) if enough => (deviation / summary.mean / self.relative_error).powi(2).ceil() as u32,
             _ => self.fewest,
         };
-        let more = foretold.saturating_sub(taken).clamp(taken / 8, taken);
+        let more = predicted.saturating_sub(taken).clamp(taken / 8, taken);
         Next::Samples(more.min(in_time).min(self.most - taken).max(1))
     }
 }
@@ -81,7 +82,8 @@ mod tests {
         Rule { fewest, most: MOST_SAMPLES, relative_error, time }
     }
 
-    /// All samples of a measurement, of which number `n` (from 0) is `takes(n)`, and what ended it.
+    /// Runs a measurement whose sample number `n` (from 0) is `takes(n)`, and returns the samples and the reason for
+    /// stopping.
     fn run(rule: Rule, takes: impl Fn(usize) -> f64) -> (Vec<f64>, Reason) {
         let mut samples = Vec::new();
         loop {
@@ -100,7 +102,8 @@ mod tests {
 
     #[test]
     fn as_many_are_taken_as_the_error_needs() {
-        // Half take 900 and half 1100 ns: a deviation of a tenth, which 1 % needs 100 of, and 0.5 % four times as many.
+        // Half take 900 and half 1100 ns: a deviation of a tenth, for which 1 % needs 100 samples and 0.5 % four times
+        // as many.
         let takes = |n| if n % 2 == 0 { 900.0 } else { 1100.0 };
         for (error, needed) in [(0.01, 100), (0.005, 400)] {
             let (samples, reason) = run(rule(10, error, 2e9), takes);
@@ -149,7 +152,7 @@ mod tests {
                 Reason::Most => prop_assert_eq!(samples.len() as u32, MOST_SAMPLES),
             }
             prop_assert!(samples.len() as u32 <= MOST_SAMPLES);
-            // A round is planned by the mean so far, and never has more samples than all before it.
+            // A round is planned with the mean so far, and never has more samples than all before it.
             prop_assert!(time <= micros as f64 * 1e3 + longest * (samples.len() as f64 / 2.0 + 1.0));
         }
 

@@ -1,11 +1,11 @@
-//! [`Summary`]: a sample in a few figures.
+//! [`Summary`]: summary statistics of a sample.
 
 use super::median::quantile;
 
-/// A sample in a few figures, each but the count in the unit of the sample.
+/// Summary statistics of a sample; all but the count have the sample's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many figures there are.
+    /// The number of figures.
     pub count: usize,
     /// The median.
     pub median: f64,
@@ -22,9 +22,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of `figures`, in any order; `None` for empty input, and if a figure is not finite.
+    /// Summarizes `figures` in any order; `None` for empty input, or if a figure is not finite.
     ///
-    /// The order of the figures does not reach the last digit of the result.
+    /// The result does not depend on the order of the figures, to the last digit.
     pub fn of(figures: &[f64]) -> Option<Self> {
         if figures.is_empty() || figures.iter().any(|figure| !figure.is_finite()) {
             return None;
@@ -32,7 +32,7 @@ impl Summary {
         let mut sorted = figures.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
-        // Summed from the smallest up, so that the order in which figures came does not reach the last digit.
+        // Summed in ascending order, so that the input order does not affect the last digit.
         let mean = sorted.iter().sum::<f64>() / count as f64;
         let squares: f64 = sorted.iter().map(|figure| (figure - mean) * (figure - mean)).sum();
         Some(Self {
@@ -52,8 +52,8 @@ impl Summary {
     }
 }
 
-/// The relative standard error of a mean: the sample standard deviation over the mean and the square root of the count.
-/// A share of the mean, without a unit; 0 if the deviation is 0, whatever the mean.
+/// The relative standard error of a mean: the sample standard deviation divided by the mean and by the square root of
+/// the count. A share of the mean, without a unit; 0 if the deviation is 0, whatever the mean.
 pub fn relative_error(mean: f64, deviation: f64, count: u64) -> f64 {
     if deviation == 0.0 { 0.0 } else { deviation / mean / (count as f64).sqrt() }
 }
@@ -101,13 +101,13 @@ mod tests {
             if n == 1 {
                 prop_assert_eq!(s.deviation, None);
             } else {
-                // The variance as the mean squared difference of all pairs, without a mean in it.
+                // The variance as the mean squared difference of all pairs, which needs no mean.
                 let pairs: f64 = figures.iter().flat_map(|a| figures.iter().map(move |b| (a - b).powi(2))).sum();
                 prop_assert!(close(s.deviation.unwrap(), (pairs / (2 * n * (n - 1)) as f64).sqrt()));
             }
             prop_assert!(figures.iter().all(|&d| s.min <= d && d <= s.max));
             prop_assert!(figures.contains(&s.min) && figures.contains(&s.max));
-            // At most 5 % lie above p95 and at most 95 % below it, but for the one rank that is interpolated.
+            // At most 5 % lie above p95 and at most 95 % below it, apart from the one interpolated rank.
             prop_assert!(above(s.p95) as f64 <= 0.05 * (n - 1) as f64 + 1.0);
             prop_assert!(below(s.p95) as f64 <= 0.95 * (n - 1) as f64 + 1.0);
         }

@@ -1,23 +1,23 @@
-//! How a series moves: slopes and tests that an outlier does not move far.
+//! Trends of a series: slopes and tests that are robust against outliers.
 
 use super::median::median;
 use super::normal::upper_tail;
 
-/// What Mann and Kendall's test finds in a series.
+/// The result of the Mann-Kendall test on a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannKendall {
-    /// Kendall's S: how many pairs rise less how many fall.
+    /// Kendall's S: the number of rising pairs minus the number of falling ones.
     pub s: i64,
     /// The variance of S among random orders of the same figures.
     pub variance: f64,
-    /// How likely as many pairs rise by chance: the one-sided p.
+    /// The one-sided p: how likely chance produces as many rising pairs.
     pub p: f64,
 }
 
-/// The slope of a series, by Theil (1950) and Sen (1968): the median of the slopes of all pairs of `points`, each an x
-/// and a y, whose x differ. In units of y for each unit of x; 0 if no two x differ, and for empty input.
+/// The slope of a series by Theil (1950) and Sen (1968): the median slope over all pairs of `points` (x, y) with
+/// different x. In units of y per unit of x; 0 if no two x differ, and for empty input.
 ///
-/// Takes time and memory in proportion to the square of the number of points.
+/// Time and memory are proportional to the square of the number of points.
 pub fn theil_sen(points: &[(f64, f64)]) -> f64 {
     let pairs = points.iter().enumerate().flat_map(|(at, a)| points[at + 1..].iter().map(move |b| (a, b)));
     let slopes = pairs
@@ -26,11 +26,10 @@ pub fn theil_sen(points: &[(f64, f64)]) -> f64 {
     median(slopes.collect()).unwrap_or(0.0)
 }
 
-/// Tests whether a series rises, by Mann (1945) and Kendall (1975): with the normal approximation, its correction for
-/// ties and its correction for continuity. `figures` are in order. The p is 1 if they do not differ, and for empty
-/// input.
+/// Tests whether a series rises, by Mann (1945) and Kendall (1975), with the normal approximation and corrections for
+/// ties and continuity. `figures` are in order. The p is 1 if they do not differ, and for empty input.
 ///
-/// Takes time in proportion to the square of the number of figures.
+/// The time is proportional to the square of the number of figures.
 pub fn mann_kendall(figures: &[f64]) -> MannKendall {
     let sign = |a: f64, b: f64| i64::from(b > a) - i64::from(b < a);
     let s: i64 =
@@ -48,21 +47,22 @@ pub fn mann_kendall(figures: &[f64]) -> MannKendall {
     MannKendall { s, variance, p: upper_tail(z) }
 }
 
-/// Where a series starts and where it ends: the medians of its first and last fifth, of one figure at least. `None` for
-/// empty input.
+/// Where a series starts and ends: the medians of its first and last fifth, at least one figure each. `None` for empty
+/// input.
 pub fn ends(figures: &[f64]) -> Option<(f64, f64)> {
     let window = (figures.len() / 5).max(1).min(figures.len());
     Some((median(figures[..window].to_vec())?, median(figures[figures.len() - window..].to_vec())?))
 }
 
-/// The distance of the largest figure from the smallest. Minus infinity for empty input, which is below any distance.
+/// The distance between the largest and the smallest figure. Minus infinity for empty input, which is below any
+/// distance.
 pub fn extent(figures: &[f64]) -> f64 {
     let (low, high) = figures.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
     high - low
 }
 
-/// Whether a series that rose by `rise` over all `points` has levelled off: the slope of its last half, of five points
-/// at least, would give a quarter of that rise or less. `points` are in order of x. False for fewer than five points.
+/// Whether a series that rose by `rise` over all `points` has levelled off: its second half, at least five points,
+/// extrapolates to a quarter of that rise or less. `points` are in order of x. False for fewer than five points.
 pub fn levels_off(points: &[(f64, f64)], rise: f64) -> bool {
     if points.len() < 5 {
         return false;
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((extent(&figures), extent(&[4.0]), extent(&[])), (29.0, 0.0, f64::NEG_INFINITY));
     }
 
-    /// S of every order of `figures`, each by definition.
+    /// S by definition for every order of `figures`.
     fn all_s(figures: &mut Vec<f64>, fixed: usize, all: &mut Vec<f64>) {
         if fixed == figures.len() {
             let pairs = (0..fixed).flat_map(|a| (a + 1..fixed).map(move |b| (a, b)));

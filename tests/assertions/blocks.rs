@@ -1,4 +1,4 @@
-//! A block stands where it is written: what leaves it, borrows from it and nests in it.
+//! A block is not a closure: code can leave it early, borrow from around it, and nest in it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -122,7 +122,7 @@ fn a_block_may_await() {
 #[test]
 fn blocks_within_blocks_are_both_judged() {
     let outer = MemoryGuard::begin(limits("peak_rss_growth = 8 MiB"));
-    // The spike before the inner block begins is not lost to the outer.
+    // The outer block does not lose the spike before the inner block begins.
     drop(touch(24));
     let inner = assert_memory!(peak_rss_growth <= "20 MiB", { touch(12).len() });
     let outer = outer.finish();
@@ -134,7 +134,7 @@ fn blocks_within_blocks_are_both_judged() {
     assert!(outer.notes.iter().any(|note| note.contains("a block within this one reset the high-water mark")));
 }
 
-// In a process of its own, for threads that it starts are none of a test's name.
+// Runs in its own process, because the threads that it starts have no test's name.
 #[plimsoll::test]
 fn blocks_of_two_threads_wait_for_each_other() {
     static WITHIN: AtomicU32 = AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! What a block takes is read as it is.
+//! Readings of blocks match what the blocks are known to take.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_spike_of_a_millisecond_is_in_the_exact_peak() {
 
 #[test]
 fn growth_and_what_is_retained_count_from_the_beginning() {
-    // What it takes before the blocks stands within one as well, for the sake of the other tests.
+    // Memory taken before the blocks is inside a block as well, for the sake of other tests.
     let _alone = MemoryGuard::begin("peak_rss = 1 TiB".parse::<plimsoll::assert::Limits>().unwrap());
     let before = touch(16);
     let limits = "peak_rss_growth = 1 GiB, retained_rss = 1 GiB, peak_anon_growth = 1 GiB, retained_anon = 1 GiB";
@@ -83,7 +83,7 @@ fn what_nobody_counts_is_not_measurable() {
     for message in [&measured.verdicts[0].message, &measured.heap_verdicts[0].message] {
         assert!(message.contains("not measurable") && message.contains("#[global_allocator]"), "{message}");
     }
-    // Read where there is a GPU; where there is none, the reason is not that nobody asked.
+    // Read if there is a GPU; otherwise the reason is not that nobody asked.
     let (measured, ()) = measure("gpu_peak = 64 TiB", || {});
     let gpu = &measured.verdicts[0];
     assert!(gpu.status == CeilingStatus::Holds || gpu.message.contains("not measurable: in phase `begin` "), "{gpu:?}");
@@ -109,6 +109,6 @@ fn other_threads_that_ran_meanwhile_are_named() {
         // It is still there when the block ends.
         std::mem::forget((to, other));
     });
-    let note = measured.notes.iter().find(|note| note.starts_with("other threads ran meanwhile"));
+    let note = measured.notes.iter().find(|note| note.starts_with("other threads ran at the same time"));
     assert!(note.is_some_and(|note| note.contains("another test (")), "{measured}");
 }

@@ -1,6 +1,6 @@
-//! Blocks that are asserted to stay within limits, in a program whose allocator is the system's.
+//! Blocks with asserted limits, in a program that uses the system's allocator.
 //!
-//! Among several tests of one process each block has its test run alone, in a process of its own.
+//! In a process with several tests, each block has its test run alone, in its own process.
 
 mod blocks;
 mod figures;
@@ -13,15 +13,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use memmap2::MmapMut;
 use plimsoll::bytes::MIB;
 
-/// Memory that is resident until it is dropped. The system's allocator would keep some of what is freed for later, and
-/// take some of what is wanted from what it kept.
+/// Memory that is resident until it is dropped. The system's allocator would keep some freed memory for later, and
+/// reuse it.
 fn touch(mib: u64) -> MmapMut {
     let mut memory = MmapMut::map_anon((mib * MIB) as usize).unwrap();
     black_box(&mut memory).fill(1);
     memory
 }
 
-/// What `work` panics with.
+/// The panic message of `work`.
 fn panic_of<T>(work: impl FnOnce() -> T) -> String {
     let panic = catch_unwind(AssertUnwindSafe(work)).err().expect("it does not panic");
     *panic.downcast::<String>().expect("a formatted message")

@@ -1,4 +1,4 @@
-//! What a failure says, from the test's side.
+//! Failure messages as a test sees them.
 
 use plimsoll::assert_memory;
 

@@ -1,4 +1,4 @@
-//! Blocks beside other tests of their process: what a neighbour takes is none of theirs.
+//! Blocks beside other tests of their process: a neighbour's memory does not count.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,19 +9,20 @@ use plimsoll::assert_memory;
 
 use super::touch;
 
-/// The fixtures of these names, run side by side by libtest: whether they passed, and what was printed.
+/// Runs fixtures of these names in parallel under libtest: whether they passed, and their output.
 fn run(names: &[&str]) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(names.iter().map(|name| format!("neighbours::{name}")));
     command.args(["--exact", "--include-ignored", "--test-threads=4"]).env_remove("RUST_BACKTRACE");
-    // One name alone would be a process of its own already.
+    // A single name would run in a process of its own already.
     command.arg("neighbours::idle");
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].map(|stream| String::from_utf8_lossy(&stream).into_owned()).concat();
     (output.status.success(), text)
 }
 
-/// How far the quiet test and its neighbour are: nothing, a block has begun, the neighbour has its memory, the block ends.
+/// The progress of the quiet test and its neighbour: nothing, a block has begun, the neighbour has its memory, the
+/// block ends.
 static STAGE: AtomicU32 = AtomicU32::new(0);
 
 fn await_stage(stage: u32) {
@@ -64,7 +65,7 @@ fn quiet() {
     });
     STAGE.store(3, Ordering::SeqCst);
     assert_eq!(took, 4 << 20);
-    // What was measured there is given here.
+    // The measurement from there is returned here.
     let guard = MemoryGuard::begin("peak_rss_growth = 64 MiB".parse::<plimsoll::assert::Limits>().unwrap());
     drop(touch(24));
     let measured = guard.finish();

@@ -1,4 +1,4 @@
-//! How a body ends is how its test ends.
+//! The end of a body determines the end of its test.
 
 use super::fixture::{command, ran, run};
 

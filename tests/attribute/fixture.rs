@@ -1,8 +1,8 @@
-//! Runs a test of `fixtures` in this test binary, as a user would, and what came of it.
+//! Runs a test of `fixtures` in this test binary as a user would.
 
 use std::process::{Command, Output};
 
-/// What the run of one fixture gave.
+/// The result of one fixture.
 pub struct Ran {
     pub passed: bool,
     /// Both streams of the test binary.
@@ -13,7 +13,7 @@ pub struct Ran {
 pub fn command(name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("fixtures::{name}"), "--exact", "--include-ignored"]).args(arguments);
-    // What the surrounding run was asked for is not asked of the fixtures.
+    // Settings of the surrounding run must not reach the fixtures.
     for variable in ["RUST_BACKTRACE", "RUST_TEST_NOCAPTURE", "RUST_TEST_THREADS", "PLIMSOLL_RECORD_DIR"] {
         command.env_remove(variable);
     }

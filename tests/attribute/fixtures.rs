@@ -1,4 +1,4 @@
-//! Tests that the others run and judge. They are ignored, as most of them fail, which is what they are for.
+//! Tests that others run and judge. They are ignored because most of them fail on purpose.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
 
-/// Memory that is really there.
+/// Memory that is really resident.
 pub fn allocate(mib: u64) -> Vec<u8> {
     black_box(vec![1u8; (mib * MIB) as usize])
 }
 
-/// An amount that the test which runs a fixture has chosen.
+/// An amount chosen by the test that runs a fixture.
 fn chosen(name: &str) -> u64 {
     std::env::var(name).map_or(0, |bytes| bytes.parse().unwrap())
 }
@@ -112,7 +112,7 @@ fn limits_what_cannot_be_measured() {}
 #[plimsoll::test(peak_rss = "1 GiB")]
 #[ignore = "a fixture"]
 fn is_killed_by_a_signal() {
-    // SAFETY: there is no memory at this address, which is what this is for: the write ends the process.
+    // SAFETY: there is no memory at this address, which is the point: the write ends the process.
     unsafe { std::ptr::with_exposed_provenance_mut::<u8>(8).write_volatile(1) };
 }
 
@@ -139,7 +139,7 @@ fn exits() {
 #[plimsoll::test]
 #[ignore = "a fixture"]
 fn closes_every_descriptor() {
-    // SAFETY: the descriptors belong to the test harness and to the channel, which have to live with that here.
+    // SAFETY: the descriptors belong to the test harness and to the channel, which must cope.
     unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
 }
 

@@ -1,11 +1,11 @@
-//! What a broken ceiling says.
+//! The message of a broken ceiling.
 
 use insta::{assert_snapshot, with_settings};
 use plimsoll::record::{Record, Semantics, VerdictStatus};
 
 use super::fixture::run;
 
-/// The message of a failed fixture, figures and lines of the machine taken out.
+/// The message of a failed fixture, without figures and lines that depend on the machine.
 #[track_caller]
 fn message(name: &str) -> String {
     let text = run(name).fails().text;
@@ -24,13 +24,13 @@ fn snapshot(name: &str, text: &str) {
             (r"[0-9]+(\.[0-9]+)? (B|KiB|MiB|GiB)\b", "[bytes]"),
             (r"[0-9.]+ (ns|µs|ms|s)\b", "[time]"),
             (r"\([0-9.]+ %\)", "([percent] %)"),
-            // What is drawn is as the machine was.
+            // The drawing depends on the machine.
             (r"(?m)^ RSS (.*\n)+?\n", "[timeline]\n\n"),
             (r"(?m)^ mappings that grew most(.*\n)+?\n", "[mappings]\n\n"),
             (r"(?ms)^ heap .*", "[heap and activity]"),
             (r"─+", "─"),
             (r" {2,}", "  "),
-            // The kinds are those of samples, which fall where they may; a wide counter is cut where the figures leave no room.
+            // The kinds come from samples, whose times vary; a wide counter is cut if the figures leave no room.
             (r"  (=|[+-]\[bytes\])", "  [change]"),
             (r"(?m)^( ✓ .*) in `[a-z]+`", "$1"),
             (r"\([^)\n]*…", "([counter])"),
@@ -41,7 +41,7 @@ fn snapshot(name: &str, text: &str) {
 #[test]
 fn a_broken_ceiling_says_by_how_much_where_and_what_grew() {
     let text = message("breaks_ceilings");
-    // The figures are the truth, and exact.
+    // The figures are true and exact.
     let first = text.lines().next().unwrap();
     assert!(first.contains("peak_rss is ") && first.contains(" in phase `") && first.contains("(exact)"), "{first}");
     assert!(text.contains("VmHWM") && text.contains("load") && text.contains("keep"), "{text}");
@@ -113,7 +113,7 @@ fn a_record_is_kept_of_a_test_where_that_is_asked_for() {
     let verdicts: Vec<_> = record.verdicts.iter().map(|verdict| (verdict.subject.as_str(), verdict.status)).collect();
     assert_eq!(verdicts, [("test", VerdictStatus::Fail), ("ceiling peak_rss", VerdictStatus::Fail)]);
     assert_eq!((record.exit_code, record.verdicts[0].message.as_str()), (1, "it panicked: of its own"));
-    // One that cannot be kept is no success.
+    // A record that cannot be saved is a failure.
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let mut command = super::fixture::command("holds", &[]);

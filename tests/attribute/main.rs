@@ -1,4 +1,4 @@
-//! `#[plimsoll::test]`: what it promises, under plain `cargo test` and nextest.
+//! `#[plimsoll::test]` keeps its promises under plain `cargo test` and nextest.
 
 mod calibrated;
 mod ends;

@@ -1,4 +1,4 @@
-//! A ceiling set from what a test takes holds, and catches the smallest regression that it is meant to catch.
+//! A ceiling set from a test's usage passes, and catches the smallest regression that it should catch.
 
 use plimsoll::bytes::MIB;
 use plimsoll::meter::{Metric, Source};
@@ -6,7 +6,7 @@ use plimsoll::record::Record;
 
 use super::fixture::{command, ran};
 
-/// What the fixture takes beside its bytes: the test binary itself, with room for the kernel's own inexactness.
+/// What the fixture takes besides its bytes: the test binary itself, plus the kernel's inexactness.
 const AROUND: u64 = 16 * MIB;
 
 fn takes(bytes: u64, limit: u64) -> super::fixture::Ran {
@@ -15,7 +15,7 @@ fn takes(bytes: u64, limit: u64) -> super::fixture::Ran {
     ran(command.output().unwrap())
 }
 
-/// What it takes in all, as the record of its test tells.
+/// The total usage, from the record of its test.
 fn reading(bytes: u64) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let mut command = command("takes_what_is_chosen", &[]);
@@ -36,7 +36,7 @@ fn twenty_regressions_of_five_percent_and_four_mebibytes_are_all_caught() {
         let bytes = (8 + (state >> 33) % 120) * MIB;
         let taken = reading(bytes);
         assert!((bytes..bytes + AROUND).contains(&taken), "{bytes} are read as {taken}");
-        // Half of what a regression adds is left as headroom.
+        // Half of a regression's growth remains as headroom.
         let limit = taken + bytes / 40 + 2 * MIB;
         takes(bytes, limit).passes();
         takes(bytes + bytes / 20 + 4 * MIB, limit).fails().says("above its ceiling");

@@ -9,7 +9,7 @@ fn nextest_runs_them_too() {
         println!("cargo-nextest is not installed: this was not tried");
         return;
     }
-    // It is told of this very binary, so that it builds nothing.
+    // nextest gets this very binary, so that it builds nothing.
     let folder = tempfile::tempdir().unwrap();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let metadata = Command::new(cargo)
@@ -44,7 +44,7 @@ fn nextest_runs_them_too() {
     let run = |filter: &str| {
         let mut command = Command::new("cargo-nextest");
         command.args(["nextest", "run", "--run-ignored", "all", "--no-fail-fast", "-E", filter]).env("NO_COLOR", "1");
-        // The run around this one chose a profile and a part of the tests for itself.
+        // The surrounding run has chosen a profile and a subset of the tests for itself.
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("NEXTEST")) {
             command.env_remove(name);
         }

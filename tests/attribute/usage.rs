@@ -1,4 +1,4 @@
-//! Tests as users write them, which hold.
+//! Passing tests as users write them.
 
 use std::io::Read;
 use std::process::Command;
@@ -61,7 +61,7 @@ fn a_small_child_of_a_large_body_is_not_taken_for_large() {
 
 #[test]
 fn a_test_of_a_large_test_binary_is_not_taken_for_large() {
-    // This process is the fixture's grandparent, whose memory each of the two below has had before it was executed.
+    // This process is the fixture's grandparent, whose memory both processes below it had before exec.
     let held = allocate(300);
     run("small_beside_large").passes();
     drop(held);
@@ -80,7 +80,7 @@ fn what_a_body_prints_is_shown_as_the_test_harness_is_told() {
     let ran_with = |argument| ran(command("holds", &[argument]).output().unwrap()).passes();
     for argument in ["--nocapture", "--show-output"] {
         let ran = ran_with(argument).says("printed by the body\n").says("complained by the body\n");
-        // The lines of the inner test harness are its own affair.
+        // The output of the inner test harness may appear once.
         assert_eq!(ran.text.matches("running 1 test").count(), 1, "{}", ran.text);
         assert_eq!(ran.text.matches("test result").count(), 1, "{}", ran.text);
     }

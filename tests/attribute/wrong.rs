@@ -1,7 +1,7 @@
-//! What the compiler says of wrong arguments: `ui/NAME.rs` does not compile, and `ui/NAME.stderr` is what it says.
+//! Compiler messages for wrong arguments: `ui/NAME.rs` does not compile, and `ui/NAME.stderr` is the message.
 //!
-//! The compiler is started on each file beside the library that this test is linked to, so that nothing is built again.
-//! `PLIMSOLL_UI=overwrite` writes what it says instead of comparing.
+//! The compiler runs on each file with the library that this test is linked to, so that nothing is rebuilt.
+//! `PLIMSOLL_UI=overwrite` writes the messages instead of comparing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 /// The folder of the files, from that of the package, as the messages name it.
 const FOLDER: &str = "tests/attribute/ui";
 
-/// The newest `libplimsoll-HASH.rlib` in the folder of this test binary: cargo has just built it, or found it fresh.
+/// The newest `libplimsoll-HASH.rlib` in the folder of this test binary, which cargo has just built or found fresh.
 fn library(deps: &Path) -> PathBuf {
     let is_library = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -20,7 +20,7 @@ fn library(deps: &Path) -> PathBuf {
     newest.unwrap_or_else(|| panic!("no libplimsoll-*.rlib in {}: run this test by cargo", deps.display()))
 }
 
-/// What the compiler says of a file, without its last lines, which count; `None` if it compiles.
+/// The compiler's message for a file, without the summary lines; `None` if it compiles.
 fn complaint(file: &str, deps: &Path, library: &Path) -> Option<String> {
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use plimsoll::record::Record;
 
 use crate::support::{plimsoll, run};
 
-/// A command that holds so many MiB.
+/// A command that holds this many MiB.
 fn holds(mib: u32) -> [String; 3] {
     ["sh".to_owned(), "-c".to_owned(), format!("head -c {mib}M /dev/zero | tail -c {mib}M")]
 }
@@ -63,7 +63,7 @@ fn failures_and_too_few_pairs_are_told() {
 fn both_run_at_once_on_cores_of_their_own_and_stop_when_it_is_known_well_enough() {
     let dir = tempfile::tempdir().unwrap();
     let records = dir.path().join("records");
-    // Each waits for the other, which in turns would never come, and notes its processors.
+    // Each side waits for the other, which would hang if they ran in turns, and notes its processors.
     let side = |own: &str, other: &str| {
         let at = |name: &str| dir.path().join(name).display().to_string();
         let script = format!(

@@ -1,4 +1,4 @@
-//! Kernels that are not what they look like: each ends with the verdict that says what it did.
+//! Kernels that are not what they seem: each ends with the verdict that names what it did.
 
 use std::process::Command;
 
@@ -91,7 +91,7 @@ fn a_kernel_that_looks_at_its_output_to_tell_whether_it_is_judged_is_not_timed()
 #[test]
 fn what_is_written_beside_an_input_is_told_with_its_place() {
     let scene = Scene::new(1);
-    // No argument is meant to be written beside.
+    // No argument is declared as mutated.
     let (code, record) = scene.run(command(&scene, "validate", "writes_behind_an_input").args(["--mutates", "weight"]));
     assert_eq!((code, validation(&record.results.entries[0])), (1, error(FailureKind::MutatedInput)));
     let message = &record.results.entries[0].validation.as_ref().unwrap().error.as_ref().unwrap().message;
@@ -189,7 +189,7 @@ fn a_leak_in_python_ends_at_the_ceiling() {
     let scene = Scene::new(1);
     let mut check = scene.command("check");
     check.arg("--kernel").arg(kernel("leaks")).arg("--python").arg(python);
-    // What PyTorch itself takes differs from build to build; 100 launches leak 1000 MiB beside it.
+    // PyTorch's own usage varies between builds; 100 launches leak 1000 MiB on top of it.
     let (code, record) = scene.run(check.args(["--launches", "100", "--warmup", "1", "--peak-anon", "600MiB"]));
     assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED));
     assert_eq!(profile_failure(&record, 0).kind, FailureKind::Ceiling);
@@ -205,7 +205,7 @@ fn adversaries_in_python_end_with_the_same_verdicts() {
     assert_eq!(code, 1);
     let verdicts: Vec<_> = record.results.entries.iter().map(validation).collect();
     let stale = error(FailureKind::StaleOutput);
-    // What Python gives is copied when the launch returns: what comes later is not a part of it.
+    // A Python output is copied when the launch returns: later writes are not part of it.
     assert_eq!(
         verdicts,
         [PASSED, stale, MISMATCH, MISMATCH, error(FailureKind::MutatedInput), MISMATCH, PASSED],

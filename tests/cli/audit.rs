@@ -1,6 +1,6 @@
-//! Audits: kernels that cheat while they are timed do not pass with a false time, and honest ones are not accused.
+//! Audits: kernels that cheat during timing do not pass with a false time, and honest ones are not accused.
 //!
-//! `the_table` prints what docs/integrity.md has: families, and what each ends in.
+//! `the_table` prints the table of docs/integrity.md: families, and how each ends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use plimsoll::record::{EntryResult, FailureKind, Record, ValidationStatus, Value
 use crate::library::built;
 use crate::support::{Scene, plimsoll, run, torch_python};
 
-/// A kernel is accused if an entry of it ends in one of these.
+/// A kernel is accused if one of its entries ends in one of these.
 const ACCUSED: [&str; 6] =
     ["time-mismatch", "stale-output", "unwritten-output", "not-a-tensor", "tampered", "mutated-input"];
 
@@ -99,7 +99,7 @@ fn a_library_that_changes_the_clock_or_speaks_for_its_worker_is_told() {
     );
 }
 
-/// These compute what is right, and fail if they reach what is not theirs.
+/// These compute correct outputs, and fail if they can reach anything that is not theirs.
 #[test]
 fn a_kernel_that_is_not_trusted_reaches_neither_capture_nor_record_nor_supervisor() {
     let attacks = [

@@ -1,4 +1,4 @@
-//! `bench-gate` over what criterion itself wrote.
+//! `bench-gate` on files written by criterion itself.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 use crate::support::{plimsoll, run};
 
-/// What a seeded benchmark is told by its environment: criterion's folder, the MiB to take, and criterion's flag.
+/// The environment of a seeded benchmark: criterion's folder, the MiB to take, and criterion's flag.
 const FOLDER: &str = "SEEDED_BENCHMARK_FOLDER";
 const MIB: &str = "SEEDED_BENCHMARK_MIB";
 const SAVE: &str = "SEEDED_BENCHMARK_SAVE";
 
-/// Not a test of its own: the benchmark that the others run in a process of its own, as `cargo bench` would.
+/// Not a test: the benchmark that other tests run in its own process, as `cargo bench` would.
 #[test]
 #[ignore = "run by the tests below"]
 fn seeded_benchmark() {
@@ -82,7 +82,7 @@ fn a_regression_that_criterion_exits_0_on_is_1() {
     let (code, gate) = bench.gate(&["--baseline", "again"]);
     assert_eq!((code, gate.benchmarks[0].note.as_deref()), (3, Some("the baseline `again` is a copy of this run")));
 
-    // Criterion compares with the baseline that it is about to save.
+    // Criterion compares with the baseline that it is about to overwrite.
     let (code, said) = bench.run(20, "again");
     assert!(code == 0 && said.contains("Performance has regressed"), "{said}");
     let (code, gate) = bench.gate(&["--baseline", "main"]);
@@ -112,7 +112,7 @@ fn the_run_before_is_judged_by_criterion_s_own_comparison() {
     assert_eq!(code, 1, "{gate:#?}");
     let message = &gate.benchmarks[0].comparison.as_ref().unwrap().message;
     assert!(message.starts_with("grew by 25.0 %, 95% interval +25.0 % to +25.0 %, more than 5%"), "{message}");
-    // A comparison that is older than the samples is not of this run.
+    // A comparison older than the samples does not belong to this run.
     let change = bench.0.path().join("take peak_rss_growth/pages/change/estimates.json");
     fs::File::open(change).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(bench.gate(&[]).0, 3);
@@ -125,7 +125,7 @@ fn a_baseline_that_is_not_there_is_told_with_those_that_are() {
     let (code, gate) = bench.gate(&["--baseline", "mian"]);
     assert_eq!(code, 3);
     assert!(gate.message.contains("baseline `mian`; there is `main`."), "{}", gate.message);
-    assert_eq!(gate.benchmarks[0].note.as_deref(), Some("it is not in the baseline `mian`"));
+    assert_eq!(gate.benchmarks[0].note.as_deref(), Some("no such benchmark in the baseline `mian`"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_cannot_be_read_is_2_and_nothing_to_read_is_3() {
     let sample = bench.0.path().join("take peak_rss_growth/pages/main/sample.json");
     fs::write(&sample, "{\"iters\": [1.0], \"times\": [").unwrap();
     let (code, _, err) = gate(bench.0.path(), &["--baseline", "main"]);
-    assert!(code == 2 && err.contains("main/sample.json is not as criterion"), "{err}");
+    assert!(code == 2 && err.contains("main/sample.json is not in the format of criterion"), "{err}");
 
     for flags in [["--limit", "five"], ["--confidence", "1.5"], ["--limit", "=5%"]] {
         let (code, _, err) = gate(bench.0.path(), &flags);

@@ -1,4 +1,4 @@
-//! `bisect`: the commit that changed a figure, found in repositories of a few commits.
+//! `bisect`: finds the commit that changed a figure, in repositories of a few commits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use crate::support::{comes, git, plimsoll, run};
 
-/// A repository whose program, `load.sh`, holds as many MiB as the file `level` says, and notes in `runs`, which lies
-/// outside, what it was.
+/// A repository whose program, `load.sh`, holds as many MiB as the file `level` says, and logs its runs to `runs`
+/// outside the repository.
 struct Scene {
     dir: TempDir,
 }
@@ -33,7 +33,7 @@ impl Scene {
         self.dir.path().join("repository")
     }
 
-    /// A commit whose program holds so many MiB.
+    /// A commit whose program holds this many MiB.
     fn commit(&self, name: &str, mib: u32) {
         fs::write(self.path().join("level"), mib.to_string()).unwrap();
         fs::write(self.path().join("name"), format!("{name}\n")).unwrap();
@@ -57,7 +57,7 @@ impl Scene {
         run(plimsoll().current_dir(self.path()).args(["bisect", "--no-config"]).args(words))
     }
 
-    /// Nothing of a search is left.
+    /// Asserts that a search left nothing behind.
     fn assert_clean(&self) {
         let worktrees = git(&self.path(), &["worktree", "list", "--porcelain"]);
         assert_eq!(worktrees.lines().filter(|line| line.starts_with("worktree ")).count(), 1, "{worktrees}");
@@ -112,7 +112,7 @@ fn what_does_not_build_is_skipped_and_at_the_border_leaves_suspects() {
     assert!(skipped.named.title == "c2" && skipped.runs == 0, "{skipped:?}");
     assert!(skipped.why.as_ref().unwrap().contains("exited with code 1: building"), "{skipped:?}");
 
-    // The commit before the change does not run: which of the two made it cannot be told.
+    // The commit before the change does not run, so it remains open which of the two made it.
     fs::write(scene.path().join("load.sh"), "exit 125\n").unwrap();
     scene.commit("c5", 48);
     git(&scene.path(), &["checkout", "--quiet", "c4", "load.sh"]);
@@ -138,7 +138,7 @@ fn ends_that_do_not_differ_or_do_not_run_are_said_before_a_search() {
     assert!(code == 3 && out.contains("GOOD cannot be measured: the command failed: it exited with code"), "{out}");
     let (code, out, _) = scene.run(&["--build", "false", "c0", "c1", "--", "sh", "load.sh"]);
     assert!(code == 3 && out.contains("GOOD cannot be measured: the build exited with code 1"), "{out}");
-    // A search for what made it better goes the same way.
+    // A search for an improvement works the same way.
     let (code, search) = scene.bisect(&["c1", "c2"]);
     assert!(code == 0 && found(&search) == "c2" && !search.figure.as_ref().unwrap().is_worse(), "{search:?}");
     scene.assert_clean();
@@ -161,14 +161,14 @@ fn merges_are_entered_and_branches_that_parted_are_told() {
     let (code, search) = scene.bisect(&["base", "main"]);
     assert_eq!((code, found(&search)), (0, "side-2"));
 
-    // GOOD is no ancestor of BAD, and what both come from is good.
+    // GOOD is not an ancestor of BAD, and their common ancestor is good.
     git(&scene.path(), &["checkout", "--quiet", "-b", "release", "base"]);
     scene.commit("release-1", 16);
     let (code, search) = scene.bisect(&["release", "main"]);
     assert_eq!((code, found(&search)), (0, "side-2"));
     assert_eq!(search.tried[0].named.title, "base");
 
-    // What both come from is bad: GOOD was mended on its branch.
+    // The common ancestor is bad: GOOD was fixed on its branch.
     git(&scene.path(), &["checkout", "--quiet", "-b", "mended", "side"]);
     scene.commit("mended-1", 16);
     let (code, search) = scene.bisect(&["mended", "main"]);
@@ -214,7 +214,7 @@ fn a_search_that_was_stopped_goes_on_when_it_is_asked_for_again() {
             let err = String::from_utf8_lossy(&out.stderr);
             assert!(out.status.code() == Some(3) && err.contains("the same words go on from here"), "{err}");
         }
-        // Whoever was killed leaves the search to the one that comes after it, once the last of it is gone.
+        // A killed search is taken over by the next one, once its last process is gone.
         assert!(comes(|| !is_locked(&home)));
     }
     let known = searches(&home)[0].tried.len();
@@ -227,7 +227,7 @@ fn a_search_that_was_stopped_goes_on_when_it_is_asked_for_again() {
     assert!(runs.lines().all(|name| name != "c8" && !again.iter().any(|known| known == name)), "{again:?}: {runs}");
     scene.assert_clean();
 
-    // One that nobody wants to go on with is forgotten.
+    // A search that nobody wants to continue can be dropped.
     let mut command = plimsoll();
     let child = command.current_dir(scene.path()).args(words).stderr(Stdio::null()).spawn().unwrap();
     assert!(comes(|| !searches(&home).is_empty()));
@@ -242,7 +242,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// The searches whose state can be read.
+/// The searches with readable state.
 fn searches(home: &Path) -> Vec<Bisection> {
     let folders = fs::read_dir(home).into_iter().flatten().filter_map(Result::ok);
     let texts = folders.filter_map(|folder| fs::read(folder.path().join("search.json")).ok());

@@ -1,4 +1,4 @@
-//! `calibrate`: ceilings from several runs, in every form, and what becomes of runs that fail.
+//! `calibrate`: ceilings from several runs in every form, and failing runs.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn a_file_keeps_whatever_else_is_in_it() {
 #[test]
 fn a_run_that_fails_is_no_measure() {
     let dir = tempfile::tempdir().unwrap();
-    // The second run finds what the first one left.
+    // The second run finds the file that the first one left.
     let script = "test -e once && exit 4; touch once";
     let mut command = plimsoll();
     command.current_dir(dir.path()).args(["calibrate", "--runs", "5", "--", "sh", "-c", script]);

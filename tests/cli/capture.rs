@@ -1,4 +1,4 @@
-//! Entries that `harness/python/plimsoll_capture` wrote into a store, in the hands of the command.
+//! Entries written to a store by `harness/python/plimsoll_capture`, used by the command.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn what_python_captures_is_verified_unpacked_checked_and_packed_upon() {
     let mut capturing = Command::new(&python).arg(script).arg(dir.path()).spawn().unwrap();
     let (store, saved, out) = (path("store"), path("saved"), path("out"));
 
-    // Meanwhile others pack into the same store, and collect what nobody needs.
+    // Meanwhile others pack into the same store and collect its garbage.
     let scene = Scene::new(3);
     let (mut names, mut collected) = (Vec::new(), [0, 0]);
     while names.len() < 20 && capturing.try_wait().unwrap().is_none() {
@@ -55,7 +55,7 @@ fn what_python_captures_is_verified_unpacked_checked_and_packed_upon() {
         }
     }
 
-    // Packing what torch.save wrote adds no storage.
+    // Packing the output of torch.save adds no storage.
     let again =
         ok(["pack", &format!("{saved}/torch_nn_functional_linear"), "--out", &store, "--name", "again", "--json"]);
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();

@@ -1,4 +1,5 @@
-//! Kernels that attack what they are judged by: none passes, and each is told by name. Beside them honest kernels that look alike.
+//! Kernels that attack their judgement: none passes, and each is reported by name. Honest kernels that look similar
+//! pass.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +35,7 @@ fn a_capture_that_the_kernel_rewrites_is_not_judged_by() {
     assert!(failure.message.contains("changed while it was being read"), "{}", failure.message);
     assert!(std::fs::read(scene.entry(0)).unwrap() != before && modified() == time, "the kernel did what it is for");
 
-    // The next run has the file as it is now from its beginning.
+    // The next run starts with the file as it is now.
     let adversaries = built(&scene, "tests/kernels/library/adversaries.c");
     let mut zeros = scene.command("validate");
     let (code, record) = scene.run(zeros.arg("--kernel").arg(format!("lib:{}:zeros", adversaries.display())));
@@ -69,7 +70,7 @@ fn a_kernel_that_is_built_by_its_first_launch_has_the_time_that_it_takes() {
     let scene = Scene::new(2);
     let (code, record) = scene.run(library(&scene, "check", "builds_lazily").args(["--timeout", "1s"]));
     assert_eq!(code, 0, "{:#?}", record.results.entries);
-    // A launch after it has the time of a launch.
+    // A launch after it has a normal time.
     let (code, record) = scene.run(library(&scene, "validate", "builds_again").args(["--timeout", "1s"]));
     assert_eq!(code, 1);
     assert!(record.results.entries[0].validation.as_ref().unwrap().passed());
@@ -117,7 +118,7 @@ fn an_argument_whose_shape_or_memory_is_another_is_mutated() {
         ("from_c", "shape [1, 32] became [1, 1]"),
     ] {
         let Some(mut command) = python(&scene, "validate", "describes.py", function) else { return };
-        // What is declared is that values change.
+        // The declaration only covers changed values.
         let (code, record) = scene.run(command.args(["--mutates", "input"]));
         let failure = validation_failure(&record.results.entries[0]);
         assert_eq!((code, failure.kind), (1, FailureKind::MutatedInput), "{function}");
@@ -141,7 +142,8 @@ fn a_build_that_a_killed_worker_left_locked_is_built_again() {
     let scene = Scene::new(1);
     let builds = scene.path("builds");
     let Some(mut command) = python(&scene, "check", "honest.py", "builds_lazily") else { return };
-    // A lock as a worker writes it, of a process that is gone: its number is this one's, which started at another time.
+    // A lock as a worker writes it, for a process that is gone: it has this process's number but started at another
+    // time.
     let text = |path: &str| std::fs::read_to_string(path).unwrap().trim().to_owned();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
     let lock = format!(
@@ -163,7 +165,7 @@ fn the_worker_that_times_a_kernel_is_the_one_that_was_shipped() {
     let Some(mut command) = python(&scene, "check", "saboteur.py", "launch") else { return };
     let folder = scene.path("elsewhere");
     std::fs::create_dir(&folder).unwrap();
-    // The kernel writes modules with the names of the worker's and of Python's wherever it finds that one is looked for.
+    // The kernel writes modules named like the worker's and Python's, wherever it sees one being looked for.
     let (code, record) = scene.run(command.current_dir(&folder).env("TMPDIR", &folder));
     assert_eq!(code, 0, "{:#?}", record.results.entries);
     let written = std::fs::read_to_string(folder.join("json.py")).unwrap();

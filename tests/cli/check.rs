@@ -91,7 +91,7 @@ fn until_says_what_ended_it_and_is_not_compared_with_another_bound() {
         let flags = ["--kernel", "builtin:embedding", "--protocol", "until", "--launches", "5", "--max-time", "5ms"];
         scene.run(scene.command("profile").args(flags).args(["--relative-error", error]))
     };
-    // No clock is so even: the time ends it.
+    // No clock is this steady, so the time limit ends it.
     let (code, short) = until("0.0001%");
     assert_eq!(code, 0);
     let profile = short.results.entries[0].profile.as_ref().unwrap();
@@ -124,13 +124,13 @@ fn an_output_that_is_not_the_kernels_fails_with_the_first_mismatch() {
     let before = crc(&bytes);
     bytes[start] ^= 0x40;
     fs::write(scene.entry(1), &bytes).unwrap();
-    // A file that was damaged says nothing of the kernel.
+    // A damaged file says nothing about the kernel.
     let (code, record) = scene.run(scene.command("validate").args(["--kernel", "builtin:embedding"]));
     assert_eq!(code, 1);
     let damaged = record.results.entries[1].validation.as_ref().unwrap();
     assert_eq!(damaged.status, ValidationStatus::Error);
     assert!(damaged.error.as_ref().unwrap().message.contains("CRC"), "{damaged:?}");
-    // One that was written so has the checksum of what it holds, in the local header and the central directory.
+    // A file written like this has the checksum of its contents in the local header and the central directory.
     let after = crc(&bytes);
     let places: Vec<usize> = (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == before).collect();
     assert!(!places.is_empty());
@@ -144,7 +144,7 @@ fn an_output_that_is_not_the_kernels_fails_with_the_first_mismatch() {
     let elements = validation.leaves[0].elements.as_ref().unwrap();
     assert_eq!(elements.mismatches, 1);
     assert_eq!(elements.first_mismatch.as_ref().unwrap().index, [0, 0, 0]);
-    // A wrong answer has no time.
+    // A wrong answer gets no time.
     assert_eq!(record.results.entries[1].profile.as_ref().unwrap().status, ProfileStatus::NotRun);
     let (code, record) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding", "--fail-fast"]));
     assert_eq!(code, 1);
@@ -214,7 +214,7 @@ fn what_a_run_means_has_the_digest_that_it_always_had() {
         record.semantics_digest
     };
     let in_turns = ["--vs", "builtin:embedding", "--pairs", "2", "--launches", "3"];
-    // Records of before hold these: they are compared with those of today as long as the digests agree.
+    // Older records contain these digests; comparisons with today's records work only while they agree.
     for (part, flags, before) in [
         ("check", &[][..], "876956c8aed80f03cedba89beeaa9a9e2c609b340a2aef1e8306fc445a66f0ed"),
         (

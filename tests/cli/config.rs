@@ -1,4 +1,4 @@
-//! `plimsoll.toml`: what it sets, what goes before it, and what is wrong with it; `config show` and `init`.
+//! `plimsoll.toml`: settings, their precedence, and mistakes; `config show` and `init`.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn scene() -> TempDir {
     dir
 }
 
-/// Runs `true` below the folder of the configuration; gives the record and what was said.
+/// Runs `true` below the folder of the configuration; returns the record and the messages.
 fn record(dir: &Path, flags: &[&str], variable: Option<(&str, &str)>) -> (i32, Record, String) {
     let mut command = plimsoll();
     command.current_dir(dir.join("below")).args(["run", "--record", "run.json"]).args(flags).args(["--", "true"]);

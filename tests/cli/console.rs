@@ -1,8 +1,8 @@
-//! What the manual shows of the command line is what the command line does.
+//! The console examples in the manual match the command's real behaviour.
 //!
-//! A block ```` ```console ```` has commands behind `$ ` and below each what it prints. The blocks of a page run one after
-//! the other in one folder, which `tests/console/PAGE.sh` has filled; `...` in an output stands for any text, and figures
-//! for any figure. A block that cannot run everywhere says what it needs behind `console`.
+//! A ```` ```console ```` block has commands after `$ ` and their output below. The blocks of a page run in sequence in
+//! one folder, which `tests/console/PAGE.sh` has filled; `...` in an output stands for any text, and figures match any
+//! figure. A block that cannot run everywhere names its needs after `console`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What a block may need that a machine with Rust alone does not have.
+/// Requirements of a block that a machine with only Rust lacks.
 const NEEDS: [(&str, &str); 6] = [
     ("needs-gpu", "a GPU"),
     ("needs-torch", "PyTorch"),
@@ -21,7 +21,7 @@ const NEEDS: [(&str, &str); 6] = [
     ("needs-project", "a project of the reader's own"),
 ];
 
-/// Part of a page: a block of a console, by the line that it begins at, and what it needs.
+/// A console block of a page: its first line, and its requirements.
 struct Block {
     line: usize,
     needs: Option<String>,
@@ -52,7 +52,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// The commands of a block, each with what it should print.
+/// The commands of a block with their expected output.
 fn commands(block: &Block) -> Vec<(String, String)> {
     let mut commands: Vec<(String, String)> = Vec::new();
     for line in &block.lines {
@@ -65,8 +65,8 @@ fn commands(block: &Block) -> Vec<(String, String)> {
     commands
 }
 
-/// The words of an output. Figures with their units, digests and plots are alike; rules, breaks of lines and the legend of
-/// the signs, which depends on the run, do not count.
+/// The words of an output. Figures with units, digests and plots match each other; rules, line breaks and the legend of
+/// signs, which depends on the run, are ignored.
 fn words(output: &str) -> Vec<String> {
     static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -81,13 +81,13 @@ fn words(output: &str) -> Vec<String> {
     let is_legend = |line: &&str| ["~ ", "≥ ", "no mark:"].iter().any(|sign| line.trim_start().starts_with(sign));
     let output = output.lines().filter(|line| !is_legend(line)).collect::<Vec<_>>().join("\n");
     let output = EXIT.replace_all(&output, |found: &regex::Captures<'_>| {
-        // A letter a digit: the code is no figure.
+        // One letter per digit: the code is not a figure.
         let code: String = found[1].bytes().map(|digit| char::from(b'a' + (digit - b'0'))).collect();
         format!("(exit-{code}")
     });
     let output = TIME.replace_all(&output, "#");
     let output = DIGEST.replace_all(&output, |found: &regex::Captures<'_>| {
-        // Digits alone are those of a figure.
+        // Plain digits are a figure.
         if found[0].bytes().all(|byte| byte.is_ascii_digit()) { found[0].to_owned() } else { "#".to_owned() }
     });
     let output = FIGURE.replace_all(&output, "#");
@@ -114,7 +114,7 @@ fn fits(expected: &[String], actual: &[String]) -> bool {
     left.ends_with(last)
 }
 
-/// Runs a script in `folder` as the reader's shell would: with `plimsoll` in the path, and no terminal.
+/// Runs a script in `folder` as the reader's shell would, with `plimsoll` in the path and no terminal.
 fn shell(folder: &Path, script: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
     let (own, programs) = (folder.join("bin"), program.parent().unwrap());
@@ -130,7 +130,7 @@ fn shell(folder: &Path, script: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs the blocks of a page; what differs from what it shows.
+/// Runs the blocks of a page; returns the differences from what it shows.
 fn differences(page: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let scene = root().join(format!("tests/console/{page}.sh"));
@@ -138,14 +138,14 @@ fn differences(page: &str) -> Vec<String> {
         let said = shell(folder.path(), &format!("set -e\n. '{}'\necho ready", scene.display()));
         assert!(said.ends_with("ready\n"), "{}: {said}", scene.display());
     }
-    // The interpreter itself, where a wrapper of several processes stands before it.
+    // The interpreter itself, if a wrapper of several processes precedes it.
     let interpreter = "mkdir -p bin && ln -sf \"$(python3 -c 'import sys; print(sys.executable)')\" bin/python3 && ln -s python3 bin/python";
     shell(folder.path(), interpreter);
     let mut differences = Vec::new();
     let mut ran = 0;
     for block in blocks(&fs::read_to_string(file(page)).unwrap()).iter().filter(|block| block.needs.is_none()) {
         for (command, expected) in commands(block) {
-            // The least scale has the same words, and takes a second.
+            // The smallest scale prints the same words and takes a second.
             let actual = shell(folder.path(), &command.replace("--scale 1/64", "--scale 1/1024"));
             let actual = actual.replace(folder.path().to_str().unwrap(), "/home/me/project");
             ran += 1;

@@ -1,4 +1,4 @@
-//! What went wrong, from logs.
+//! Diagnoses from logs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -98,9 +98,9 @@ fn the_advice_says_what_is_enough_for_the_model_that_is_told() {
         let found: Value = serde_json::from_str(&out).unwrap();
         found["events"][0]["advice"].as_array().unwrap().clone()
     };
-    // The state of 4e9 parameters takes 64e9 bytes, 40e9 with an 8-bit optimizer, and none of the device's once offloaded.
+    // The state of 4e9 parameters takes 64e9 bytes, 40e9 with an 8-bit optimizer, and none on the device if offloaded.
     let rungs = |vram: &str| -> Vec<(u64, bool)> {
-        // The trainer's own settings, which come first, are no rungs.
+        // The trainer's own settings come first and are not rungs.
         let told = |advice: &Value| Some((advice["rung"].as_u64()?, advice["fits"].as_bool().unwrap()));
         advice(vram).iter().filter_map(told).collect()
     };
@@ -122,7 +122,7 @@ fn a_log_is_followed_as_it_grows() {
         let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(event["kind"], "vram-oom", "{event}");
     }
-    // Not the signal of the keys: what a shell starts in the background ignores that.
+    // Not SIGINT: a shell's background jobs ignore it.
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(!child.wait().unwrap().success());
 }

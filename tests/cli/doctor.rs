@@ -1,4 +1,4 @@
-//! `plimsoll doctor`: what it says of a machine is what `plimsoll run` then does there.
+//! `plimsoll doctor`: its claims about a machine match what `plimsoll run` then does there.
 
 use plimsoll::meter::{Doctor, FigureSight, Metric, Sight, Source};
 use plimsoll::record::Record;

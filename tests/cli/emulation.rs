@@ -1,4 +1,4 @@
-//! The emulated driver of `tests/emulation`, put before the loader's own, and what it keeps a log of.
+//! The emulated driver of `tests/emulation`, placed before the loader's own, and its log.
 
 #[path = "../emulation/mod.rs"]
 mod build;
@@ -9,9 +9,9 @@ use std::process::Command;
 use crate::support::Scene;
 use build::libraries;
 
-/// Has `command` find the emulated driver, and keep a log of what is asked of it.
+/// Makes `command` find the emulated driver and log its requests.
 pub fn on_emulation<'a>(scene: &Scene, command: &'a mut Command) -> &'a mut Command {
-    // What a command before held is free once it has ended.
+    // Memory held by an earlier command is free once it has ended.
     for left in [log_path(scene), scene.path("nvml.txt")] {
         let _ = std::fs::remove_file(left);
     }

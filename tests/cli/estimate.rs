@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::support::{Scene, plimsoll, run};
 
-/// Runs the command; gives the exit code and what it printed, as JSON where that was asked for.
+/// Runs the command; returns the exit code and the output, as JSON if requested.
 fn estimate(arguments: &[&str]) -> (i32, String, String) {
     run(plimsoll().args(arguments))
 }
@@ -121,7 +121,7 @@ fn deepspeed_7693_is_accounted_from_readings_and_from_a_log() {
 
 #[test]
 fn the_context_is_counted_in_the_fit() {
-    // 72 GB are 67.06 GiB: with 46 MiB left there is no room for a context, with 1 GiB hardly, with 3 GiB there is.
+    // 72 GB are 67.06 GiB: with 46 MiB left there is no room for a context, with 1 GiB hardly any, with 3 GiB enough.
     let with = |vram: &str| document(&["estimate", "--params", "4e9", "--vram", vram]);
     let verdict = |vram: &str| with(vram).1["fit"]["verdict"].clone();
     assert_eq!((with("72050000000 B").0, verdict("72050000000 B")), (1, json!("exceeds_device")));
@@ -184,7 +184,7 @@ fn generating_costs_weights_and_the_cache_of_every_kind_of_attention() {
     let all = 2 * 1024 * 4 * 2 * 2 * 1000;
     assert_eq!(cache(base("llama"), "1000"), all);
     assert_eq!(cache(with("llama", json!({"num_key_value_heads": 4})), "1000"), all / 4);
-    // A latent of 512 and 64 in place of them.
+    // A latent of 512 and 64 instead.
     let latent = json!({"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "q_lora_rank": null,
         "n_routed_experts": 4, "n_shared_experts": 1, "moe_intermediate_size": 64, "first_k_dense_replace": 1});
     assert_eq!(cache(with("deepseek_v3", latent), "1000"), 576 * 4 * 2 * 2 * 1000);

@@ -1,4 +1,4 @@
-//! Whatever a kernel, a file or a disk does ends in a typed result, and in a record that is whole.
+//! Whatever a kernel, a file or a disk does, the run ends in a typed result and a complete record.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn command(scene: &Scene, name: &str, flags: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// Runs a kernel that fails on both entries of a capture; gives the failure of the second, which had a worker of its own.
+/// Runs a kernel that fails on both entries of a capture; returns the failure of the second, which had its own worker.
 fn fails(name: &str, flags: &[&str]) -> Option<Failure> {
     let scene = Scene::new(2);
     let (code, record) = scene.run(&mut command(&scene, name, flags)?);
@@ -73,7 +73,7 @@ fn a_kernel_that_closes_the_channel() {
     assert!(matches!(failure.kind, FailureKind::ChannelClosed | FailureKind::Exit), "{failure:?}");
 }
 
-/// The children of a process, once there is one whose launch hangs.
+/// The child of a process, once its launch hangs.
 fn worker_of(child: &Child) -> Pid {
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let mut worker = None;
@@ -87,7 +87,7 @@ fn worker_of(child: &Child) -> Pid {
     Pid::from_raw(worker.unwrap()).unwrap()
 }
 
-/// The kernel `hang` ignores SIGTERM (15): the mask of ignored signals tells when it runs.
+/// The kernel `hang` ignores SIGTERM (15): the mask of ignored signals shows when it runs.
 fn hangs(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
     mask.and_then(|m| u64::from_str_radix(m, 16).ok()).is_some_and(|m| m & (1 << 14) != 0)
@@ -224,7 +224,7 @@ fn a_worker_that_is_killed_while_it_starts_is_started_once_more() {
         assert_eq!(fs::read_dir(&folder).unwrap().count().to_string(), kills);
         let failed = record.results.entries.iter().filter(|entry| entry.validation.as_ref().unwrap().error.is_some());
         assert_eq!(failed.count(), if code == 0 { 0 } else { 3 });
-        // The worker that was killed is in the record like any other.
+        // The killed worker is in the record like any other.
         assert_eq!(record.releases[0].reason, plimsoll::record::ReleaseReason::Failure);
     }
 }
@@ -234,7 +234,7 @@ fn a_record_that_does_not_fit_on_the_disk_is_no_verdict_that_holds() {
     let scene = Scene::new(1200);
     let disk = scene.path("disk");
     fs::create_dir(&disk).unwrap();
-    // Room for what is reserved before the work, and for no more.
+    // Room for what is reserved in advance, and no more.
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1032k", "tmpfs"]).arg(&disk).output();
     if !mount.is_ok_and(|output| output.status.success()) {
         eprintln!("not run: it mounts a small tmpfs, which needs root");

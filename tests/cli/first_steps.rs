@@ -1,4 +1,4 @@
-//! What a first look at a foreign project may get wrong.
+//! Likely mistakes on a first look at a new project.
 
 use plimsoll::meter::Cgroup;
 

@@ -1,4 +1,4 @@
-//! `gate`: records held against ceilings and a baseline, in files, folders and commits.
+//! `gate`: judges records by ceilings and a baseline, in files, folders and commits.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use crate::support::{plimsoll, run};
 
-/// A folder with the record of five runs of a command, in `before.json` as if it took 200 MiB and in `after.json` as if
-/// it took `mib` MiB.
+/// A folder with the record of five runs of a command: `before.json` as if it took 200 MiB, and `after.json` as if it
+/// took `mib` MiB.
 fn scene(mib: u64) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut command = plimsoll();
@@ -75,7 +75,7 @@ fn a_folder_of_baselines_is_made_committed_and_read_from_a_commit() {
         let (code, out, err) = run(git.env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments));
         assert_eq!(code, 0, "{arguments:?}: {out}{err}");
     };
-    // Nothing is there yet: what makes it is said, and does.
+    // Nothing is there yet; the message names the command that creates it, and the command works.
     let (code, out, _) = gate(dir.path(), &["before.json", "--baseline", "perf"]);
     let remedy = "make one with `plimsoll gate before.json --baseline perf --update-baseline`";
     assert!(code == 3 && out.replace("\n   ", " ").contains(remedy), "{out}");
@@ -91,13 +91,13 @@ fn a_folder_of_baselines_is_made_committed_and_read_from_a_commit() {
         let (code, out, err) = gate(dir.path(), &["after.json", "--baseline", source]);
         assert!(code == 0 && out.contains(&format!("against {source}")), "{out}{err}");
     }
-    // From a folder below, as git's own paths are.
+    // Run from a folder below, which git's own paths allow.
     let below = dir.path().join("crates/load");
     fs::create_dir_all(&below).unwrap();
     let (code, out, err) = gate(&below, &["../../after.json", "--baseline", "git:main:perf"]);
     assert!(code == 0 && out.contains("against git:main:perf"), "{out}{err}");
     let (code, out, _) = gate(dir.path(), &["after.json", "--baseline", "git:main"]);
-    assert!(code == 3 && out.contains("it has no baseline in git:main:plimsoll-baselines"), "{out}");
+    assert!(code == 3 && out.contains("there is no baseline in git:main:plimsoll-baselines"), "{out}");
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "git:nowhere"]);
     assert!(
         code == 2 && err.contains("nowhere is not a commit of this repository") && err.contains("fetch-depth"),
@@ -114,7 +114,7 @@ fn a_run_that_broke_a_ceiling_is_no_new_baseline() {
     let (code, _, err) = gate(dir.path(), &update);
     assert!(code == 1 && err.contains("the baseline perf was not changed: load failed or broke a ceiling"), "{err}");
     assert!(!dir.path().join("perf").exists());
-    // Growth that is meant is taken over: the limit is what the new baseline replaces.
+    // Intended growth is accepted: the new baseline becomes the limit.
     let written = gate(dir.path(), &["before.json", "--baseline", "perf", "--update-baseline"]);
     assert_eq!(written.0, 0, "{written:?}");
     let (code, out, err) = gate(dir.path(), &["after.json", "--baseline", "perf", "--update-baseline"]);

@@ -93,7 +93,7 @@ fn an_interrupted_generate_leaves_nothing_behind() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // There is the capture of the scene, and soon what is being written.
+    // The folder contains the scene's capture, and soon the one being written.
     let parent = dir.parent().unwrap();
     assert!(comes(|| fs::read_dir(parent).unwrap().count() > 1 || child.try_wait().unwrap().is_some()));
     let pid = rustix::process::Pid::from_child(&child);

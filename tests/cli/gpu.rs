@@ -1,11 +1,11 @@
-//! GPUs: what is said where there is none.
+//! GPUs: messages without one.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Scene, plimsoll, run};
 
-/// Whether a GPU can be used here; what is said is left to the tests that look at it.
+/// Whether a GPU can be used here; other tests check the message.
 fn without_gpu() -> Option<String> {
     let (code, _, err) = run(plimsoll().arg("devices"));
     (code == 3).then_some(err)

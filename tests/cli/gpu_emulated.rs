@@ -1,4 +1,4 @@
-//! Kernels on a GPU, as it is emulated: uploads, sharing, counting, protocols, honesty, faults.
+//! Kernels on an emulated GPU: uploads, sharing, accounting, protocols, honesty, faults.
 
 use std::path::Path;
 use std::process::Command;
@@ -51,7 +51,7 @@ fn the_devices_are_listed() {
     let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_DEVICES", "0").arg("devices"));
     assert_eq!(code, 3);
     assert!(err.starts_with("error: no NVIDIA GPU found"), "{err}");
-    // A code that no driver has yet.
+    // A code that no driver uses yet.
     let mut command = plimsoll();
     let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_START", "12345").arg("devices"));
     assert_eq!(code, 3);
@@ -91,14 +91,15 @@ fn a_storage_that_entries_share_is_uploaded_once() {
     profile.args(["--kernel", &format!("lib:{}:embedding", library.display()), "--device", "cuda"]);
     profile.args(["--launches", "3", "--warmup", "1"]);
     let (code, record) = scene.run(on_emulation(&scene, &mut profile));
-    // What is altered for one entry is as it was for the next: it would be told as mutated.
+    // Alterations for one entry are undone for the next; otherwise it would be reported as mutated.
     assert_eq!(code, 0, "{:#?}", record.results);
-    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other addresses, of which
-    // an honest kernel has two an entry. Before one of them, and on the addresses that were timed, the table is altered.
+    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other
+    // addresses, of which an honest kernel has two per entry. Before one of them, and at the timed addresses, the table
+    // is altered.
     let uploads = log(&scene, "upload");
     let count = |bytes| uploads.iter().filter(|&&upload| upload == bytes).count();
     assert_eq!((count(TABLE), count(INDICES)), (2 + 3 * 4, 3 + 3 * 2), "{uploads:?}");
-    // The table once, the indices, one output, the room for each to move.
+    // The table once, the indices, one output, and room to move each.
     let most = log(&scene, "held").into_iter().max().unwrap();
     assert!(most < 2 * TABLE, "{most} bytes were held");
 }
@@ -115,16 +116,16 @@ fn what_a_kernel_takes_besides_counts_to_the_cap_once_a_launch_has_shown_it() {
     let run = |part: &str, kernel: &str, more: &[&str]| {
         scene.run(command(&scene, part, &library, kernel).arg("--batch-bytes").args(more))
     };
-    // Room for one entry beside the workspace, and for three without.
+    // Room for one entry besides the workspace, and for three without.
     let (code, record) = run("check", "workspace", &["350KiB"]);
     assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), false); 3]));
     let (_, record) = run("check", "embedding", &["350KiB"]);
     assert_eq!(batches(&record), [(3, entry + entry + entry, None, false)]);
-    // Where nothing was launched before, the first entry shows it.
+    // If nothing was launched before, the first entry reveals it.
     let (code, record) = run("profile", "workspace", &["350KiB"]);
     let after = (1, entry + workspace, Some(workspace), false);
     assert_eq!((code, batches(&record)), (0, vec![(1, entry, None, false), after, after]));
-    // An entry that exceeds the cap with it is alone, and said to be, or refused.
+    // An entry that exceeds the cap with it gets its own marked batch, or is refused.
     let (code, record) = run("check", "workspace", &["300KiB"]);
     assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), true); 3]));
     let (code, record) = run("check", "workspace", &["300KiB", "--over-cap", "refuse"]);
@@ -147,7 +148,7 @@ fn protocols_time_with_events_and_a_flush_is_outside_of_them() {
         let timed = record.results.entries[0].profile.as_ref().unwrap();
         assert_eq!(timed.samples_ns.len(), samples, "{protocol}");
         assert!(timed.samples_ns.iter().all(|&ns| ns > 0.0), "{protocol}: {:?}", timed.samples_ns);
-        // Twice the emulated L2 of 1 MiB is less than what is always written.
+        // Twice the emulated L2 of 1 MiB is less than the minimum that is written.
         assert_eq!(log(&scene, "fill").into_iter().filter(|&bytes| bytes == 256 << 20).count(), fills, "{protocol}");
         assert_eq!(timed.flush.is_some(), protocol == "cold");
     }
@@ -157,7 +158,7 @@ fn protocols_time_with_events_and_a_flush_is_outside_of_them() {
 fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
     let scene = Scene::new(1);
     let library = device_kernels(&scene);
-    // By the driver's event of all streams, and where it refuses that one.
+    // Through the driver's event of all streams, and if the driver refuses it.
     for (part, refused) in [("validate", "0"), ("profile", "0"), ("validate", "1"), ("profile", "1")] {
         let mut launched = command(&scene, part, &library, "side_stream");
         let (code, record) = scene.run(launched.env("EMULATED_CUDA_NO_EVENT", refused));
@@ -193,7 +194,7 @@ fn work_that_does_not_wait_for_the_stream_is_found_however_short_it_is() {
     let (gates, launches) = (log(&scene, "host").len(), log(&scene, "held_launch").len());
     assert!(gates == 2 && (2..=64).contains(&launches), "{launches} launches in {gates} streams that were held");
 
-    // One that waits in its launch cannot be held, and each entry is timed all the same.
+    // A kernel that waits in its launch cannot be held, but every entry is still timed.
     let (code, record) = scene.run(&mut command(&scene, "profile", &library, "waits"));
     assert_eq!((code, log(&scene, "host").len()), (0, 1), "{:#?}", record.results);
 }
@@ -232,7 +233,7 @@ fn memory_that_the_device_lacks_is_typed() {
 #[test]
 fn adversaries_fail_on_the_device_as_they_do_on_the_cpu() {
     let scene = Scene::new(3);
-    // Their memory is the host's in the emulation, so that they need not know of it.
+    // Their memory is the host's in the emulation, so they need no changes.
     let library = built(&scene, "tests/kernels/library/adversaries.c");
     for (name, part, kind) in [
         ("zeros", "validate", None),
@@ -277,7 +278,7 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         assert!(log(&scene, "stack").iter().all(|&bytes| bytes == 256), "the context takes little of it");
         assert!(!log(&scene, "stack").is_empty());
     }
-    // A driver that does not let see processes: what all of them hold more than before the first worker was started.
+    // A driver that hides processes: the growth of everyone's memory since before the first worker.
     for (limit, code) in [("1GiB", 0), ("8MiB", 1)] {
         let mut check = command(&scene, "check", &library, "embedding");
         check.env("EMULATED_NVML_PROCESSES", "4").env("EMULATED_CUDA_CONTEXT", "8388608");
@@ -286,7 +287,7 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         let reading = record.phases.iter().find_map(|phase| phase.readings.get(&Metric::GpuPeak)).unwrap();
         assert!(reading.counter.starts_with("NVML: memory in use on all devices, less"), "{}", reading.counter);
     }
-    // Where no ceiling is asked for a kernel has the stack that it has anywhere.
+    // Without a requested ceiling, a kernel has the same stack as elsewhere.
     assert_eq!(scene.run(&mut command(&scene, "check", &library, "embedding")).0, 0);
     assert_eq!(log(&scene, "stack"), [0; 0]);
 }
@@ -299,22 +300,22 @@ fn a_graph_of_one_launch_is_replayed() {
     let (code, record) = scene.run(profile.arg("--graph"));
     assert_eq!(code, 0, "{:#?}", record.results);
     assert!(record.semantics.capture().unwrap().graph);
-    // One before, three timed, one to see that it writes its output, and up to 31 more with it into the stream that is held;
-    // and one on other values.
+    // One before, three timed, one to check that it writes its output, and up to 31 more with it in the held stream;
+    // and one on altered values.
     assert_eq!(log(&scene, "captured"), [1]);
     let replays = log(&scene, "graph_launch").len();
     assert!((6..=37).contains(&replays), "{replays} replays");
-    // One that allocates what it keeps at its first launch, which is not the one that is captured; and one at every launch.
+    // One kernel allocates what it keeps at its first launch, which is not the captured one; another at every launch.
     let (code, record) = scene.run(command(&scene, "profile", &library, "workspace").arg("--graph"));
     assert_eq!(code, 0, "{:#?}", record.results);
     let growth = record.results.entries[0].profile.as_ref().unwrap().device.unwrap().growth;
     assert_eq!(growth, Some(ByteSize::new(256 << 10)));
     let (code, record) = scene.run(command(&scene, "profile", &library, "leaks").arg("--graph"));
     assert_eq!((code, first_failure(&record).kind), (1, FailureKind::DeviceOom));
-    // A kernel that launches elsewhere than it was told.
+    // A kernel that launches on a stream other than its own.
     let (code, record) = scene.run(command(&scene, "profile", &library, "default_stream").arg("--graph"));
     assert_eq!((code, first_failure(&record).kind), (1, FailureKind::Exception));
-    // One whose work goes on elsewhere: the driver tells, however short it is.
+    // A kernel whose work continues elsewhere: the driver detects it, however short it is.
     let (code, record) = scene.run(command(&scene, "profile", &library, "forks").arg("--graph"));
     let failure = first_failure(&record);
     assert_eq!((code, failure.kind), (1, FailureKind::LateWrite));

@@ -23,7 +23,7 @@ fn scene() -> TempDir {
     dir
 }
 
-/// Makes the record one of runs that took so many MiB.
+/// Turns the record into one of runs that took this many MiB.
 fn takes(dir: &Path, mib: u64, commit: usize) {
     let path = dir.join("load.json");
     let mut record = Record::read(&path).unwrap();
@@ -45,7 +45,7 @@ fn a_step_is_found_at_its_commit_and_the_latest_is_a_baseline() {
         takes(dir.path(), if commit < 8 { 100 } else { 120 }, commit);
         let title = format!("change {commit}");
         git(dir.path(), &["commit", "--quiet", "--allow-empty", "--message", &title]);
-        // Commits of one second have no order but that in which they came.
+        // Commits of the same second keep the order in which they were added.
         let (code, _, err) = history(dir.path(), &["add", "load.json"]);
         assert!(code == 0 && err.contains(".plimsoll/history.sqlite: 1 added at") && err.contains("of main"), "{err}");
     }
@@ -95,7 +95,7 @@ fn a_commit_that_is_named_is_in_its_own_place_whichever_is_checked_out() {
         let (code, _, err) = run(git.env("GIT_COMMITTER_DATE", &date).env("GIT_AUTHOR_DATE", date));
         assert_eq!(code, 0, "{err}");
     }
-    // Added out of order, two by names that git has for them, the last by one that it does not know.
+    // Added out of order: two by git's names, the last by a name that git does not know.
     for name in ["HEAD~1", "main", "HEAD~2", "nightly-7"] {
         takes(dir.path(), 100, 0);
         let (code, _, err) = history(dir.path(), &["add", "load.json", "--commit", name]);
@@ -137,7 +137,7 @@ fn a_new_step_for_the_worse_fails_until_it_is_accepted() {
     assert!(code == 2 && err.contains("history add"), "{err}");
     for commit in 0..14 {
         takes(dir.path(), if commit < 8 { 100 } else { 120 }, commit);
-        // Of the commits before the eighth record one has none.
+        // One of the commits before the eighth record has none.
         let titles = if commit == 8 { vec!["change unmeasured".to_owned()] } else { vec![] };
         for title in titles.into_iter().chain([format!("change {commit}")]) {
             git(dir.path(), &["commit", "--quiet", "--allow-empty", "--message", &title]);

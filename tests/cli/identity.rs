@@ -1,4 +1,4 @@
-//! What a kernel is made of, as its record has it: every file, and nothing that a build or a cache makes of them.
+//! The parts of a kernel in its record: every file, and no product of a build or a cache.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use plimsoll::record::Record;
 
 use crate::support::{Scene, plimsoll, run, torch_python};
 
-/// A record of `kernel`, which has to pass, and its kernel.
+/// A record of `kernel`, which must pass, and its kernel.
 fn checked(scene: &Scene, kernel: &str, flags: &[&str]) -> (Record, KernelIdentity) {
     ran(scene, "validate", kernel, flags)
 }
 
-/// A record of a part of a check of `kernel`, which has to pass, and its kernel.
+/// A record of a part of a check of `kernel`, which must pass, and its kernel.
 fn ran(scene: &Scene, part: &str, kernel: &str, flags: &[&str]) -> (Record, KernelIdentity) {
     let mut command = scene.command(part);
     command.args(["--kernel", kernel]).args(flags);
     if let Some(python) = std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
         command.arg("--python").arg(python);
     }
-    // Builds of the tests alone.
+    // Builds only for these tests.
     command.env("TORCH_EXTENSIONS_DIR", scene.path("builds"));
     let (code, record) = scene.run(&mut command);
     assert_eq!(code, 0, "{:#?}", record.results);
@@ -69,9 +69,9 @@ fn a_python_kernel_is_its_modules_and_the_files_that_it_reads() {
     let kernel = format!("py:{}", own.display());
     let (record, identity) = checked(&scene, &kernel, &[]);
     assert_eq!(names(&identity), ["late.py", "rows.py", "scale.json"]);
-    // What was compiled by the first run is there in the second.
+    // The second run finds the first run's compiled file.
     assert_eq!(checked(&scene, &kernel, &[]).0.semantics_digest, record.semantics_digest);
-    // An edit of any moves the digest, and the change is named.
+    // An edit of any part changes the digest, and the change is named.
     let before = scene.path("before.json");
     fs::rename(scene.record(), &before).unwrap();
     file("scale.json", "1.0");
@@ -112,13 +112,13 @@ fn a_folder_of_kernelforge_is_built_launched_and_known_by_its_sources() {
         ("kernelforge:torch_nn_functional_embedding", vec!["rows.h"])
     );
     assert_eq!(identity.sources["rows.h"], file_digest(&header).unwrap());
-    // A language model has written it: its timing is audited, unless the user says that it need not be.
+    // A language model wrote it, so its timing is audited unless the user declines.
     let is_audited = |flags: &[&str]| {
         let (record, _) = ran(&scene, "profile", &name, flags);
         record.semantics.capture().unwrap().audit.is_some()
     };
     assert!(is_audited(&["--launches", "5"]) && !is_audited(&["--launches", "5", "--audit=off"]));
-    // Built anew, at another place: the kernel is the same.
+    // Rebuilt elsewhere: the kernel is the same.
     let elsewhere = scene.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::rename(&folder, elsewhere.join("torch_nn_functional_embedding")).unwrap();

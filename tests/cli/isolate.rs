@@ -1,4 +1,4 @@
-//! `plimsoll isolate`: a test of another runner, here a shell, which tells of its body at its standard input.
+//! `plimsoll isolate`: a test of another runner, here a shell, which reports its body through its standard input.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{comes, plimsoll, run};
 
-/// Functions by which a shell tells of its body.
+/// Functions with which a shell reports its body.
 const SPEAK: &str = r#"
 tell() { printf '%b\n' "$1" >&0; read -r answer <&0 && [ -z "$answer" ]; }
 ready() { tell Ready; }
@@ -26,7 +26,7 @@ fn isolate(dir: &Path, arguments: &[&str], script: &str) -> Command {
     command
 }
 
-/// The exit code, what is answered, and the record.
+/// The exit code, the answer, and the record.
 fn answer(arguments: &[&str], script: &str) -> (i32, Value, Option<Record>) {
     let dir = TempDir::new().unwrap();
     let (code, ..) = run(&mut isolate(dir.path(), arguments, script));
@@ -71,7 +71,7 @@ fn a_runner_has_the_last_word_on_how_a_body_ended() {
     assert_eq!((code, told), (0, json!({"judgement": "passed"})));
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Pass, "it failed, as expected: bug 7"));
 
-    // What was skipped has nothing to be judged by, whether its body had begun or not.
+    // A skipped test is not judged, whether its body had begun or not.
     for script in [format!("{raises} outcome '{}'", "Skipped"), "outcome 'Skipped'".into()] {
         let (code, told, record) = answer(&["peak_rss=1 KiB"], &script);
         assert_eq!((code, told, record.is_none()), (0, json!({"judgement": "passed"}), true));
@@ -105,7 +105,7 @@ fn every_wrong_argument_is_told_and_nothing_is_run() {
     assert_eq!(errors[2], "enforce: `` is neither true nor false");
 }
 
-/// Ended itself, by whatever reason, it leaves nothing of the test.
+/// However it ends, nothing of the test remains.
 #[test]
 fn a_test_is_given_up_with_all_its_processes() {
     let dir = TempDir::new().unwrap();
@@ -118,6 +118,6 @@ fn a_test_is_given_up_with_all_its_processes() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!Path::new(&format!("/proc/{}", sleeps.trim())).exists());
     let answer: Value = serde_json::from_slice(&std::fs::read(dir.path().join("answer.json")).unwrap()).unwrap();
-    let says = "test_sum[1]: its process was killed because the run was given up before its body had ended";
+    let says = "test_sum[1]: its process was killed because the run was cancelled before its body had ended";
     assert_eq!(answer["message"], says);
 }

@@ -1,5 +1,5 @@
-//! Kernels of a library that keep what they have computed, on captures of one entry: that the arguments hold other contents
-//! where they lie is all that tells a kept result from a right one.
+//! Kernels of a library that keep results, on captures of one entry: only changed contents of arguments at the same
+//! addresses distinguish a kept result from a right one.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::support::Scene;
 
 const SHAPE: [u64; 2] = [10, 20];
 
-/// Elements that ascend, all others but where a byte has not as many; no NaN.
+/// Ascending elements, all different unless a byte has too few values; no NaN.
 fn ascending(dtype: Dtype, count: u8) -> Vec<Vec<u8>> {
     let size = dtype.size() as usize;
     let element = |n: u8| {
@@ -53,7 +53,7 @@ fn check(scene: &Scene, library: &Path, name: &str) -> Command {
     command
 }
 
-/// The run ends as that of a kernel that is right and gives what it has kept; the message.
+/// Asserts that the run ends like one of a kernel that is right but returns a kept result; returns the message.
 fn stale(scene: &Scene, command: &mut Command) -> String {
     let (code, record) = scene.run(command);
     let result = &record.results.entries[0];
@@ -77,7 +77,7 @@ fn a_result_that_is_kept_by_address_is_stale_on_a_capture_of_one_entry() {
     assert!(message.contains("other values in its floating-point arguments"), "{message}");
     let message = stale(&scene, &mut check(&scene, &library, "keeps_half"));
     let counts: Vec<u32> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
-    // A value that was drawn may be the one that was there.
+    // A drawn value may equal the old one.
     assert!(matches!(counts[..], [90..=100, 180..=200]), "{message}");
     for protocol in ["samples", "cold", "until"] {
         stale(&scene, check(&scene, &library, "keeps_from_60").args(["--protocol", protocol, "--max-time", "10ms"]));
@@ -99,7 +99,7 @@ fn a_table_that_is_looked_up_by_address_is_stale_on_a_capture_of_one_entry() {
     let scene = Scene::new(1);
     let library = built(&scene, "tests/kernels/library/adversaries.c");
     stale(&scene, &mut check(&scene, &library, "caches_by_address"));
-    // Beside another kernel as alone.
+    // The same beside another kernel.
     stale(&scene, check(&scene, &library, "caches_by_address").args(["--vs", "builtin:embedding"]));
 }
 
@@ -112,7 +112,7 @@ fn an_honest_kernel_passes_whatever_its_dtype_and_what_it_leaves_unread() {
         let scene = scene(dtype, reversed);
         passes(&scene, &mut check(&scene, &library, "reverses"));
         if dtype.is_integer() {
-            // Integers are not altered: they may be indices.
+            // Integers are not altered, because they may be indices.
             passes(&scene, &mut check(&scene, &library, "keeps_half"));
         } else {
             stale(&scene, &mut check(&scene, &library, "keeps_half"));

@@ -15,7 +15,7 @@ fn new(scene: &Scene, name: &str, language: &str, capture: Option<&Path>) -> (i3
     run(command.args(capture.iter().flat_map(|capture| [Path::new("--capture"), capture])))
 }
 
-/// Does what the command said: builds, then checks on `capture`.
+/// Follows the command's instructions: builds, then checks on `capture`.
 fn built_and_checked(scene: &Scene, said: &str, capture: &Path, python: Option<&Path>) -> (i32, Record) {
     let line = |what: &str| said.lines().find_map(|line| line.strip_prefix(what)).map(str::trim);
     if let Some(build) = line("build it:") {
@@ -44,7 +44,7 @@ fn an_embedding_in_c_passes_as_it_is_written() {
         assert_eq!(code, 0, "{said}\n{:#?}", record.verdicts);
         assert_eq!(record.semantics.capture().unwrap().kernel.name, format!("lib:{name}.so:{name}"));
     }
-    // What is there stays.
+    // Existing files stay.
     let (code, _, err) = new(&scene, "rows", "python", Some(&capture));
     assert_eq!(code, 2);
     assert!(err.contains("rows exists already"), "{err}");
@@ -124,7 +124,7 @@ fn an_unfinished_kernel_in_cuda_compiles() {
     let capture = other_operator(&scene, &python);
     let (code, _, err) = new(&scene, "mixed", "cuda", Some(&capture));
     assert_eq!(code, 0, "{err}");
-    // There is nothing of CUDA in it yet, so that a compiler of C++ can tell.
+    // The template contains no CUDA code yet, so a C++ compiler can check it.
     let mut compilers = vec![("c++", vec!["-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"])];
     if super::library::has_nvcc() {
         compilers.push(("nvcc", vec!["-cubin", "-o", "/dev/null"]));

@@ -1,4 +1,4 @@
-//! Kernels of shared libraries, built here by the compilers that their authors use.
+//! Kernels in shared libraries, built here by their authors' compilers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Runs a compiler, which has to have nothing to complain of.
+/// Runs a compiler, which must not complain.
 fn compile(compiler: &mut Command) {
     let output =
         compiler.output().unwrap_or_else(|e| panic!("{compiler:?}: {e}: harness/test.sh names what is needed"));
@@ -32,7 +32,7 @@ pub fn built(scene: &Scene, path: &str) -> PathBuf {
     library
 }
 
-/// The name of a kernel of a library, the only one where `name` is empty.
+/// The name of a kernel in a library; the only one if `name` is empty.
 pub fn kernel(library: &Path, name: &str) -> String {
     let separator = if name.is_empty() { "" } else { ":" };
     format!("lib:{}{separator}{name}", library.display())
@@ -69,7 +69,7 @@ fn the_examples_in_c_and_cpp_pass() {
     }
 }
 
-/// Whether CUDA is compiled here: harness/test.sh sets its compiler up, which `cargo test` alone may lack.
+/// Whether CUDA can be compiled here: harness/test.sh sets up its compiler, which plain `cargo test` may lack.
 pub fn has_nvcc() -> bool {
     let found = Command::new("nvcc").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -164,7 +164,7 @@ fn a_library_that_needs_the_runtime_says_how_to_get_it() {
 fn a_kernel_that_tvm_ffi_built_passes_and_its_errors_are_told() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(3);
-    // Built once, and again where its source is another.
+    // Built once, and again if its source changes.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tvm-ffi");
     let build = format!(
         "import tvm_ffi.cpp; tvm_ffi.cpp.build('kernel', cpp_files={:?}, extra_cflags=['-O0'], build_directory={:?})",
@@ -196,7 +196,7 @@ fn modules_embedded_in_a_library_are_unpacked_by_the_abis_own_loader() {
     let scene = Scene::new(2);
     let library = embedded(&scene, "exported.so", &[]);
     let with_context = kernel(&library, "with_context");
-    // It needs no symbol of the runtime: without it nobody would fill in its context.
+    // It needs no symbol of the runtime, so without this nobody would fill in its context.
     let error = failure(&scene, command(&scene, "validate", &with_context).args(["--python", "/bin/false"]));
     assert_eq!(error.kind, FailureKind::Unsupported);
     assert!(error.message.contains("for the modules embedded in it"), "{}", error.message);

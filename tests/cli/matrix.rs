@@ -1,4 +1,4 @@
-//! `plimsoll matrix`: configurations beside a baseline.
+//! `plimsoll matrix`: configurations compared with a baseline.
 
 use std::fs;
 use std::path::Path;
@@ -34,14 +34,14 @@ impl Bench {
         command
     }
 
-    /// The exit code, the table, and what was said.
+    /// The exit code, the table, and the messages.
     fn table(&self, flags: &[&str]) -> (i32, Matrix, String) {
         let (code, out, err) = run(self.command(flags).arg("--json"));
         (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}")), err)
     }
 }
 
-/// Says which configuration ran, in the order in which they did.
+/// Logs which configuration ran, in order.
 const TAKES: &str = r#"
 command = ["python3", "-c", "import os; b = bytearray(int(os.environ['MIB']) << 20); open('order', 'a').write(os.environ['MIB'] + ' ')"]
 repeats = 2
@@ -70,11 +70,11 @@ fn configurations_run_in_turn_and_are_metered() {
     assert_eq!(records.len(), 4);
     assert!(records.iter().all(|path| Record::read(path).unwrap().exit_code == 0));
 
-    // All is done: nothing is run again, and another gate is another judgement.
+    // All is done: nothing runs again, and another gate judges the same runs.
     bench.plan(&TAKES.replace("10% | 16 MiB", "1 GiB"));
     let (code, _, said) = bench.table(&["--resume"]);
     assert!(code == 0 && said.is_empty(), "{said}");
-    // What was changed is run again, and it alone.
+    // Only the changed configuration runs again.
     bench.plan(&TAKES.replace("112", "17"));
     let (code, _, said) = bench.table(&["--resume"]);
     assert!(

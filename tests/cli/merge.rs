@@ -1,4 +1,4 @@
-//! Shards and ranks as one record, and what is missing to one.
+//! Shards and ranks as one record, and incomplete sets of them.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -65,7 +65,7 @@ fn a_shard_that_was_killed_leaves_a_record_that_is_resumed() {
     let scene = Scene::new(6);
     let partial = scene.path("one.json.partial");
     let timed = |record: &Record| record.results.entries.iter().filter(|entry| entry.profile.is_some()).count();
-    // What is known is kept every second. A machine on which three entries take less gets more launches.
+    // Finished entries are saved every second. A machine on which three entries take less gets more launches.
     let launches = (0..).map(|times| (20_000_u64 << (2 * times)).to_string()).find(|launches| {
         let mut killed = plimsoll();
         killed.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--launches", launches]);
@@ -95,7 +95,7 @@ fn a_shard_that_was_killed_leaves_a_record_that_is_resumed() {
     let resumed = read(&scene, "one.json");
     let counts: Vec<usize> = resumed.parts.iter().map(|part| part.shard.as_ref().unwrap().places.len()).collect();
     assert_eq!((counts.iter().sum::<usize>(), counts.contains(&done)), (3, true), "good entries are not run again");
-    // The bytes of a result that is kept are those of the killed run.
+    // A kept result has exactly the bytes from the killed run.
     let kept = left.results.entries.iter().find(|entry| entry.profile.is_some()).unwrap();
     let again = resumed.results.entries.iter().find(|entry| entry.name == kept.name).unwrap();
     assert_eq!(again.profile, kept.profile);
@@ -120,7 +120,7 @@ fn a_run_on_the_whole_capture_is_resumed_too() {
     // Nothing is left to run.
     let (code, ..) = run(&mut check(&scene, &["--resume", "again.json", "--record", "third.json"]));
     assert_eq!((code, read(&scene, "third.json").results), (0, again.results));
-    // Another capture is not resumed.
+    // A different capture is not resumed.
     let other = Scene::new(2);
     let path = scene.path("left.json").display().to_string();
     let (code, _, err) = run(&mut check(&other, &["--resume", &path]));

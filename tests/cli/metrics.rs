@@ -1,4 +1,4 @@
-//! A metric is declared once: flags, settings, schemas, names in tests and the documented table follow from it.
+//! A metric is declared once: flags, settings, schemas, names in tests and the documented table follow from that.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use plimsoll::meter::{Metric, Subject, When};
 
 use super::support::{plimsoll, run};
 
-/// The page that documents every metric, from what they declare.
+/// The page that documents every metric, from its declarations.
 fn page() -> String {
     let mut text = "# Metrics\n\n<!-- Generated from the declarations of the metrics: PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-harness metrics -->\n\n\
          Every figure that a ceiling can limit, by the name that it has everywhere: in `assert_memory!` and\n\
@@ -79,7 +79,7 @@ fn check_holds_ceilings_that_only_run_had() {
         let (code, out, err) = run(&mut check);
         let metric = flag.trim_start_matches('-').replace('-', "_");
         assert!(out.contains(&format!("ceiling {metric}")), "{flag}: {code}\n{out}{err}");
-        // A ceiling on what this machine does not tell is not measurable, and never holds.
+        // A ceiling on a figure that this machine does not report is not measurable, and never passes.
         if code == 3 && out.contains("not measurable") { None } else { Some(code) }
     };
     for flag in ["--peak-pss", "--peak-cgroup"] {

@@ -1,11 +1,11 @@
-//! A name that does not exist is answered with the one that was probably meant.
+//! An unknown name is answered with the one that was probably meant.
 
 use std::fs;
 use std::process::Command;
 
 use crate::support::{Scene, plimsoll, run};
 
-/// Holds what `command` says of a mistyped name to `meant`, the name in it.
+/// Asserts that `command` answers a mistyped name with `meant`.
 fn suggests(command: &mut Command, meant: &str) {
     let (code, out, err) = run(command);
     assert_eq!((code, out.as_str()), (2, ""), "{command:?}: {err}");

@@ -114,7 +114,7 @@ fn a_kernel_that_cannot_be_loaded_is_told_once_for_all_entries() {
     }
 }
 
-/// What is said where `python` is to launch a kernel, and whether there is a record of it.
+/// The message if `python` should launch a kernel, and whether there is a record of it.
 fn with_python(python: &str) -> (i32, String, bool) {
     let scene = Scene::new(1);
     let mut command = scene.command("validate");

@@ -1,4 +1,4 @@
-//! `ratchet`: records of tests, and the source that their ceilings stand in.
+//! `ratchet`: records of tests, and the source with their ceilings.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn a_ceiling_is_lowered_where_it_stands_and_then_stands() {
     assert!(lowering.to.bytes() > 16 << 20 && lowering.to.bytes() < 256 << 20, "{}", lowering.to);
     assert_eq!(source(), before.replace("4 GiB", &lowering.to.exact()));
 
-    // The record is of the source as it was.
+    // The record belongs to the earlier source.
     let (code, out, _) = ratchet(&[]);
     assert!(code == 0 && out.contains("by now: record the test again"), "{out}");
 }

@@ -1,4 +1,4 @@
-//! Records, what they prove, and what changed between two of them.
+//! Records, their proofs, and changes between two of them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The reference pages of settings and verdicts are what the code declares.
+//! The reference pages of settings and verdicts match the declarations in the code.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Holds a page of the manual to `text`, or writes it.
+/// Compares a page of the manual with `text`, or writes it.
 fn hold(page: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
     if std::env::var_os("PLIMSOLL_UPDATE_DOCS").is_some() {
@@ -25,7 +25,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "\\<")
 }
 
-/// How a setting is written in the file if it is to keep its default.
+/// The default of a setting as written in the file.
 fn default(setting: &Setting) -> String {
     match setting.default {
         None => "none".to_owned(),
@@ -55,7 +55,7 @@ fn the_page_of_settings_is_up_to_date() {
     hold("settings.md", &text);
 }
 
-/// The values of the enumeration `name` of a schema, each with its meaning, as their declaration documents them.
+/// The values of the enumeration `name` of a schema with their documented meanings.
 fn values(schema: &str, name: &str) -> Vec<(String, String)> {
     let path = format!("{}/../docs/schema/plimsoll.{schema}-1.json", env!("CARGO_MANIFEST_DIR"));
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -66,7 +66,7 @@ fn values(schema: &str, name: &str) -> Vec<(String, String)> {
     schema["$defs"][name]["oneOf"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// A table of `values`, with the exit code that each leads to, if they have one.
+/// A table of `values`, with the exit code for each if they have one.
 fn table(values: &[(String, String)], exit: Option<&dyn Fn(&str) -> u8>) -> String {
     let head = if exit.is_some() {
         "| verdict | meaning | exit code |\n|---|---|--:|\n"
@@ -80,7 +80,7 @@ fn table(values: &[(String, String)], exit: Option<&dyn Fn(&str) -> u8>) -> Stri
     head.to_owned() + &values.iter().map(row).collect::<String>()
 }
 
-/// The value that JSON names `name`.
+/// The value whose JSON name is `name`.
 fn of_name<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_value(Value::from(name)).unwrap()
 }

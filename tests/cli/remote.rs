@@ -1,4 +1,4 @@
-//! Captures at an address: what kernels in workers are given, and how faults of a server end.
+//! Captures at an address: what kernels in workers receive, and how server faults end.
 
 #[path = "../remote/server.rs"]
 mod server;
@@ -16,7 +16,7 @@ fn serve(scene: &Scene) -> (Server, String) {
     (server, address)
 }
 
-/// `plimsoll PART ADDRESS --kernel KERNEL --no-record`, with what it fetches in a folder of the scene's.
+/// `plimsoll PART ADDRESS --kernel KERNEL --no-record`, fetching into a folder of the scene.
 fn on(scene: &Scene, part: &str, address: &str, kernel: &str) -> Command {
     let temporary = scene.path("temporary");
     std::fs::create_dir_all(&temporary).unwrap();
@@ -25,7 +25,7 @@ fn on(scene: &Scene, part: &str, address: &str, kernel: &str) -> Command {
     command
 }
 
-/// What is left in the folder that captures were fetched to.
+/// The remaining contents of the folder that captures were fetched to.
 fn left(scene: &Scene) -> usize {
     std::fs::read_dir(scene.path("temporary")).unwrap().count()
 }
@@ -67,7 +67,7 @@ fn a_server_that_fails_ends_in_exit_code_2_with_what_to_do() {
     for (fault, says) in
         [(Fault::Expired, "the credentials have expired"), (Fault::Whole, "the server does not keep to ranges")]
     {
-        // Names can be listed, and nothing read.
+        // Names can be listed, but nothing can be read.
         server.fail(move |_, seen| (seen.method == "GET").then_some(fault));
         let (code, out, err) = run(&mut on(&scene, "check", &address, "builtin:embedding"));
         assert_eq!(code, 2, "{fault:?}: {out}{err}");
@@ -94,7 +94,7 @@ fn a_second_run_with_a_cache_fetches_headers_alone() {
     let scene = Scene::new(1);
     let (server, address) = serve(&scene);
     let cache = scene.path("cache");
-    // A kernel that may read everything, so that whole pieces are kept.
+    // A kernel that may read everything, so that whole pieces are cached.
     let check = || run(plimsoll().args(["inspect", &address, "--verify", "--cache"]).arg(&cache));
     let sent = || server.take_seen().iter().filter(|seen| seen.method == "GET").map(|seen| seen.sent).sum::<u64>();
     let (code, out, err) = check();

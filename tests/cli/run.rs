@@ -42,8 +42,8 @@ fn input_output_and_exit_code_are_the_commands_own() {
     assert!(aside.contains("the command exited with code 7"), "{aside}");
 }
 
-/// A program that is over before a second sample, and smaller than what it was forked from, has no mark of its own: what was
-/// read of it when it began is not its peak.
+/// A program that ends before a second sample and is smaller than what it was forked from has no mark of its own: the
+/// reading at its start is not its peak.
 #[test]
 fn a_ceiling_below_what_the_shortest_program_takes_never_holds() {
     for _ in 0..5 {
@@ -94,7 +94,8 @@ fn what_cannot_be_measured_is_exit_code_3() {
 fn daemons_count_and_are_ended() {
     let mark = format!("81{}", std::process::id());
     let dir = tempfile::tempdir().unwrap();
-    // The first byte comes once the block is whole, which is held until the rest of it is read. A phase begins with a sample.
+    // The first byte arrives once the block is complete, which is held until the rest is read. A phase begins with a
+    // sample.
     let script = format!(
         "mkfifo pipe; (setsid sh -c 'dd if=/dev/zero of=pipe bs=96M 2>/dev/null' & setsid sleep {mark} &); \
          exec 3< pipe; head -c 1 <&3 >/dev/null; '{}' mark held",
@@ -156,7 +157,7 @@ fn the_peak_of_one_process_is_exact_between_samples() {
 #[test]
 fn processor_time_is_exact_with_that_of_orphans_and_to_the_tick_by_phases() {
     let dir = tempfile::tempdir().unwrap();
-    // Each takes 100 ms by the kernel's own count of nanoseconds; the last is left to nobody by its parent.
+    // Each takes 100 ms by the kernel's own count of nanoseconds; the last one is orphaned by its parent.
     let burn = "while read ns rest < /proc/self/schedstat; [ $ns -lt 100000000 ]; do :; done";
     let script = format!("mkfifo end; (sh -c '{burn}; echo > end' &) ; ({burn}) & {burn}; wait; read word < end");
     let metered = |flags: &[&str], script: &str| {
@@ -167,7 +168,7 @@ fn processor_time_is_exact_with_that_of_orphans_and_to_the_tick_by_phases() {
     let activity = metered(&[], &script).remove(0).activity;
     assert_eq!(activity.cpu_source, CpuSource::Reaped);
     let taken = Duration::from_nanos(activity.cpu_user_ns.unwrap() + activity.cpu_system_ns.unwrap());
-    // Less than two of the three, or than one of them twice; switches between processes cost a little on a loaded machine.
+    // More than two of the three, but none counted twice; switches between processes cost a little on a busy machine.
     assert!((Duration::from_millis(300)..Duration::from_millis(600)).contains(&taken), "{taken:?}");
     let phases = metered(&[], concat!("'", env!("CARGO_BIN_EXE_plimsoll"), "' mark next"));
     assert!(phases.len() == 2 && phases.iter().all(|phase| phase.activity.cpu_source == CpuSource::Tick));

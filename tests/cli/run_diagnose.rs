@@ -1,4 +1,4 @@
-//! `plimsoll run --diagnose`: what went wrong, from the output as it passes, the end and the memory of a command.
+//! `plimsoll run --diagnose`: diagnoses from the passing output, the end and the memory of a command.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -11,13 +11,13 @@ use rustix::pty::OpenptFlags;
 
 use crate::support::{plimsoll, run};
 
-/// A step of training, then the error of a device that is full, as PyTorch prints it, on standard error.
+/// A training step, then the out-of-memory error of a device, as PyTorch prints it, on standard error.
 const FULL: &str = "echo 'step 7: loss 1.9'; printf '  File \"train.py\", line 3\\n    loss.backward()\\n' >&2; \
     echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 1 has a total capacity of 23.69 GiB of \
     which 130.00 MiB is free. Process 9 has 23.55 GiB memory in use. Of the allocated memory 22.90 GiB is allocated by \
     PyTorch, and 120.00 MiB is reserved by PyTorch but unallocated.' >&2; exit 1";
 
-/// Twelve steps of a training of which every one holds a gigabyte more.
+/// Twelve training steps, each of which retains another gigabyte.
 const LEAKS: &str = "i=10; while [ $i -lt 22 ]; do echo '[x] [INFO] [utils.py:781:see_memory_usage] After step'; \
     echo \"[x] [INFO] [utils.py:782:see_memory_usage] MA $i GB         Max_MA $i GB         CA 40 GB         Max_CA 40 GB \"; \
     i=$((i+1)); done";
@@ -32,7 +32,7 @@ fn diagnosed(folder: &Path, flags: &[&str], script: &str) -> (i32, String, Strin
     (code, out, err, record)
 }
 
-/// What `plimsoll diagnose FLAGS` says of the record.
+/// The result of `plimsoll diagnose FLAGS` for the record.
 fn of_record(folder: &Path, flags: &[&str]) -> (i32, Findings) {
     let (code, out, err) = run(plimsoll().arg("diagnose").arg(folder.join("record.json")).arg("--json").args(flags));
     (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}")))
@@ -141,7 +141,7 @@ fn a_kill_is_an_event_and_a_failure_without_a_reason_says_so() {
         let (code, found) = of_record(folder.path(), &[]);
         assert_eq!((code, found.verdict), (1, Verdict::SigkillUnattributed), "{flags:?}");
     }
-    // Without --diagnose nothing is known of what it said.
+    // Without --diagnose its output is not known.
     diagnosed(folder.path(), &[], "exit 3");
     let (code, found) = of_record(folder.path(), &[]);
     assert_eq!((code, found.kind), (0, Kind::None));
@@ -154,7 +154,7 @@ fn a_kill_is_an_event_and_a_failure_without_a_reason_says_so() {
 #[test]
 fn the_phase_in_which_it_ended_is_named_and_every_run_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    // A mark is answered once the phase has begun, however soon the command ends after it.
+    // A mark is answered once the phase has begun, however soon the command ends afterwards.
     let script = format!("{program} mark load; {program} mark train; {FULL}", program = env!("CARGO_BIN_EXE_plimsoll"));
     let (_, _, err, record) = diagnosed(folder.path(), &["--diagnose"], &script);
     let found = record.diagnosis.unwrap();

@@ -1,4 +1,4 @@
-//! Whatever is killed, closed or lacking, `plimsoll run` leaves no process behind, and says what was the matter.
+//! Whatever is killed, closed or missing, `plimsoll run` leaves no process behind and reports the cause.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -20,13 +20,13 @@ fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// The state letter of a process; `None` where it is gone.
+/// The state letter of a process; `None` if it is gone.
 fn state(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat[stat.rfind(')')? + 2..].chars().next()
 }
 
-/// `plimsoll run -- sh -c SCRIPT` in a folder of its own, and what it leaves there.
+/// `plimsoll run -- sh -c SCRIPT` in its own folder, and what it leaves there.
 struct Scene {
     dir: tempfile::TempDir,
 }
@@ -52,13 +52,13 @@ impl Scene {
     }
 
     fn start(&self, script: &str) -> Child {
-        // A group of its own with a parent outside: in one without, the kernel passes over SIGTSTP.
+        // A group of its own with a parent outside: the kernel ignores SIGTSTP in an orphaned group.
         let child = self.command(script).process_group(0).spawn().unwrap();
         assert!(comes(|| self.path("ready").exists()), "{}", self.text("report"));
         child
     }
 
-    /// On a terminal of its own, whose other side is given as well: what is written to it is typed there.
+    /// On its own terminal, whose other side is returned as well: writing to it is typing.
     fn on_a_terminal(&self, script: &str) -> (Child, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = rustix::pty::openpt(flags).unwrap();
@@ -68,7 +68,7 @@ impl Scene {
         let terminal = File::options().read(true).write(true).open(&name).unwrap();
         let command = self.command(script);
         let mut session = Command::new("setsid");
-        // A test run that was started in the background ignores the keys, and what it starts would.
+        // A test run started in the background ignores these signals, and its children inherit that.
         session.args(["--ctty", "--", "env", "--default-signal=INT,HUP,QUIT"]);
         session.arg(command.get_program()).args(command.get_args());
         session.current_dir(self.dir.path()).env("NO_COLOR", "1");
@@ -83,8 +83,8 @@ impl Scene {
     }
 }
 
-/// A shell that has left behind a daemon, an orphan in its own session and a child that ignores termination; each sleeps
-/// for so many seconds, by which it is known.
+/// A shell that leaves behind a daemon, an orphan in its own session and a child that ignores termination; each sleeps
+/// for a known number of seconds, which identifies it.
 fn scatters(mark: &str) -> String {
     format!(
         "(setsid sh -c 'sleep {mark} & sleep {mark}' &); (sh -c 'trap \"\" TERM; sleep {mark}; :' &) ; sleep {mark} & \
@@ -112,7 +112,7 @@ fn a_kill_of_plimsoll_leaves_no_process_and_a_partial_record() {
 fn a_kill_of_the_meter_leaves_no_process_and_a_partial_record() {
     let (scene, mark) = (Scene::new(), format!("76{}", std::process::id()));
     let mut child = scene.start(&scatters(&mark));
-    // However seldom a slow machine is sampled, a later partial record has what the processes took.
+    // However rarely a slow machine is sampled, a later partial record shows what the processes took.
     let peak = |record: &Record| record.phases[0].readings[&Metric::PeakRss].bytes.bytes();
     let path = scene.path("record.json.partial");
     assert!(comes(|| Record::read(&path).is_ok_and(|record| peak(&record) > 1 << 20)));
@@ -154,7 +154,7 @@ fn the_keys_of_a_terminal_reach_the_command_once() {
     let mut keys = File::from(ours);
     keys.write_all(b"\x03").unwrap();
     assert!(comes(|| scene.text("got") == "tty\nint\n"), "{}", scene.text("got"));
-    // Ctrl-Z is for a job of a shell: this one has no shell to continue it, and the kernel passes it over.
+    // Ctrl-Z is meant for jobs of a shell: this process has no shell to continue it, so the kernel ignores it.
     keys.write_all(b"\x1a").unwrap();
     std::thread::sleep(Duration::from_millis(200));
     fs::write(scene.path("go"), "").unwrap();
@@ -195,8 +195,7 @@ fn a_signal_that_is_ignored_stays_ignored_and_others_are_handed_on() {
     assert_eq!(scene.text("got"), "usr\nend\n");
 }
 
-/// A command in a name space of mounts of its own, in which `setup` was done; `None` where that takes a right that this
-/// process lacks.
+/// A command in its own mount namespace after `setup`; `None` if this process lacks the permission.
 pub fn elsewhere(setup: &str, command: &Command) -> Option<(i32, String)> {
     let mut unshared = Command::new("unshare");
     unshared.args(["-m", "sh", "-c", &format!("({setup}) >/dev/null 2>&1 || exit 99; exec \"$@\""), "sh"]);

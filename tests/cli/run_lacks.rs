@@ -1,5 +1,5 @@
-//! What a machine may lack or do while a command runs: no control group, a disk that cannot be written, little sight of
-//! other processes, a clock that jumps. `plimsoll run` says what it could not do, and does the rest.
+//! What a machine may lack or do while a command runs: no control group, a disk that cannot be written, limited view of
+//! other processes, a clock that jumps. `plimsoll run` reports what it could not do, and does the rest.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ fn a_disk_that_the_command_fills_holds_the_record_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let disk = dir.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    // The room of the record was set aside before. What is known meanwhile finds none.
+    // The record's room was reserved in advance. Intermediate saves find none.
     let script = format!("cat /dev/zero > {}/fill 2>/dev/null; sleep 4; exit 0", disk.display());
     let kept = format!("{}; cp {}/record.json {}/kept.json", "\"$@\"; code=$?", disk.display(), dir.path().display());
     let mut command = Command::new("sh");
@@ -90,7 +90,7 @@ fn who_sees_no_processes_of_others_meters_their_own() {
     assert!(peak.bytes.bytes() > 30 << 20 && peak.source != Source::Exact, "{peak:?}");
 }
 
-/// A clock of the day that is a day off, in the other direction each time that it is asked.
+/// A clock that is off by a day, in the other direction at each call.
 const JUMPS: &str = r"
 #define _GNU_SOURCE
 #include <time.h>
@@ -119,7 +119,7 @@ fn a_clock_that_jumps_changes_no_duration_and_ends_nothing() {
     let started = humantime::parse_rfc3339(&read.started).unwrap();
     let off = started.duration_since(SystemTime::now()).unwrap_or_else(|error| error.duration());
     assert!(off > Duration::from_secs(43_200), "the clock was asked, and jumps: {}", read.started);
-    // A jump is of a day: half of one is far from it, and from what the two runs take.
+    // A jump is a day, so half a day is far from both the jump and the run time.
     let half_a_day = Duration::from_secs(43_200);
     let sane = |ns: u64| (Duration::from_millis(200)..half_a_day).contains(&Duration::from_nanos(ns));
     assert!(read.runs.iter().all(|run| sane(run.wall_ns)) && sane(read.runs[1].started_ns), "{json}");

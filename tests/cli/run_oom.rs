@@ -1,4 +1,4 @@
-//! What `plimsoll run` says where memory was exhausted: whose limit, and what shows it.
+//! `plimsoll run` after memory was exhausted: whose limit, and the evidence.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use plimsoll::record::Record;
 
 use crate::support::{plimsoll, run};
 
-/// A group as Slurm makes one for a step, limited to 96 MiB; removed with this.
+/// A group like Slurm's for a step, limited to 96 MiB; removed on drop.
 struct Step(PathBuf);
 
 impl Step {
-    /// `None`, which is said, where this machine lets none be made.
+    /// `None`, with a message, if this machine allows none.
     fn new(job: u32) -> Option<Self> {
         let own = Cgroup::of(std::process::id()).ok().filter(|group| group.version() == CgroupVersion::V1);
         let path = own.map(|own| own.path().join(format!("slurm_{job}/uid_0/job_{job}/step_0")))?;
         let made = fs::create_dir_all(&path).and_then(|()| fs::write(path.join("memory.limit_in_bytes"), "96M"));
         let step = Self(path);
-        // A kernel that does not account swap has none to limit.
+        // A kernel without swap accounting has nothing to limit.
         let _ = fs::write(step.0.join("memory.memsw.limit_in_bytes"), "96M");
         match made {
             Ok(()) => Some(step),
@@ -56,7 +56,7 @@ impl Drop for Step {
     }
 }
 
-/// `plimsoll run FLAGS --json -- sh -c SCRIPT` in a step; what was recorded, as it is told.
+/// `plimsoll run FLAGS --json -- sh -c SCRIPT` in a step; the record and the report.
 fn killed(job: u32, flags: &[&str], script: &str) -> Option<(i32, Record, String)> {
     let step = Step::new(job)?;
     let mut command = plimsoll();
@@ -104,7 +104,7 @@ fn in_a_group_of_its_own_every_kill_is_known() {
     let Some((code, record, message)) = killed(job, &["--cgroup"], &format!("{TAKES} || exit 3")) else { return };
     assert!(code == 3 && of_step(&record, job), "{code}: {:?}", record.end);
     assert!(message.contains("it exited with code 3 after a process of it was killed"), "{message}");
-    // One that the program got over is no reason of its end.
+    // An event that the program survived is not the reason for its end.
     let Some((code, record, _)) = killed(job, &["--cgroup"], &format!("{TAKES}; exit 0")) else { return };
     assert_eq!((code, record.end.unwrap().cause), (0, EndCause::Exited));
 }
@@ -130,9 +130,9 @@ fn a_device_that_is_full_is_told_by_what_the_command_said() {
     let end = ended(&log, &[], said);
     assert!(full(&end), "{end:?}");
     assert!(fs::read_to_string(&log).unwrap().contains("because the memory of a device was exhausted"));
-    // What stood in the file before is of another.
+    // Earlier contents of the file belong to another run.
     assert_eq!(ended(&log, &[], "exit 1").cause, EndCause::Exited);
-    // It came through a pipe here.
+    // The text came through a pipe here.
     let end = ended(Path::new("/dev/null"), &["--phase", "begins"], said);
     assert!(full(&end), "{end:?}");
     assert_eq!(ended(Path::new("/dev/null"), &[], said).cause, EndCause::Exited, "nobody can know");

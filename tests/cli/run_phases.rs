@@ -11,7 +11,8 @@ use rustix::pty::OpenptFlags;
 
 use crate::support::{plimsoll, run};
 
-/// Runs `sh -c SCRIPT` under the meter, with `plimsoll` in its path; the exit code, its output, the report and the record.
+/// Runs `sh -c SCRIPT` under the meter with `plimsoll` in its path; returns the exit code, its output, the report and
+/// the record.
 fn phases(flags: &[&str], script: &str) -> (i32, String, String, Record) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("record.json");
@@ -32,8 +33,7 @@ fn peak(phase: &PhaseReadings) -> ByteSize {
     phase.readings[&Metric::PeakRss].bytes
 }
 
-/// Holds so many MiB until its reader has slept, however long it took to have them: the first byte comes after the last was
-/// read.
+/// Holds this many MiB until its reader has slept: the first byte comes after the last was read.
 fn takes(mib: u64) -> String {
     format!("head -c {mib}M /dev/zero | tail -c {mib}M | (head -c 1 >/dev/null; sleep 0.7; wc -c >/dev/null)")
 }
@@ -48,7 +48,7 @@ fn a_mark_begins_a_phase_with_peaks_of_its_own() {
     let (code, _, report, record) = phases(&[], &script);
     assert_eq!((code, names(&record)), (0, vec!["run", "small", "large", "small again"]), "{report}");
     let peaks: Vec<_> = record.phases.iter().map(peak).collect();
-    // The command that marks is in the tree as well.
+    // The command that marks is part of the tree as well.
     assert!(peaks[2] > ByteSize::mib(72) && peaks[1] < ByteSize::mib(64) && peaks[3] < ByteSize::mib(64), "{peaks:?}");
     assert!(record.phases.iter().all(|phase| phase.wall_ns > 0), "{report}");
 }
@@ -116,14 +116,14 @@ fn a_terminal_stays_a_terminal_where_its_lines_are_looked_at() {
     let mut child = command.stdin(Stdio::null()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
     drop(command);
     let mut shown = Vec::new();
-    // Reading ends with an error once nobody has the other side open any more.
+    // Reading ends with an error once nobody has the other side open.
     let _ = File::from(ours).read_to_end(&mut shown);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.starts_with("33 77\r\n== load\r\n{\r\n"), "{shown:?}");
 }
 
-/// Any language can mark by a few lines of its own.
+/// A few lines in any language can mark phases.
 #[test]
 fn the_example_of_the_documentation_marks() {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/run.md")).unwrap();

@@ -99,7 +99,7 @@ fn each_run_reads_the_same_file_and_none_the_pipe_of_another() {
     let counted = Counted::new();
     let mut command = counted.command(&["--repeat", "2"], "cat");
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // The pipe stays open: a run that read from it would wait for ever.
+    // The pipe stays open: a run that reads from it would wait forever.
     assert_eq!(child.wait_with_output().unwrap().stdout, b"");
 }
 

@@ -1,4 +1,4 @@
-//! Programs that are known to hold 128 MiB at once, in ways in which a tree of processes does: the peak is theirs.
+//! Programs known to hold 128 MiB at once, in the ways in which a process tree can: the peak must show it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use plimsoll::record::Record;
 
 use crate::support::{plimsoll, run};
 
-/// `hold.py NAME`: takes 64 MiB, says so by a file, and ends once the file `go` is there.
+/// `hold.py NAME`: takes 64 MiB, creates a file to say so, and ends once the file `go` exists.
 const HOLD: &str = r"
 import os, sys, time
 data = bytearray(b'\1') * (64 << 20)
@@ -19,7 +19,7 @@ while not os.path.exists('go'):
     time.sleep(0.005)
 ";
 
-/// Begins the phase `held`, whose first sample is taken before `mark` returns, while both hold what they have.
+/// Begins the phase `held`, whose first sample is taken before `mark` returns, while both hold their memory.
 const MARK: &str = "while ! test -e ready.a -a -e ready.b; do sleep 0.01; done; \"$PLIMSOLL\" mark held; touch go";
 
 const POOL: &str = r"
@@ -39,7 +39,7 @@ if __name__ == '__main__':
     [worker.join() for worker in workers]
 ";
 
-/// What was read while `command` held what it holds.
+/// The readings while `command` holds its memory.
 fn held(command: &[&str]) -> PhaseReadings {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("hold.py"), HOLD).unwrap();
@@ -55,7 +55,7 @@ fn held(command: &[&str]) -> PhaseReadings {
     record.phases.into_iter().find(|phase| phase.phase == "held").unwrap_or_else(|| panic!("{json}"))
 }
 
-/// Beside what they hold, each Python has some 10 MiB of its own, more of it shared than not, and this program as well.
+/// Besides that, each Python has some 10 MiB of its own, most of it shared, and so does this program.
 #[track_caller]
 fn assert_holds(phase: &PhaseReadings, processes: u64) {
     for metric in [Metric::PeakAnon, Metric::PeakRss] {

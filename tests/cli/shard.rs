@@ -1,4 +1,4 @@
-//! Shards: which this is, what each holds, and commands that take one.
+//! Shards: the number of this one, the entries of each, and commands that take one.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::support::{Scene, comes, plimsoll, run};
 
 const KERNEL: [&str; 6] = ["--kernel", "builtin:embedding", "--launches", "1", "--warmup", "0"];
 
-/// `command` without the variables of the launcher that the tests themselves may run under.
+/// `command` without the variables of a launcher that the tests themselves may run under.
 fn alone(mut command: Command) -> Command {
     for (name, _) in std::env::vars() {
         let prefixes = ["SLURM", "OMPI", "PMI", "CI_NODE", "CIRCLE", "BUILDKITE", "SEMAPHORE", "GITHUB", "JENKINS"];
@@ -132,13 +132,13 @@ fn shards_of_a_node_take_turns_or_say_that_they_did_not() {
     assert_eq!(timing(&[], &[]), Some(TimedBeside::Alone));
     assert_eq!(timing(&["--profile-exclusive"], &[]), Some(TimedBeside::InTurns));
     assert_eq!(timing(&[], &several), Some(TimedBeside::InTurns));
-    // Another shard of the node is there.
+    // Pretends that another shard runs on the node.
     let lock = fs::read_dir(&temporary).unwrap().map(|item| item.unwrap().path());
     let lock = lock.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "lock")).unwrap();
     let other = fs::File::open(&lock).unwrap();
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockShared).unwrap();
     assert_eq!(timing(&["--profile-exclusive=never"], &several), Some(TimedBeside::Shared));
-    // One that is to take turns waits for it.
+    // A shard that should take turns waits for it.
     let waiting = check(&scene, "1/2", "waited.json").arg("--profile-exclusive").env("TMPDIR", &temporary).spawn();
     let mut waiting = waiting.unwrap();
     let partial = scene.path("waited.json.partial");
@@ -171,7 +171,7 @@ fn a_store_is_packed_and_verified_in_shards() {
     };
     assert_eq!([verify("1/2"), verify("2/2")], [(0, 3), (0, 2)]);
     assert_eq!(verify("9/9"), (0, 0));
-    // What no entry uses is read by the first shard, and by no other.
+    // The first shard, and only that one, reads objects that no entry uses.
     let objects = store.join("objects");
     let fan = fs::read_dir(&objects).unwrap().next().unwrap().unwrap().path();
     let object = fs::read_dir(&fan).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();

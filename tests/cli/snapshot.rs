@@ -1,4 +1,4 @@
-//! `diagnose` on memory snapshots, also beside torch's own script.
+//! `diagnose` on memory snapshots, compared with torch's own script.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -93,8 +93,8 @@ fn close(text: &str, bytes: u64) -> bool {
     (text[..at].parse::<f64>().unwrap() - bytes as f64 / unit as f64).abs() <= 0.051
 }
 
-/// torch's own `_memory_viz`, on snapshots in every form that torch writes: its sums are ours, but for what it gets
-/// wrong, which is asserted too, so that we learn when it no longer does.
+/// torch's own `_memory_viz` on snapshots in every form that torch writes: its sums equal ours, except for its known
+/// errors, which are asserted too so that a fix gets noticed.
 #[test]
 fn torchs_own_script_agrees_where_it_is_right() {
     let Some(python) = torch_python() else { return };
@@ -132,7 +132,7 @@ fn torchs_own_script_agrees_where_it_is_right() {
     assert!(close(&told("total_reserved:"), bytes("reserved")), "{stats}");
     let pending = bytes("pending_free");
     assert_eq!(pending, 3 << 20);
-    // The script's "allocated" is what was asked for, of allocated blocks; its "free" counts what is only pending.
+    // The script's "allocated" is the requested size of allocated blocks; its "free" counts only pending ones.
     assert!(close(&told("total_allocated:"), bytes("requested") - pending), "{stats}");
     assert!(close(&told("total_free:"), bytes("free") + bytes("rounding") + pending), "{stats}");
 

@@ -1,4 +1,4 @@
-//! `pack`, `unpack`, `verify`, `store`, and runs straight from a store.
+//! `pack`, `unpack`, `verify`, `store`, and runs directly from a store.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -34,7 +34,7 @@ fn same(a: &Path, b: &Path) {
     }
 }
 
-/// What changes from run to run: paths and speeds.
+/// Replaces what varies between runs: paths and speeds.
 fn steady(scene: &Scene, text: &str) -> String {
     let text = text.replace(scene.path("").to_str().unwrap(), "");
     let line = |line: &str| match line.rfind(", ").filter(|_| line.ends_with("/s")) {
@@ -49,7 +49,7 @@ fn a_capture_is_packed_shown_verified_and_unpacked() {
     let scene = Scene::new(4);
     let (capture, store, out) = (scene.capture(), scene.path("store"), scene.path("out"));
     for item in std::fs::read_dir(&capture).unwrap() {
-        // A recipe has the time in it: its size must not depend on how many digits the nanoseconds of this run have.
+        // A recipe contains the time: its size must not depend on the number of digits of the nanoseconds.
         let file = std::fs::File::options().write(true).open(item.unwrap().path()).unwrap();
         file.set_modified(std::time::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789)).unwrap();
     }
@@ -78,7 +78,7 @@ fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to(
     let (store, out) = (scene.path("store"), scene.path("out"));
     let other = scene.path("other");
     std::fs::create_dir(&other).unwrap();
-    // The names of the entries are the same, the entries are not.
+    // The entries have the same names but different contents.
     std::fs::copy(scene.entry(1), other.join("entry_000000.pt")).unwrap();
     for capture in [&scene.capture(), &other] {
         ok(&[Path::new("pack"), capture, Path::new("--out"), &store]);
@@ -164,7 +164,7 @@ fn a_store_remembers_what_runs_have_verified() {
         command.arg("validate").arg(&store).args(["--kernel", "builtin:embedding", "--no-record", "--verify", verify]);
         run(&mut command)
     };
-    // An object is remembered when it was written a while ago.
+    // An object is remembered if it was written some time ago.
     let remembered = store.join("verified-1");
     for verify in ["always", "never"] {
         assert_eq!(validate(verify).0, 0);
@@ -225,7 +225,7 @@ fn a_damaged_object_fails_the_entries_that_it_hurts_and_no_other() {
     let recipe = reference.split_whitespace().nth(1).unwrap();
     let recipe = std::fs::read(store.join("objects").join(&recipe[..2]).join(recipe)).unwrap();
     let recipe: serde_json::Value = serde_json::from_slice(&recipe).unwrap();
-    // The table is shared; the other storages are the entry's own.
+    // The table is shared; the other storages belong to one entry.
     let table =
         recipe["payloads"].as_array().unwrap().iter().max_by_key(|p| p["bytes"].as_u64()).unwrap()["object"].clone();
     let own = recipe["payloads"].as_array().unwrap().iter().find(|p| p["object"] != table).unwrap()["object"].clone();
@@ -269,7 +269,7 @@ fn what_is_no_store_or_cannot_be_written_is_said() {
     assert!(err.contains("none"), "{err}");
 }
 
-/// A file system of a few MiB that is gone with the value; `None` where the process may not mount one.
+/// A file system of a few MiB, unmounted on drop; `None` if the process may not mount one.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -319,7 +319,7 @@ fn a_full_disk_and_a_read_only_one_end_clean() {
     same(&scene.capture(), &scene.path("out"));
 }
 
-/// A generator of numbers for the moments of kills: no test needs a better one.
+/// A simple random number generator suffices for the moments of kills.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *state >> 33
@@ -333,7 +333,7 @@ fn kill_at(mut child: Child, after: Duration) -> bool {
     killed
 }
 
-/// Kills packing, unpacking and collecting at random moments: whatever the store says that it holds, it gives back.
+/// Kills packing, unpacking and collecting at random moments: the store restores everything that it claims to have.
 fn kills(count: u64) {
     let scene = Scene::new(6);
     let (capture, store) = (scene.capture(), scene.path("store"));
@@ -346,7 +346,7 @@ fn kills(count: u64) {
         let words: Vec<&Path> = match next(&mut state) % 4 {
             0 => vec![path("unpack"), &store, path("--out"), &out],
             1 => {
-                // Something to collect.
+                // Creates something to collect.
                 let _ = std::fs::remove_file(store.join("captures").join(&name).join("entry_000001.pt"));
                 vec![path("store"), path("gc"), &store]
             }
@@ -358,7 +358,7 @@ fn kills(count: u64) {
             let (code, text, err) = run(plimsoll().arg("verify").arg(&store));
             assert_eq!(code, 0, "round {round}, {words:?}: {text}{err}");
         }
-        // Of one capture the files, of several a folder each.
+        // Files for a single capture, one folder each for several.
         let items = std::fs::read_dir(&out).into_iter().flatten().map(|item| item.unwrap().path());
         let folders: Vec<_> = items.filter(|path| path.is_dir()).chain(out.exists().then(|| out.clone())).collect();
         folders.iter().for_each(|folder| complete(folder, &capture));
@@ -374,7 +374,7 @@ fn kills(count: u64) {
     ok(&[path("verify"), &store]);
 }
 
-/// Files that have their name are whole.
+/// Files with their final name are complete.
 fn complete(folder: &Path, capture: &Path) {
     for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap()) {
         if file.file_name().to_str().unwrap().starts_with("entry_") {
@@ -404,7 +404,7 @@ fn a_name_forges_no_line_and_moves_no_cursor() {
     std::fs::rename(store.join("captures/capture"), store.join("captures").join(forged)).unwrap();
     for command in [["store", "ls"].as_slice(), &["store", "stat"], &["verify"]] {
         let mut forced = plimsoll();
-        // As on a terminal: what is not one has every escape taken out.
+        // As on a terminal: elsewhere every escape is removed.
         forced.env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1").args(command).arg(&store);
         let (code, out, err) = run(&mut forced);
         assert_eq!(code, 0, "{err}");

@@ -1,4 +1,4 @@
-//! A suite of Rust tests as it is: ceilings by patterns of test names, under nextest and by Cargo's runner.
+//! A real suite of Rust tests: ceilings by patterns of test names, under nextest and through Cargo's runner.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn suite(dir: &Path) {
     );
 }
 
-/// A command of Cargo in the crate, without what the run around this one has chosen for itself.
+/// A command of Cargo in the crate, without the settings of the surrounding run.
 fn cargo(program: &str, dir: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars() {

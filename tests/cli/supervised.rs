@@ -80,7 +80,7 @@ fn a_worker_is_stopped_at_a_ceiling() {
 fn kernels_of_one_check_share_the_count_of_workers() {
     let scene = Scene::new(1);
     let capture = Capture::open(&scene.capture()).unwrap();
-    // Each side has settings of its own.
+    // Each side has its own settings.
     let one = || workers().isolated("builtin:embedding".parse().unwrap());
     let check = check(&capture).pairs(2.try_into().unwrap()).versus(one()).kernel(one());
     let record = check.run().unwrap().into_record();
@@ -115,7 +115,7 @@ fn a_check_that_is_cancelled_ends_in_a_record() {
     assert!(report.record().releases.iter().all(|release| release.proof.gone));
 }
 
-/// Kills the worker when the last of so many entries is validated, between two phases.
+/// Kills the worker when the last of this many entries is validated, between two phases.
 struct Kills(usize);
 
 impl Observer for Kills {
@@ -135,7 +135,7 @@ impl Observer for Kills {
     }
 }
 
-// In a process of its own, whose children are the workers of this check alone.
+// Runs in its own process, so that its only children are the workers of this check.
 #[plimsoll::test]
 fn a_worker_that_others_kill_between_two_phases_is_told() {
     let scene = Scene::new(2);

@@ -17,14 +17,14 @@ pub fn plimsoll() -> Command {
     command
 }
 
-/// Runs `command`; gives the exit code, standard output and standard error.
+/// Runs `command`; returns the exit code, standard output and standard error.
 pub fn run(command: &mut Command) -> (i32, String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
     (status.code().expect("it ends by itself"), text(stdout), text(stderr))
 }
 
-/// Runs git in a repository of a test; what it prints.
+/// Runs git in a repository of a test; returns its output.
 pub fn git(dir: &Path, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.com"]);
@@ -81,10 +81,11 @@ impl Scene {
     }
 }
 
-/// How long a test waits for an event before it is said to hang: no test that works comes near, however loaded the machine.
+/// How long a test waits for an event before it counts as hanging: far more than any working test needs, however busy
+/// the machine.
 const WAIT_FOR_COMMAND: Duration = Duration::from_secs(600);
 
-/// Waits until `holds`; `false` if the event did not come.
+/// Waits until `holds` returns true; `false` if that never happened.
 pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     loop {
@@ -98,7 +99,7 @@ pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// A Python with torch; `None` where the tests were started without one, which is said, and in CI is a failure.
+/// A Python with torch; `None` with a message if the tests were started without one, which is a failure in CI.
 pub fn torch_python() -> Option<PathBuf> {
     match std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
         Some(python) => Some(python.into()),

@@ -1,4 +1,4 @@
-//! What is wrong with the command line or the capture is said, with exit code 2 and nothing left behind.
+//! A wrong command line or capture is reported with exit code 2, and nothing is left behind.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn amounts_that_are_none() {
 fn a_flag_that_is_none_is_no_command() {
     refused(plimsoll().args(["run", "--peak-heap", "1B", "--", "true"]), &["--peak-heap"]);
     refused(plimsoll().args(["ab", "--round", "5", "--", "true", "--vs", "true"]), &["--round"]);
-    // What follows the command is its own.
+    // Flags after the command belong to the command.
     let (code, out, err) = run(plimsoll().args(["run", "echo", "--peak-rss", "-n"]));
     assert!(code == 0 && out.starts_with("--peak-rss -n\n"), "{out}{err}");
 }
@@ -100,7 +100,7 @@ fn every_flag_has_an_environment_variable() {
         let (code, help, _) = run(plimsoll().args([part, "--help"]));
         assert_eq!(code, 0);
         let flags = help.lines().filter(|line| line.trim_start().starts_with("--")).count();
-        // Narrow help breaks its lines anywhere.
+        // Narrow help may break lines anywhere.
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flags <= words.matches("[env: PLIMSOLL_").count() + 1, "{part} has a flag without a variable:\n{help}");
     }

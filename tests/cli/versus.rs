@@ -1,4 +1,4 @@
-//! Two kernels that are timed in turns.
+//! Two kernels timed in turns.
 
 use std::process::Command;
 
@@ -31,7 +31,7 @@ fn a_kernel_that_sleeps_is_slower_by_an_interval() {
     assert_eq!(versus.pairs.len(), 2);
     for (index, pairs) in versus.pairs.iter().enumerate() {
         assert_eq!(pairs.times_ns.len(), 10);
-        // The kernel sleeps for a millisecond; the other looks up 32 rows.
+        // One kernel sleeps for a millisecond; the other looks up 32 rows.
         assert!(pairs.times_ns.iter().all(|[_, other]| *other >= 1e6), "{pairs:?}");
         let interval = pairs.speedup.as_ref().unwrap().interval.unwrap();
         assert!(interval.low > 2.0 && interval.low <= interval.high, "{interval:?}");
@@ -41,7 +41,7 @@ fn a_kernel_that_sleeps_is_slower_by_an_interval() {
         }
     }
     assert!(versus.speedup.as_ref().unwrap().interval.is_some());
-    // Each was validated by a worker of its own, and timed by one a pair.
+    // Each was validated by its own worker, and timed by one per pair.
     let workers: Vec<_> = record.releases.iter().map(|release| release.worker).collect();
     assert_eq!(workers, (1..=22).collect::<Vec<_>>());
     let reasons = [ReleaseReason::BeforeProfiling, ReleaseReason::NextPair, ReleaseReason::Finished];
@@ -49,7 +49,7 @@ fn a_kernel_that_sleeps_is_slower_by_an_interval() {
     assert_eq!(counts, [2, 18, 2]);
     assert!(record.releases.iter().all(|release| release.proof.gone));
 
-    // The other way round it is slower, and that fails where it may not be.
+    // In the opposite direction it is slower, which fails if that is not allowed.
     let (code, record) = scene.run(check(&scene, &slow, "builtin:embedding").args(["--min-speedup", "1"]));
     assert_eq!(code, 1);
     let verdict = record.verdicts.iter().find(|verdict| verdict.subject == "speedup").unwrap();
@@ -81,7 +81,7 @@ fn a_kernel_that_is_wrong_or_dies_costs_its_entries_and_not_the_other_worker() {
     }
     assert_eq!((versus.speedup.as_ref(), versus.pairs[0].times_ns.len()), (None, 0));
 
-    // One that ends with a fault once it is timed: the worker of the other lives through that.
+    // The other kernel faults once it is timed: the first one's worker survives that.
     let (code, record) = scene.run(&mut check(&scene, "builtin:embedding", &kernel(&library, "faults_when_timed")));
     assert_eq!(code, 1);
     let versus = record.results.versus.as_ref().unwrap();

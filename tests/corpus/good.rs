@@ -1,4 +1,4 @@
-//! Every tensor and value of every good file reads as what torch had in memory.
+//! Every tensor and value of every good file is read as torch had it in memory.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 use crate::support::{corpus, files};
 use crate::truth::{Tensor, Truth, Value};
 
-/// What the reader says of one value.
+/// What the reader returns for one value.
 struct Seen {
     alias_of: Option<String>,
-    /// The value as the truth writes it, where it is a plain one.
+    /// A plain value in the notation of the truth.
     plain: Option<(&'static str, String)>,
     tensor: Option<SeenTensor>,
 }
@@ -31,7 +31,7 @@ struct SeenTensor {
 
 fn sha256(view: &TensorView<'_>) -> String {
     let mut hasher = Sha256::new();
-    // No multiple of any element but one: chunks meet rows at every position.
+    // Only 1 divides it among element sizes: chunks meet rows at every position.
     let mut out = [0; 4080];
     let mut start = 0;
     loop {
@@ -89,7 +89,7 @@ fn read(path: &Path) -> Result<HashMap<String, Seen>, CaptureError> {
     failed.map_or(Ok(seen), Err)
 }
 
-/// What differs between the truth of a file and what is read.
+/// Differences between the truth of a file and what is read.
 struct Check<'a> {
     file: &'a str,
     wrong: Vec<String>,
@@ -102,7 +102,7 @@ impl Check<'_> {
         }
     }
 
-    /// As `equal`, for what the truth need not tell.
+    /// Like `equal`, for facts that the truth may omit.
     fn told<T: PartialEq + Debug>(&mut self, path: &str, what: &str, seen: Option<T>, truth: Option<T>) {
         if truth.is_some() {
             self.equal(path, what, seen, truth);
@@ -161,7 +161,7 @@ fn check(path: &Path) -> Vec<String> {
             Value::Alias { alias_of, .. } => check.equal(path, "alias", seen.alias_of.as_ref(), Some(alias_of)),
             Value::Plain { kind, value, .. } => {
                 let plain = seen.plain.as_ref().map(|(kind, value)| (*kind, value.as_str()));
-                // A text with lone surrogates has no value in JSON: that it is a text must do.
+                // Text with lone surrogates has no value in JSON: only its type can be compared.
                 let truth = value.as_deref().or(plain.map(|plain| plain.1)).unwrap_or_default();
                 check.equal(path, "value", plain, Some((kind.as_str(), truth)));
             }

@@ -1,4 +1,4 @@
-//! Files that are wrong or were made to do harm end in an error that names them, soon and in little memory.
+//! Damaged or malicious files end in an error that names them, quickly and in little memory.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn no_hostile_file_does_harm() {
     assert!(expected.len() >= 250, "{} files", expected.len());
     let mut wrong = Vec::new();
     for (name, allowed) in &expected {
-        // One process a file: what one took does not hide what the next takes.
+        // One process per file, so that one file's usage does not hide another's.
         match &probe(&[&folder.join(name)])[0] {
             Outcome::Refused(error) if error.contains(name.as_str()) => {}
             Outcome::Read if allowed == "harmless" => {}

@@ -1,4 +1,4 @@
-//! The reader against files that torch wrote, whose truth is known, and against files that were made to do harm.
+//! The reader against files that torch wrote, with known truth, and against malicious files.
 
 mod good;
 mod hostile;

@@ -1,16 +1,16 @@
-//! Good files with seeded damage are read or refused, whatever the damage, within the same limits as hostile ones.
+//! Good files with seeded damage are read or refused within the same limits as hostile ones.
 //!
-//! The fuzzers under `fuzz/` look further, by hand; this runs everywhere and always the same.
+//! The fuzzers under `fuzz/` search further when run by hand; this test runs everywhere and is deterministic.
 
 use std::path::{Path, PathBuf};
 
 use crate::probe::{Outcome, probe};
 use crate::support::{files, hostile};
 
-/// The files that are made of each good one.
+/// The number of variants of each good file.
 const EACH: u64 = 400;
 
-/// The largest file that is damaged, in bytes: the same damage is rarer in a large one.
+/// The largest file that is damaged, in bytes: damage hits a large file less densely.
 const LARGEST_SEED: u64 = 16 << 10;
 
 /// The generator of Steele, Lea and Flood's SplitMix: a few lines, and the same numbers everywhere.
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// Sets every CRC-32 of an archive to zero, which means that there is none: damage then gets beyond the first check.
+/// Sets every CRC-32 of an archive to zero, which means none, so that damage gets past the first check.
 fn without_crcs(bytes: &mut [u8]) {
     let directory: Vec<_> =
         (0..bytes.len().saturating_sub(46)).filter(|&at| bytes[at..].starts_with(b"PK\x01\x02")).collect();
@@ -43,7 +43,7 @@ fn without_crcs(bytes: &mut [u8]) {
     }
 }
 
-/// Numbers at which arithmetic goes wrong.
+/// Numbers at which arithmetic may go wrong.
 const NUMBERS: [u64; 12] =
     [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 40, i64::MAX as u64, 1 << 63, u64::MAX];
 
@@ -60,7 +60,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
             }
             3 => bytes.truncate(at.max(1)),
             4 => {
-                // A piece of the file once more, elsewhere.
+                // Copies a piece of the file elsewhere.
                 let from = random.below(bytes.len());
                 let length = random.below(64).min(bytes.len() - from);
                 let piece = bytes[from..from + length].to_vec();
@@ -77,7 +77,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// The files that torch wrote once and that stand in the repository, and those built by hand.
+/// The files in the repository that torch wrote, and those built by hand.
 fn good() -> Vec<PathBuf> {
     let fixtures = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
     let fixtures = fixtures.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "pt"));
@@ -116,6 +116,6 @@ fn damage_is_read_or_refused() {
         }
         assert_eq!(outcomes.len(), paths.len());
     }
-    // Damage that nothing notices, or that nothing survives, tests little.
+    // A test is useless if damage is never noticed, or always.
     assert!(read > 50 && refused > 200, "{read} were read and {refused} refused");
 }

@@ -1,4 +1,5 @@
-//! Reading a file whole in a process of its own, so that an abort, an endless loop and memory are seen from outside.
+//! Reads a file completely in a separate process, so that an abort, an endless loop and memory are visible from
+//! outside.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,33 +11,34 @@ use rustix::time::{ClockId, clock_gettime};
 
 use plimsoll::capture::{CaptureError, CaptureErrorKind, Entry, ItemValue, TensorItem, TorchFile};
 
-/// Names the files that the child is to read, one a line.
+/// Names the files for the child to read, one per line.
 const FILES: &str = "PLIMSOLL_CORPUS_FILES";
 
-/// The processor time after which the kernel ends a child that still reads the same file: some fifteen times what the slowest
-/// of them takes without optimization. Time that neighbours take is not counted, nor time of waiting.
+/// The processor time after which the kernel ends a child that still reads the same file: some fifteen times what the
+/// slowest takes without optimization. Other programs' time and waiting do not count.
 const TIME: Duration = Duration::from_secs(60);
 
-/// What reading one may take on top of the process's own memory, in KiB.
+/// The memory that reading a file may take beyond the process's own, in KiB.
 pub const MEMORY_KIB: u64 = 256 << 10;
 
-/// The bytes of texts and numbers after which a reader of foreign files stops, as `plimsoll inspect` does.
+/// The bytes of texts and numbers after which a reader of untrusted files stops, as `plimsoll inspect` does.
 const WORK: usize = 128 << 20;
 
-/// What was read of one file.
+/// The result of reading one file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything.
     Read,
     /// An error that names the file.
     Refused(String),
-    /// The child died, took too long or too much memory, or gave an error that does not name the file.
+    /// The child died, took too much time or memory, or returned an error that does not name the file.
     Failed(String),
 }
 
-/// Reads the headers, every value, the call where it is an entry, elements of every tensor and every byte of every storage.
+/// Reads the headers, every value, the call if it is an entry, elements of every tensor and every byte of every
+/// storage.
 ///
-/// Of each tensor one buffer is read: an expanded one has more elements than anybody can read.
+/// One buffer is read per tensor, because an expanded tensor has more elements than anybody can read.
 pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
     let file = TorchFile::open(path)?;
     let mapped = file.map()?;
@@ -66,7 +68,7 @@ pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
         mapped.read_storage(index)?;
     }
     mapped.intact()?;
-    // What is no entry is read all the same.
+    // Files that are not entries are read as well.
     if let Err(error) = Entry::open(path)
         && !matches!(error.kind, CaptureErrorKind::Entry(_))
     {
@@ -85,11 +87,11 @@ fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).expect("it is not negative")
 }
 
-/// What the child does: reads each file and says how it went, in a line.
+/// Runs in the child: reads each file and prints the result on one line.
 fn child(files: &str) {
     for file in files.lines() {
-        // The peak of one file is not that of those before. Where the kernel forbids it, the growth is told too small
-        // for all but the first.
+        // Keeps the peaks of different files apart. If the kernel forbids this, the growth appears too small for all
+        // but the first.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = peak_kib();
         let limit = Rlimit { current: Some((processor_time() + TIME).as_secs()), ..getrlimit(Resource::Cpu) };
@@ -99,7 +101,7 @@ fn child(files: &str) {
             Err(error) if &*error.file == Path::new(file) => format!("refused {error}"),
             Err(error) => format!("names another file: {error}"),
         };
-        // Linux counts pages loosely: the peak can be told a little lower than before.
+        // Linux counts pages loosely: the peak may appear slightly lower than before.
         let grown = peak_kib().saturating_sub(before);
         println!("\n@{grown} {}", outcome.replace(['\n', '\r'], " "));
     }
@@ -113,7 +115,7 @@ fn reads_the_files_that_it_is_given() {
     }
 }
 
-/// Reads `files` in one child. After a file that kills it the rest are not read.
+/// Reads `files` in one child. Files after one that kills it are not read.
 pub fn probe(files: &[&Path]) -> Vec<Outcome> {
     let mut command = Command::new(std::env::current_exe().expect("the test has a path"));
     command.args(["--ignored", "--exact", "--nocapture", "probe::reads_the_files_that_it_is_given"]);

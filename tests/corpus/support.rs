@@ -1,4 +1,4 @@
-//! Building the corpus, once for all processes of a run.
+//! Building the corpus once for all processes of a run.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,8 +21,8 @@ fn torch_python() -> Option<PathBuf> {
     }
 }
 
-/// Runs `tests/python/SCRIPT FOLDER` into an empty folder of this name, unless this very script and Python have filled it. A
-/// runner may give each test a process of its own: the first one makes it, and the others wait.
+/// Runs `tests/python/SCRIPT FOLDER` into an empty folder of this name, unless the same script and Python have already
+/// filled it. A runner may give each test its own process: the first one runs the script, and the others wait.
 fn make(python: &OsStr, script: &str, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
@@ -41,7 +41,7 @@ fn make(python: &OsStr, script: &str, name: &str) -> PathBuf {
     folder
 }
 
-/// The folder of good files, where there is a Python with torch.
+/// The folder of good files, if there is a Python with torch.
 pub fn corpus() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER.get_or_init(|| torch_python().map(|python| make(python.as_os_str(), "make_corpus.py", "corpus"))).as_deref()

@@ -1,4 +1,4 @@
-//! What `tests/python/corpus_truth.py` tells of a file.
+//! The output of `tests/python/corpus_truth.py` for a file.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub struct Truth {
     pub values: Vec<Value>,
 }
 
-/// A tensor. What its kind does not have, or does not show, is absent.
+/// A tensor. Properties that its kind lacks or does not show are absent.
 #[derive(Debug, Deserialize)]
 pub struct Tensor {
     pub path: String,
@@ -28,7 +28,7 @@ pub struct Tensor {
     pub sha256: Option<String>,
 }
 
-/// A plain value by its type, or an object that is met again.
+/// A plain value by its type, or an object that occurred before.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Value {

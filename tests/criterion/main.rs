@@ -1,4 +1,4 @@
-//! What criterion's files hold of programs whose memory is known.
+//! Criterion's files for programs whose memory is known.
 
 use std::fs;
 use std::hint::black_box;
@@ -18,13 +18,13 @@ static ALLOCATOR: Tracking = Tracking::new();
 
 const MIB: usize = 1 << 20;
 
-/// Memory is that of the whole process: one test at a time.
+/// Memory belongs to the whole process, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs one benchmark and gives the figure of an iteration in each sample.
+/// Runs one benchmark and returns the figure per iteration of each sample.
 fn figures<M: Measured + 'static>(measurement: M, routine: impl FnMut(&mut Bencher<'_, M>)) -> Vec<f64> {
     let dir = tempfile::tempdir().unwrap();
     let mut criterion = quick(dir.path()).with_measurement(measurement);
@@ -49,14 +49,14 @@ fn quick(dir: &Path) -> Criterion<WallTime> {
         .nresamples(100)
 }
 
-/// Takes `mib` MiB and touches every page; of the system, for an allocator would keep them when they are freed.
+/// Takes `mib` MiB from the system and touches every page; an allocator would keep freed pages.
 fn take(mib: usize) -> MmapMut {
     let mut block = MmapMut::map_anon(mib * MIB).unwrap();
     black_box(&mut block[..]).fill(1);
     block
 }
 
-/// Asserts that every figure is `truth`, or more by what the threads of the test harness allocated meanwhile.
+/// Asserts that every figure is `truth`, plus at most what the test harness's threads allocated meanwhile.
 fn assert_heap(figures: &[f64], truth: usize) {
     let noise = 16 << 10;
     assert!(figures.iter().all(|&figure| (truth..truth + noise).contains(&(figure as usize))), "{truth}: {figures:?}");

@@ -1,7 +1,7 @@
-//! Texts with their truth beside them: `unseen/` was written before any pattern was read for it, `made/` is what programs
-//! printed that really ran out of memory (`make_corpus.py`).
+//! Texts with their truth: `unseen/` was written before any pattern was adapted to it, `made/` is the output of
+//! programs that really ran out of memory (`make_corpus.py`).
 //!
-//! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` come before its text.
+//! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use plimsoll::diagnose::{Findings, Kind, Verdict};
 
 use crate::support::findings;
 
-/// A text, and what has to be found in it.
+/// A text and what must be found in it.
 pub struct Case {
     pub name: String,
     truth: BTreeMap<String, Vec<String>>,
@@ -39,7 +39,8 @@ pub fn cases(folder: &str) -> Vec<Case> {
     cases
 }
 
-/// The cases of a file, without their `=== `. A text may hold lines of that kind, too: behind those of a case stands its truth.
+/// The cases of a file, without their `=== `. A text may contain such lines too, but only a case's is followed by its
+/// truth.
 fn split(file: &str) -> Vec<&str> {
     let begins = |at: &usize| {
         let (start, rest) = (*at == 0 || file[..*at].ends_with('\n'), &file[*at + 4..]);
@@ -60,7 +61,7 @@ fn side(kind: Kind) -> &'static str {
 }
 
 impl Case {
-    /// What differs from the truth; the software that asks is told apart, with `true`.
+    /// The differences from the truth; `true` marks errors about the software that asked.
     pub fn wrong(&self, found: &Findings) -> Vec<(bool, String)> {
         let mut wrong = Vec::new();
         let event = serde_json::to_value(found.events.first()).unwrap();
@@ -76,7 +77,7 @@ impl Case {
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
                 number => {
-                    // Some cases call the request so, and the memory of a device what is allowed.
+                    // Some cases use another name for the request or for the capacity of a device.
                     let names: &[&str] = match number {
                         "requested" => &["tried"],
                         "allowed" => &["allowed", "capacity"],
@@ -84,7 +85,7 @@ impl Case {
                     };
                     let expected = truth[0].parse::<f64>().unwrap();
                     let found: Vec<f64> = names.iter().filter_map(|name| event["numbers"][name].as_f64()).collect();
-                    // An amount that is told with one decimal is good to a hundredth.
+                    // An amount with one decimal is exact to a hundredth.
                     if found.iter().any(|found| (found - expected).abs() <= (expected * 0.01).max(11e6)) {
                         continue;
                     }
@@ -99,7 +100,7 @@ impl Case {
     }
 }
 
-/// How a case fares: what people rely on is the side and the verdict, and that nothing is claimed that did not happen.
+/// How well a case is diagnosed: people rely on the side and the verdict, and on no false claims.
 fn fares(case: &Case, found: &Findings) -> &'static str {
     let nothing = ["not-oom", "report-only", "cache-not-leak", "none"];
     let expected = |what: &str| case.truth.get(what).map(Vec::as_slice).unwrap_or_default();
@@ -123,7 +124,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
     }
 }
 
-/// Whether a case is of the half that nobody looks at before it is counted, by a hash of its name (FNV-1a).
+/// Whether a case belongs to the held-back half, chosen by a hash of its name (FNV-1a).
 fn held_back(name: &str) -> bool {
     let hash = name
         .bytes()
@@ -131,7 +132,8 @@ fn held_back(name: &str) -> bool {
     (hash >> 32) & 1 == 1
 }
 
-/// Counts how the cases of `unseen2` fare, by file and by half. `SCORE_SHOWS` names a half to show in full: `seen`.
+/// Counts how well the cases of `unseen2` are diagnosed, by file and half. `SCORE_SHOWS` names a half to show in full:
+/// `seen`.
 #[test]
 fn how_the_second_blind_set_fares() {
     let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
@@ -159,7 +161,7 @@ fn judged(folder: &str, least: usize) -> Vec<String> {
     let wrong = cases.iter().map(|case| case.wrong(&findings(case.text.as_bytes())));
     let (who, wrong): (Vec<_>, Vec<_>) = wrong.flatten().partition(|(who, _)| *who);
     let asked = cases.iter().filter(|case| case.truth.contains_key("who")).count();
-    // Who asks is known of nearly all: of a bare line nobody can say.
+    // The software that asked is known for nearly all cases; a bare line does not reveal it.
     assert!(who.len() * 20 <= asked, "{who:#?}");
     wrong.into_iter().map(|(_, wrong)| wrong).collect()
 }
@@ -182,7 +184,7 @@ fn what_people_and_programs_say_about_memory_is_no_event() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Device advice never answers a host that failed, nor the reverse, and nobody is told what another's settings are.
+/// Advice about devices never answers a host failure, nor the reverse, and nobody gets the settings of other software.
 #[test]
 fn advice_fits_the_side_and_who_asks() {
     let device =
@@ -193,7 +195,7 @@ fn advice_fits_the_side_and_who_asks() {
             let forbidden: &[&str] = if event.kind == Kind::VramOom { &host } else { &device };
             let first: Vec<&str> = event.advice.iter().take(3).map(|advice| advice.what.as_str()).collect();
             for words in forbidden {
-                // llama.cpp may move layers either way.
+                // llama.cpp may move layers in either direction.
                 let either_way = matches!(event.software.as_deref(), Some("llama.cpp" | "ollama"));
                 assert!(
                     either_way || !first.iter().any(|what| what.contains(words)),
@@ -201,7 +203,7 @@ fn advice_fits_the_side_and_who_asks() {
                     case.name
                 );
             }
-            // A report of figures in which nothing is wrong calls for nothing.
+            // A report of figures without a problem needs no action.
             let calls = event.verdict != Verdict::ReportOnly;
             assert!(!calls || !event.advice.is_empty(), "{}: no advice", case.name);
             let torch =

@@ -1,10 +1,10 @@
-//! A text in a disguise tells what it tells without: quoted, prefixed, in objects of collectors, escaped, with carriage
-//! returns, between the lines of another container.
+//! A disguised text is diagnosed like the original: quoted, prefixed, in JSON objects of collectors, escaped, with
+//! carriage returns, or interleaved with another container's lines.
 
 use crate::corpus::cases;
 use crate::support::findings;
 
-/// `text` in one of the ways in which a log comes to where it is read.
+/// `text` in one of the forms in which logs arrive.
 fn disguised(text: &str, disguise: usize) -> String {
     let json = |line: &str| serde_json::to_string(line).unwrap();
     let each = |dress: &dyn Fn(&str) -> String| text.lines().map(|line| dress(line) + "\n").collect::<String>();
@@ -29,7 +29,7 @@ fn disguised(text: &str, disguise: usize) -> String {
 
 /// Every case in a disguise: the same verdict as without.
 fn changes_no_verdict(disguise: usize) {
-    // Objects of several lines are not objects any more behind a prefix, nor is what is JSON already.
+    // Multi-line objects are broken by a prefix, and text that is JSON already is excluded.
     let cases = cases("unseen").into_iter().filter(|case| !case.text.contains(['{', '}']));
     let wrong = cases.filter_map(|case| {
         let plain = findings(case.text.as_bytes());

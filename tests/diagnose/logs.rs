@@ -1,4 +1,5 @@
-//! Real logs, and logs written from the wordings: each `logs/NAME.log` has in `logs/NAME.json` what has to be found.
+//! Real logs, and logs written from the known wordings: `logs/NAME.json` contains what must be found in
+//! `logs/NAME.log`.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use plimsoll::diagnose::{Analysis, Findings, Verdict};
 use serde_json::Value;
 
-/// Reads the log in pieces of so many bytes.
+/// Reads the log in pieces of this many bytes.
 fn read(path: &Path, piece: usize) -> Findings {
     let mut analysis = Analysis::default();
     analysis.begin("log");
@@ -35,7 +36,7 @@ fn differences(found: &Findings, expected: &Value) -> Vec<String> {
     }
     for (name, expected) in expected["numbers"].as_object().into_iter().flatten() {
         let found = &first["numbers"][name];
-        // An amount in GiB is good to half of its second decimal, a sum of two to twice that.
+        // An amount in GiB is exact to half of its second decimal, a sum of two to twice that.
         let close = match (found.as_f64(), expected.as_f64()) {
             (Some(found), Some(expected)) => {
                 (found - expected).abs() <= if expected > (1u64 << 30) as f64 { 10_800_000.0 } else { 10_600.0 }
@@ -89,7 +90,7 @@ fn evidence_stands_where_it_says() {
     }
 }
 
-/// Never, whatever the log: a smaller model for a host that ran out, `empty_cache` for anything, a cause for a bare kill.
+/// No log may get a smaller model for a host that ran out, `empty_cache` for anything, or a cause for a bare kill.
 #[test]
 fn no_log_is_given_advice_that_its_verdict_forbids() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose/logs");

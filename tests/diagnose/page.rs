@@ -1,4 +1,4 @@
-//! The manual's page of wordings is made from the table.
+//! The manual's page of wordings is generated from the table.
 
 use std::fmt::Write;
 use std::path::Path;

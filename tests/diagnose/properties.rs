@@ -1,5 +1,5 @@
 //! Every wording in every disguise gives the same events: versions, back ends, prefixes, noise, interleaving, wrapping,
-//! terminal codes; and no bytes do harm.
+//! terminal codes; and no bytes cause harm.
 
 use plimsoll::ByteSize;
 use plimsoll::diagnose::Kind;
@@ -9,7 +9,7 @@ use crate::support::findings;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// What a message says, in hundredths of a GiB.
+/// The figures in a message, in hundredths of a GiB.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     tried: u32,
@@ -175,7 +175,7 @@ fn disguise() -> impl Strategy<Value = Disguise> {
         })
 }
 
-/// The lines of every rank, between one another and noise.
+/// The lines of every rank, interleaved with each other and with noise.
 fn log(messages: &[(usize, Said)], disguise: &Disguise) -> String {
     let mut streams: Vec<Vec<String>> = vec![disguise.noise.iter().map(|noise| NOISE[*noise].to_owned()).collect()];
     for (rank, (index, said)) in messages.iter().enumerate() {

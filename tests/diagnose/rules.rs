@@ -154,8 +154,8 @@ fn m16_late_at_the_longest_input_so_far_is_the_longest_batch() {
     let event = only(&format!("{run}{message}\n"));
     assert_eq!(event.also, [Verdict::LongestBatch]);
     assert!(event.advice.iter().any(|advice| advice.what.contains("bucket by length")));
-    // A late step alone means it, as lengths that are not told may differ. Lengths that stay rule it out, and so does an
-    // early step.
+    // Only a late step indicates it, because lengths that are not reported may vary. Constant lengths rule it out, and
+    // so does an early step.
     assert_eq!(only(&format!("step: 4812\n{message}\n")).also, [Verdict::LongestBatch]);
     for run in ["step: 4811 seq_len: 512\nstep: 4812 seq_len: 512\n", "step: 3 seq_len: 1\nstep: 4 seq_len: 2\n"] {
         assert_eq!(only(&format!("{run}{message}\n")).also, [], "{run}");
@@ -187,8 +187,8 @@ fn m20_empty_cache_is_never_advice_and_talk_of_it_no_event() {
     assert!(!event.advice.iter().any(|advice| advice.what.contains("empty_cache")));
 }
 
-/// KernelForge #76: a machine whose CPU and GPU share one memory, driven into swap by a capture that was held whole. The
-/// kernel's line is about the host, and what it asks for is streaming, not a smaller model.
+/// KernelForge #76: a machine whose CPU and GPU share one memory, driven into swap by a capture held in memory as a
+/// whole. The kernel's line is about the host, and the remedy is streaming, not a smaller model.
 #[test]
 fn kernelforge_76_a_worker_that_holds_a_capture_is_a_matter_of_the_host() {
     let event = only(
@@ -217,7 +217,7 @@ fn m17_after_the_first_step_the_optimizers_state_is_there_as_well() {
     assert_eq!(only(&format!("  0%|          | 0/39003 [00:00<?, ?it/s]\n{message}\n")).also, []);
 }
 
-/// The message of a server is whole, and what helps first are settings of the server.
+/// A server's message is complete, and settings of the server help first.
 #[test]
 fn a_server_without_room_for_its_cache_is_told_of_its_own_settings() {
     let event = only(

@@ -1,7 +1,7 @@
-/* An emulation of the part of libcuda.so.1 that Plimsoll calls, for tests on machines without a GPU. It is no GPU: the
- * memory of the device is memory of the host, each stream is a thread, and kernels are functions that `emulated_launch` puts
- * into one. What it shows is that uploads, sharing, counting, protocols, the check for work on other streams and errors do what
- * they are to do with a driver that answers as the manual says; it shows nothing of speed.
+/* An emulation of the part of libcuda.so.1 that Plimsoll calls, for tests on machines without a GPU. The memory of the
+ * device is memory of the host, each stream is a thread, and kernels are functions that `emulated_launch` puts into one. It
+ * shows that uploads, sharing, accounting, protocols, the check for work on other streams and errors work with a driver that
+ * answers as the manual says; it says nothing about speed.
  *
  * Environment
  *     EMULATED_CUDA_MEMORY      bytes of the device [default: 1 GiB]
@@ -113,10 +113,10 @@ static void publish(void) {
   fclose(file);
 }
 
-/* Events with nothing between them are reached at the same time, whenever the host's scheduler lets the stream see to them. */
+/* Events with nothing between them are reached at the same time, whenever the host schedules the stream's thread. */
 static void done(Stream *stream, Op *op) {
   if (op->kind == WAIT) {
-    /* What waits learns of it at once, as far as time is told. */
+    /* In emulated time, waiters are notified at once. */
     while (op->event->pending > 0) pthread_cond_wait(&changed, &lock);
     stream->recorded = op->event->at;
     return;
@@ -189,7 +189,7 @@ static int locked_put(void *handle, Op op) {
   return code;
 }
 
-/* What cannot be done while a stream is captured ends the capture. The lock is held. */
+/* A call that is not allowed during a capture ends the capture. The lock is held. */
 static int uncaptured(void) {
   int code = SUCCESS;
   for (Stream *stream = streams; stream; stream = stream->next)
@@ -201,7 +201,7 @@ static void drain(Stream *stream) {
   while (stream->first || stream->busy) pthread_cond_wait(&changed, &lock);
 }
 
-/* What a test's kernel launches with: `function` is called with a copy of `bytes` bytes of `argument`, in the stream. */
+/* Launches a test's kernel: calls `function` with a copy of `bytes` bytes of `argument`, in the stream. */
 EXPORT int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes) {
   void *copy = malloc(bytes ? bytes : 1);
   memcpy(copy, argument, bytes);
@@ -214,7 +214,7 @@ EXPORT int emulated_launch(void *stream, void (*function)(void *), const void *a
   return code;
 }
 
-/* Every call from now on fails as after a kernel that wrote where it may not. */
+/* Every call from now on fails as after an illegal write by a kernel. */
 EXPORT void emulated_fault(void) { fault = ILLEGAL_ADDRESS; }
 
 /* A stream that was forked from the one that captures is not joined to it. */
@@ -479,6 +479,6 @@ EXPORT int cuGraphLaunch(Graph *graph, void *stream) {
   note("graph_launch", graph->count);
   return code;
 }
-/* What a graph captured is kept: its copies may be launched still. */
+/* The captured work is kept, because copies of the graph may still be launched. */
 EXPORT int cuGraphExecDestroy(Graph *graph) { return free(graph), SUCCESS; }
 EXPORT int cuGraphDestroy(Graph *graph) { return free(graph), SUCCESS; }

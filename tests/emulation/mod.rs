@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder with the emulated libraries, under every name that they are looked for.
+/// The folder with the emulated libraries, under every name that the loader searches.
 pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let sources = ["", "..", "../.."].map(|up| package.join(up).join("tests/emulation"));
         let sources = sources.iter().find(|folder| folder.exists()).expect("the emulation's folder");
-        // One folder for all processes of the tests, which would leave one each: what is built there takes its place at once.
+        // One folder for all test processes, which would otherwise leave one each; a new build replaces it atomically.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulation");
         std::fs::create_dir_all(&folder).unwrap();
         let beside = |name: &str| folder.join(format!("{name}.{}", std::process::id()));

@@ -1,6 +1,6 @@
-/* An emulation of the part of libnvidia-ml.so.1 that Plimsoll calls: one device whose only process, and its memory, the
- * emulated CUDA (cuda.c) tells in the file EMULATED_NVML_STATE. EMULATED_NVML_THROTTLE holds the reasons why clocks are held
- * back, as the bits of the driver; EMULATED_NVML_PROCESSES what a question for processes gives, where that is not 0.
+/* An emulation of the part of libnvidia-ml.so.1 that Plimsoll calls: one device whose only process and its memory are
+ * written to the file EMULATED_NVML_STATE by the emulated CUDA (cuda.c). EMULATED_NVML_THROTTLE holds the reasons for throttled
+ * clocks, as the driver's bits; EMULATED_NVML_PROCESSES is the result of listing processes, if it is not 0.
  *
  *     cc -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 nvml.c
  */

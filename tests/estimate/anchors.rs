@@ -1,4 +1,4 @@
-//! What other estimators print for the same model.
+//! The results of other estimators for the same model.
 
 use plimsoll::estimate::Limits;
 use plimsoll::estimate::{
@@ -71,7 +71,7 @@ fn megatrons_activations_are_reproduced() {
     let base = Setup { convention: Convention::Megatron, batch: Some(2), sequence: Some(1024), ..Setup::default() };
     let (s, b, h, l, v) = (1024.0, 2.0, 2048.0, 24.0, 50_304.0);
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 8.0, "{found} is not {expected}");
-    // Sequence parallelism, selective recomputation, t = 4: everything is divided.
+    // With sequence parallelism and selective recomputation, t = 4, everything is divided.
     let selective = Setup { sequence_parallel: true, tensor_parallel: 4, gpus: 4, ..base };
     near(activations(selective), (s * b * h * 34.0 * l + 8.0 * s * b + s * b * h + 4.0 * s * b * (h + v)) / 4.0);
     // Without: 10 + 24/t, and five in a hundred.
@@ -118,7 +118,7 @@ fn deepspeed_7693_expects_16_bytes_a_parameter_on_the_host() {
     assert_eq!(found.fixed.host.bytes(), 16 * 80 * GB);
     let rows: Vec<_> = found.rows.iter().map(|row| (row.item, row.peak.host.bytes() / (80 * GB))).collect();
     assert_eq!(rows, [(Item::Weights, 0), (Item::MasterWeights, 4), (Item::Gradients, 4), (Item::Optimizer, 8)]);
-    // What is observed exceeds even the estimator's factor of 1.5 on up to four GPUs.
+    // Observed usage exceeds even the estimator's factor of 1.5 on up to four GPUs.
     for gpus in [1, 4] {
         let convention = Convention::Deepspeed;
         let estimator = estimate(80 * GB, Setup { convention, gpus, ..setup });

@@ -1,4 +1,4 @@
-//! The rules of memory in training, each by its name, and the anchors of other estimators.
+//! The rules of training memory, each by name, and results of other estimators.
 
 mod anchors;
 mod parameters;

@@ -1,4 +1,4 @@
-//! Parameters of `config.json` files beside those of transformers' own classes on the meta device.
+//! Parameter counts of `config.json` files, compared with those of transformers' own classes on the meta device.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use plimsoll::estimate::config::{Settings, read};
 use plimsoll::estimate::{EstimateError, Model};
 use serde_json::{Value, json};
 
-/// The counts that `tests/python/parameter_counts.py` has written: a configuration and its parameters a line.
+/// The counts written by `tests/python/parameter_counts.py`: one configuration with its parameters per line.
 fn counts() -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parameter-counts.jsonl");
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -54,11 +54,11 @@ fn a_family_that_is_not_known_is_refused_by_its_name_and_with_what_to_do() {
     let widths = json!({"model_type": "holomorphic", "hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 16});
     let message = scene.model(&widths).unwrap_err().to_string();
     assert!(message.contains("`holomorphic`") && message.contains("give --params"), "{message}");
-    // Its widths are of use where the number of parameters is known.
+    // Its widths are useful if the number of parameters is known.
     let told = read(&scene.file("config.json", &widths.to_string())).unwrap();
     let (model, _) = Settings { parameters: Some(1000), ..Settings::default() }.or(told).finish().unwrap();
     assert_eq!((model.parameters, model.shape.unwrap().layers), (1000, 2));
-    // A part that is not known is named with the whole; a model that names no family is refused as well.
+    // An unknown part is named together with the whole; a model without a family is refused as well.
     let seen = json!({"model_type": "llava", "vision_config": {"model_type": "owl_eyes"}, "text_config": {"model_type": "llama"}});
     let message = scene.model(&seen).unwrap_err().to_string();
     assert!(message.contains("owl_eyes") && message.contains("llava"), "{message}");
@@ -76,7 +76,7 @@ fn a_field_that_is_missing_or_makes_no_sense_is_named() {
 
 #[test]
 fn a_dense_model_in_a_part_of_its_own_is_counted_as_the_whole() {
-    // Tied and untied differ by one embedding, wherever the file says so.
+    // Tied and untied differ by one embedding, wherever the file declares it.
     let scene = Scene::new();
     let of = |tied: bool| {
         let config = json!({"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 16,

@@ -1,4 +1,4 @@
-//! What holds for any model and any setup.
+//! Properties that hold for any model and any setup.
 
 use plimsoll::ByteSize;
 use plimsoll::estimate::{
@@ -87,7 +87,7 @@ proptest! {
         let larger = Model { parameters: model.parameters.saturating_add(more), ..model };
         let longer = Setup { sequence: setup.sequence.map(|sequence| sequence + more), ..setup };
         let wider = Setup { batch: setup.batch.map(|batch| batch + more), ..setup };
-        // Where Adafactor's or an adapter's share is by the assumed shape, a larger model may have a smaller one.
+        // If Adafactor's or an adapter's share depends on the assumed shape, a larger model may have a smaller one.
         let steady = model.shape.is_some() && setup.optimizer != Optimizer::Adafactor;
         for after in [peak(&larger, &setup).filter(|_| steady), peak(&model, &longer), peak(&model, &wider)].into_iter().flatten() {
             prop_assert!(after.device >= before.peak.device, "{:?} < {:?}", after, before.peak);

@@ -1,4 +1,4 @@
-//! Rules M1 to M20 of memory in training, as far as an estimate has them.
+//! Rules M1 to M20 of training memory, as far as an estimate covers them.
 
 use plimsoll::ByteSize;
 use plimsoll::estimate::{
@@ -254,7 +254,7 @@ fn m4_the_climb_stops_at_the_first_rung_that_fits() {
             None => assert!(step.reason.is_some() || step.rung > first, "{step:?}"),
         }
     }
-    // No rung stops it where nothing helps, and no rung is climbed where it fits.
+    // Nothing on the ladder is applied if nothing helps, or if everything already fits.
     let nothing =
         ladder(&shaped(), &setup, &Limits { vram: Some(ByteSize::mib(1)), ram: Some(ByteSize::ZERO) }).unwrap();
     assert_eq!(nothing.first_that_fits, None);

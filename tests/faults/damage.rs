@@ -1,4 +1,4 @@
-//! Documents and files that are damaged, by a disk or by an enemy.
+//! Documents and files damaged by a disk or an attacker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use plimsoll::random::SplitMix64;
 
 use crate::scene::{Fault, Scene, plimsoll, tries};
 
-/// What a disk or an enemy does to a file: bits turned, its end cut off, a run of zeros, a part twice, other words.
+/// Damage to a file: flipped bits, a cut end, a run of zeros, a repeated part, other words.
 pub fn damaged(content: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let mut out = content.to_vec();
     for _ in 0..1 + random.below(4) {
@@ -125,7 +125,7 @@ fn files_of_torch() {
     let original = fs::read(scene.capture().join("entry_000000.pt")).expect("an entry");
     tries("a hostile .pt", 12, |random| {
         let folder = scene.fresh("hostile");
-        // What says what the file is lies at its end and around its pickle; damage to a table says little.
+        // The structure of the file is at its end and around its pickle; damage to a table says little.
         let mut content = original.clone();
         let head = content.len().min(2048);
         match random.below(3) {

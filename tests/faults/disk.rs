@@ -14,7 +14,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// `None`, which is said, if this machine lets none be mounted.
+    /// `None`, with a message, if this machine cannot mount one.
     fn mount(path: PathBuf, kibibytes: usize) -> Option<Self> {
         let size = format!("size={kibibytes}k");
         let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&path).output();

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::scene::{Ended, Fault, Scene, ended, files, litter, plimsoll, started, tries};
 
-/// Starts `arguments` and kills its group with SIGKILL at a random moment of `whole`, which it takes undisturbed.
+/// Starts `arguments` and kills its group with SIGKILL at a random moment within `whole`, its undisturbed run time.
 fn killed(
     scene: &Scene,
     random: &mut SplitMix64,
@@ -25,13 +25,13 @@ fn killed(
     ended(child, &said)?.one_of(&[0, 137], "what was killed")
 }
 
-/// Runs `arguments` to their end.
+/// Runs `arguments` to completion.
 fn whole(scene: &Scene, arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<Ended, Fault> {
     let what: Vec<_> = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned()).collect();
     scene.run(&mut plimsoll(arguments))?.one_of(&[0], &what.join(" "))
 }
 
-/// Every entry of `expected` that is neither in `folder` nor comes out of the store.
+/// The entries of `expected` that are neither in `folder` nor restored from the store.
 fn lost(scene: &Scene, store: &Path, folder: &Path, expected: &[(String, Vec<u8>)]) -> Result<(), Fault> {
     let out = scene.fresh("out");
     // A store without a capture has nothing to unpack.
@@ -110,7 +110,7 @@ fn generating_a_capture() {
             }
         };
         killed(&scene, random, *took, generate)?;
-        // What is there is whole, or nothing: a folder that is filled is not filled again.
+        // The folder is either complete or absent: a filled folder is not filled again.
         if files(&target) != *expected {
             whole(&scene, generate)?;
         }
@@ -128,7 +128,7 @@ fn processes_of_a_metered_command() {
     tries("a process of run is killed", 5, |random| {
         let folder = scene.fresh("run");
         let (record, said) = (folder.join("record.json"), scene.path("said-of-run"));
-        // Known by what it sleeps for, which nobody else does.
+        // Identified by the duration that it sleeps, which nobody else uses.
         let mark = format!("{}.{}", 600 + std::process::id() % 100, random.below(1 << 30));
         let script = format!("sleep {mark} & sleep {mark} & sleep 0.3; kill %1 %2");
         let child = started(&mut plimsoll(&[&"run", &"--record", &record, &"--", &"sh", &"-c", &script]), &said);
@@ -152,14 +152,14 @@ fn processes_of_a_metered_command() {
                 return Err(Fault::Lost(error.to_string()));
             }
         }
-        // What is left goes with the next run.
+        // The next run removes leftovers.
         whole(&scene, &[&"run", &"--record", &record, &"--", &"true"])?;
         let left = litter(&folder);
         if left.is_empty() { Ok(()) } else { Err(Fault::Wrong(format!("left in the folder of the record: {left:?}"))) }
     });
 }
 
-/// Whether a process sleeps for so long.
+/// Whether a process sleeps for this long.
 fn runs(mark: &str) -> bool {
     let processes = fs::read_dir("/proc").expect("Linux has it").flatten();
     let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());

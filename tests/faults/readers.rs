@@ -7,7 +7,7 @@ use plimsoll::random::SplitMix64;
 
 use crate::scene::{Fault, Scene, ended, files, plimsoll, started, tries};
 
-/// Writes over, cuts, lengthens or replaces one of the files, again and again, until the command has ended.
+/// Overwrites, cuts, lengthens or replaces one of the files repeatedly, until the command has ended.
 fn change(folder: &std::path::Path, originals: &[(String, Vec<u8>)], random: &mut SplitMix64) {
     let (name, content) = &originals[random.below(originals.len())];
     let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! What every kind of fault shares: the seed, the tries, their row, and commands that are watched for a hang.
+//! Shared by all kinds of faults: the seed, the tries, their row, and commands that are watched for a hang.
 
 use std::fs;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -10,14 +10,15 @@ use plimsoll::random::SplitMix64;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-/// How long a command may take before it hangs: some hundred times what any of these takes, however loaded the machine.
+/// How long a command may take before it counts as hanging: some hundred times what any of these takes, however busy
+/// the machine.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// What is wrong with a try, if anything is.
+/// The problem of a failed try.
 pub enum Fault {
-    /// Something that was there before is there no more.
+    /// Something that existed before is lost.
     Lost(String),
-    /// A verdict, a message or an end is not what it should be.
+    /// A verdict, message or end is wrong.
     Wrong(String),
     /// A command did not end.
     Hung(String),
@@ -32,7 +33,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Nothing if it ended as one of `codes`, without a panic.
+    /// Succeeds if it ended with one of `codes`, without a panic.
     pub fn one_of(self, codes: &[i32], what: &str) -> Result<Self, Fault> {
         let panicked = self.said.contains("panicked at");
         match codes.contains(&self.code) && !panicked {
@@ -42,7 +43,7 @@ impl Ended {
     }
 }
 
-/// A command of the program, without what the environment would set for it.
+/// A command of the program, without settings from the environment.
 pub fn plimsoll(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_")) {
@@ -53,13 +54,13 @@ pub fn plimsoll(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Command {
     command
 }
 
-/// Starts `command` in a group of its own, what it says in the file `said`.
+/// Starts `command` in its own group, with its output in the file `said`.
 pub fn started(command: &mut Command, said: &Path) -> Child {
     let file = fs::File::create(said).expect("a file for what it says");
     command.stdout(file.try_clone().expect("a file")).stderr(file).process_group(0).spawn().expect("it starts")
 }
 
-/// Waits for the end of a child; one that hangs is killed with its group.
+/// Waits for the end of a child; a hanging one is killed with its group.
 pub fn ended(mut child: Child, said: &Path) -> Result<Ended, Fault> {
     let began = Instant::now();
     let status = loop {
@@ -118,7 +119,7 @@ impl Scene {
     }
 }
 
-/// The files of a folder by name, with what they hold.
+/// The files of a folder by name, with their contents.
 pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let items = fs::read_dir(folder).into_iter().flatten().flatten().filter(|item| item.path().is_file());
     let mut files: Vec<_> = items
@@ -137,8 +138,8 @@ pub fn litter(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Runs tries of one kind of fault, and prints their row: `tries` of them, or as many as the time allows that
-/// `harness/faults.sh` gives.
+/// Runs tries of one kind of fault, and prints their row: `tries` of them, or as many as the time given by
+/// `harness/faults.sh` allows.
 ///
 /// # Panics
 /// If a try lost something, got something wrong or hung.
@@ -148,7 +149,7 @@ pub fn tries(kind: &str, tries: usize, mut one: impl FnMut(&mut SplitMix64) -> R
     let began = Instant::now();
     let (mut done, mut found, mut counts) = (0, Vec::new(), [0; 3]);
     while seconds.map_or(done < tries, |seconds| began.elapsed().as_secs() < seconds) {
-        // Each try has a seed of its own, by which it can be run again alone.
+        // Each try has its own seed, with which it can be repeated alone.
         let of_try = seed.wrapping_add(done as u64);
         if let Err(fault) = one(&mut SplitMix64::new(of_try)) {
             let (at, what) = match fault {

@@ -1,9 +1,9 @@
-"""Writes isclose.txt: what torch.isclose says of pairs of elements, for src/compare/tests.rs.
+"""Writes isclose.txt: results of torch.isclose for pairs of elements, for src/compare/tests.rs.
 
     python tests/golden/isclose.py > tests/golden/isclose.txt        # torch 2.11.0
 
-A line holds: dtype, rtol, atol, equal_nan, the bytes of the expected and of the actual elements in hex, and a digit an
-element: 1 where they are close. 16-bit floats under a tolerance are widened first, as Plimsoll judges them in f32.
+A line has: dtype, rtol, atol, equal_nan, the bytes of the expected and of the actual elements in hex, and one digit per
+element: 1 if they are close. 16-bit floats under a tolerance are widened first, because Plimsoll judges them in f32.
 """
 
 import random
@@ -16,7 +16,7 @@ SPECIALS = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN]
 
 
 def tensor(values, dtype):
-    # torch makes no tensor of small floats from a list.
+    # torch cannot create a tensor of small floats from a list.
     return torch.tensor(values).to(dtype) if dtype.itemsize == 1 and dtype.is_floating_point else torch.tensor(values, dtype=dtype)
 
 

@@ -1,5 +1,5 @@
-//! What the library does with a GPU, on an emulated driver (`tests/emulation`), which the loader has to find when the process
-//! starts: each test runs itself once more with it.
+//! The library's use of a GPU on an emulated driver (`tests/emulation`), which the loader must find when the process
+//! starts: each test runs itself again with it.
 
 #[path = "../emulation/mod.rs"]
 mod emulation;
@@ -15,7 +15,7 @@ use plimsoll::timing::{Cache as _, Clock as _};
 
 const INSIDE: &str = "PLIMSOLL_TEST_ON_EMULATION";
 
-/// Runs `body` in a process that finds the emulation: the test `name` once more.
+/// Runs `body` in a process that finds the emulation, by running the test `name` again.
 fn on_emulation(name: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
@@ -58,7 +58,7 @@ fn a_ring_carries_what_is_larger_than_it_in_both_directions() {
                 assert!(!same(&read, 0, &back).unwrap());
             }
         }
-        // Buffers of several pieces, which threads fill, and no more of them than are filled at a time.
+        // Buffers of several pieces that threads fill, and no more of them than are filled at a time.
         let (content, count) = (bytes(11 << 20), 11 << 20);
         let read = |at: u64, into: &mut [u8]| -> io::Result<()> {
             into.copy_from_slice(&content[at as usize..at as usize + into.len()]);

@@ -97,7 +97,7 @@ fn what_other_threads_allocated_meanwhile_is_told() {
             std::thread::Builder::new().name("heap neighbour".to_owned()).spawn(work).unwrap().join().unwrap();
         })
     });
-    let note = message.lines().find(|line| line.contains("other threads allocated meanwhile")).unwrap();
+    let note = message.lines().find(|line| line.contains("other threads allocated at the same time")).unwrap();
     assert!(note.contains("note"), "{message}");
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("heap neighbour (") && words.contains(") 3.00 MiB in "), "{message}");

@@ -1,4 +1,4 @@
-//! The counting allocator in the place where it belongs: before everything that this program allocates.
+//! The counting allocator in its usual place: around all allocations of this program.
 
 mod asserts;
 mod model;

@@ -1,4 +1,4 @@
-//! Sequences of calls of the allocator, and what they must come to.
+//! Sequences of allocator calls, and their expected results.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
 use std::ptr;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 
-/// So many blocks can be live at once.
+/// Maximum number of live blocks.
 pub const BLOCKS: usize = 8;
 
 /// One call of the allocator, about one of the blocks.
@@ -30,7 +30,7 @@ pub fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// What calls come to.
+/// The result of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub allocations: u64,
@@ -40,14 +40,14 @@ pub struct Figures {
     pub freed: u64,
 }
 
-/// The sizes of the blocks as the calls leave them; 0 for one that is not live.
+/// The sizes of the blocks after the calls; 0 for one that is not live.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Model {
     sizes: [usize; BLOCKS],
 }
 
 impl Model {
-    /// What a call changes; nothing where it makes no sense, as then it is not done.
+    /// The changes made by a call; none if it makes no sense, because then it is not made.
     pub fn step(&mut self, call: Call) -> Figures {
         let mut figures = Figures::default();
         match call {
@@ -89,18 +89,18 @@ impl Figures {
     }
 }
 
-/// The blocks themselves, which any thread may take, one at a time.
+/// The blocks themselves, usable from any thread, one at a time.
 #[derive(Default)]
 pub struct Blocks([(AtomicPtr<u8>, AtomicUsize); BLOCKS]);
 
 impl Blocks {
-    /// Does what the model says that the call does.
+    /// Makes the call that the model describes.
     pub fn step(&self, call: Call) {
         let layout = |size| Layout::from_size_align(size, 16).unwrap();
         let (Call::Allocate { block, .. } | Call::Reallocate { block, .. } | Call::Free { block }) = call;
         let (pointer, size) = &self.0[block];
         let (at, before) = (pointer.load(Ordering::Acquire), size.load(Ordering::Acquire));
-        // SAFETY: a block that is live was given by these very calls with this layout; no size is 0.
+        // SAFETY: a live block came from these very calls with this layout; no size is 0.
         let now = unsafe {
             match call {
                 Call::Allocate { size: bytes, zeroed, .. } if at.is_null() => {

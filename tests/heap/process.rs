@@ -1,5 +1,5 @@
-//! Scopes over the process. The tests of this program run in threads of one process, each of which would be counted:
-//! those that are to be exact run alone, in a process of their own.
+//! Scopes over the process. The tests of this program are threads of one process, all of which would be counted, so
+//! tests of exact figures run alone in their own process.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn alone(test: &str) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Waits until the main thread of this process waits for its test, for which it allocates a little.
+/// Waits until the main thread of this process waits for its test, which allocates a little.
 fn alone_now() {
     let stat = format!("/proc/self/task/{}/stat", std::process::id());
     while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
@@ -29,7 +29,7 @@ fn alone_now() {
     }
 }
 
-/// The threads but for the one that opened the scope.
+/// The threads except the one that opened the scope.
 fn others(heap: &HeapReadings) -> Vec<(&str, u64)> {
     let others = heap.threads.iter().filter(|thread| thread.name.starts_with("heap "));
     others.map(|thread| (thread.name.as_str(), thread.allocations)).collect()
@@ -63,7 +63,7 @@ fn threads() {
     let heap = scope.finish();
     assert_eq!(heap.scope, HeapScope::Process);
     assert!(heap.peak.bytes() >= 3_000_000 && kept.retained.bytes() >= 3_000_000, "{heap:?}");
-    // Freed by this thread, what the others allocated is gone for the process.
+    // This thread frees what the others allocated, and the process balances.
     assert!(heap.freed.bytes() >= 3_000_000, "{heap:?}");
     let others = others(&heap);
     assert_eq!(others.iter().map(|other| other.0).collect::<Vec<_>>(), ["heap two with a", "heap one"]);
@@ -103,7 +103,7 @@ fn turns() {
         .unwrap();
 }
 
-/// Has each call done by its thread, one after the other; gives what was read, what each thread did, and the peak.
+/// Makes each call on its thread, one after the other; returns the readings, each thread's counts, and the peak.
 fn take_turns(calls: Vec<(Call, usize)>) -> (HeapReadings, [Figures; THREADS], i64) {
     let (mut model, mut by_thread, mut live, mut peak) = (Model::default(), [Figures::default(); THREADS], 0, 0);
     for &(call, thread) in &calls {
@@ -112,7 +112,7 @@ fn take_turns(calls: Vec<(Call, usize)>) -> (HeapReadings, [Figures; THREADS], i
         live += change.live();
         peak = peak.max(live);
     }
-    // The turns of nobody: none goes on before the scope is open, and none ends before it is closed.
+    // A turn that nobody has: no thread continues before the scope is open, and none ends before it is closed.
     const BEFORE: usize = usize::MAX;
     const AFTER: usize = usize::MAX - 1;
     let shared = Arc::new((calls, Blocks::default(), AtomicUsize::new(BEFORE), AtomicUsize::new(0)));
@@ -170,7 +170,7 @@ fn storm() {
     assert!(heap.threads.len() <= 65 && heap.allocations >= 20 * 10 * 50, "{heap:?}");
     assert!(heap.threads.iter().any(|thread| thread.id.is_none() && thread.name == "further threads"), "{heap:?}");
     assert_eq!(heap.allocations, heap.threads.iter().map(|thread| thread.allocations).sum::<u64>());
-    // What each of the threads allocated to begin with is freed, whoever freed it.
+    // The initial allocations of each thread are freed, whichever thread does it.
     assert!(heap.retained.bytes() < 16 << 10, "{heap:?}");
 }
 

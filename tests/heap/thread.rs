@@ -1,4 +1,4 @@
-//! Scopes over one thread: exact whatever the other tests of this program do meanwhile.
+//! Scopes over one thread: exact whatever the other tests of this program do at the same time.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -85,7 +85,7 @@ fn what_other_threads_do_is_theirs() {
     });
     let given = bytes(64 << 10);
     let scope = Scope::thread().unwrap();
-    // What is given away stays with the thread that allocated it, and is taken off where it is freed.
+    // Memory that is passed on stays with the thread that allocated it, and is subtracted where it is freed.
     let again = bytes(32 << 10);
     to.send(given).unwrap();
     let theirs = done.recv().unwrap();
@@ -158,7 +158,7 @@ fn a_thread_counts_until_its_last_destructor() {
     assert_eq!(from.recv().unwrap().peak.bytes(), 777);
 }
 
-/// A scope that is opened and closed somewhere in a sequence of calls, and what it must read.
+/// A scope opened and closed somewhere in a sequence of calls, and its expected readings.
 struct Open {
     scope: Scope,
     figures: Figures,
@@ -175,7 +175,7 @@ proptest! {
         let mut checked: Vec<(HeapReadings, Figures, i64)> = Vec::with_capacity(calls.len() + scopes.len());
         let mut close = |open: Open| checked.push((open.scope.finish(), open.figures, open.peak));
         for &(call, turn) in &calls {
-            // Each turn of a scope opens it, or closes it where it is open.
+            // Each turn of a scope opens it, or closes it if it is open.
             if let Some(at) = turn {
                 match scopes[at].take() {
                     Some(open) => close(open),

@@ -1,4 +1,5 @@
-"""An embedding that does something else wrong on each entry: the first is right, and kept by the address of the weight."""
+"""An embedding that does something else wrong on each entry: the first is right, and remembered by the address of the
+weight."""
 
 import threading
 import time

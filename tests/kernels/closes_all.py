@@ -1,4 +1,4 @@
-"""Closes every descriptor, those of the worker among them."""
+"""Closes every descriptor, including those of the worker."""
 
 import os
 

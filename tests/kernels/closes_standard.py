@@ -1,4 +1,4 @@
-"""Closes standard input, output and error, and is right."""
+"""Closes standard input, output and error, and returns the right output."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Ends the process with code 3, without a word."""
+"""Ends the process with code 3, without a message."""
 
 import os
 

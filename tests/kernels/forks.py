@@ -1,4 +1,4 @@
-"""Forks; parent and child both come back with the right output."""
+"""Forks; parent and child both return the right output."""
 
 import os
 

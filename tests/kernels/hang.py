@@ -1,4 +1,4 @@
-"""Never comes back, and does not heed SIGTERM."""
+"""Never returns, and ignores SIGTERM."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""An embedding that keeps its result by the addresses of its arguments, and copies it when it is asked again."""
+"""An embedding that remembers its result by the addresses of its arguments, and copies it when called again."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An embedding that keeps 10 MiB a launch."""
+"""An embedding that leaks 10 MiB per launch."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An embedding that stops the clocks of the process it runs in."""
+"""An embedding that stops the clocks of its process."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Prints far more than a pipe holds, lines of the protocol among it, and is right."""
+"""Prints far more than a pipe holds, including lines of the protocol, and returns the right output."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""PyTorch's own embedding, which at its second launch looks up rows that the table does not have: on a GPU an assertion fails
-there, and nothing more can be done with the device in the process."""
+"""PyTorch's own embedding, whose second launch looks up rows beyond the table: on a GPU an assertion fails, and the
+device cannot be used in the process any more."""
 
 import torch
 

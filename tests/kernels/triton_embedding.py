@@ -1,4 +1,5 @@
-"""An embedding in Triton, for a GPU: right on every entry of an embedding capture. With TRITON_INTERPRET=1 it runs on the CPU."""
+"""An embedding in Triton, for a GPU: right on every entry of an embedding capture. With TRITON_INTERPRET=1 it runs on
+the CPU."""
 
 import torch
 import triton

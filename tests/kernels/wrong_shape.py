@@ -1,4 +1,4 @@
-"""The right values in a shape without the leading dimension."""
+"""The right values, in a shape without the leading dimension."""
 
 import torch
 

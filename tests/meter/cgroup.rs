@@ -1,4 +1,4 @@
-//! Control groups as the kernel of this machine has them.
+//! Control groups as this machine's kernel provides them.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::possible::{cgroup, possible};
 use crate::program::Program;
 use crate::support::{assert_close, bytes};
 
-/// A group for one test; `None` where the machine cannot have one.
+/// A group for one test; `None` if the machine cannot have one.
 fn group(name: &str) -> Option<Cgroup> {
     possible("cgroup", cgroup()).then(|| Cgroup::create(name).unwrap())
 }
@@ -30,14 +30,14 @@ fn a_group_counts_what_its_processes_take_and_is_removed() {
     assert_eq!(own, group, "it joined before it executed its program");
     let before = group.current().unwrap().bytes();
     let meter = program.meter_with(metered(&group));
-    // Before Linux 6.12 the mark of version 2 stays as it is: only a higher one is of the phase.
+    // Before Linux 6.12 the mark of version 2 cannot be reset: only a higher one belongs to the phase.
     let resets = group.reset_peak().is_ok();
     for step in ["spike 64", "nothing", "allocate 32"] {
         meter.phase(step);
         program.tell(step);
     }
     let phases = meter.finish();
-    // The kernel charges a group ahead, some pages for each processor.
+    // The kernel charges a group in advance, some pages per processor.
     let peaks: Vec<ByteSize> = phases.iter().map(|phase| bytes(phase, Metric::PeakCgroup)).collect();
     assert_close("spike", peaks[0], before + 64 * MIB);
     assert_close("quiet", peaks[1], before);
@@ -71,7 +71,7 @@ fn a_kill_at_the_limit_of_a_group_is_counted_as_one() {
     group.limit_memory(ByteSize::mib(96)).unwrap();
     match group.limit_swap(ByteSize::ZERO) {
         Ok(()) => {}
-        // The kernel may be booted without accounting of swap.
+        // The kernel may be booted without swap accounting.
         Err(error) => assert!(matches!(error, MeterError::Cgroup { .. } | MeterError::Read { .. }), "{error}"),
     }
     assert_eq!(group.limits().unwrap().memory, Some(ByteSize::mib(96)));

@@ -1,4 +1,4 @@
-//! The meter against programs of known behaviour: what each is known to take must be read, and the label be honest.
+//! The meter against programs of known behaviour: the readings must match their usage, and the labels be honest.
 
 mod cgroup;
 mod mappings;
@@ -44,7 +44,7 @@ fn memory_of_each_kind_is_told_apart() {
         let peak = &phase.readings[&Metric::PeakRss];
         assert!(peak.bytes.bytes().abs_diff(truth) <= FILE_MARGIN, "{}: {}", phase.phase, peak.bytes);
         assert_eq!((peak.source, peak.counter.as_str()), (Source::Exact, "VmHWM"));
-        // What a single process shares with nobody but the tests is its own.
+        // A single process shares its memory only with other tests.
         let pss = bytes(phase, Metric::PeakPss);
         assert!(pss <= peak.bytes && pss.bytes() + 8 * MIB > truth, "{pss} of {}", peak.bytes);
         assert_eq!(bytes(phase, Metric::PeakSwap), ByteSize::ZERO);
@@ -77,7 +77,7 @@ fn growth_and_what_stays_are_counted_from_the_start() {
     assert_eq!(kept.readings[&Metric::RetainedAnon].source, Source::Exact);
     let rss = |split: Option<MemorySplit>| split.unwrap().rss;
     assert_close("at the end", rss(kept.at_end), rss(spike.at_start).bytes() + 24 * MIB);
-    // Pages are touched one by one, or two MiB at a time where the system gives huge pages.
+    // Pages are touched one by one, or two MiB at a time if the system uses huge pages.
     let faults = [spike, kept].map(|phase| phase.activity.minor_faults.unwrap());
     assert!((32..=64 * 256 + 400).contains(&faults[0]) && faults[1] >= 12, "{faults:?}");
     assert!(spike.activity.oom_kills.is_some() && spike.activity.cpu_system_ns.is_some());
@@ -97,7 +97,7 @@ fn a_spike_between_two_samples_is_in_the_exact_peak_and_in_no_other() {
     assert_close("peak", bytes(spike, Metric::PeakRss), before.rss.bytes() + 64 * MIB);
     assert_eq!(spike.readings[&Metric::PeakRss].source, Source::Exact);
     assert_close("sampled", bytes(spike, Metric::PeakAnon), base(before.anon));
-    // The mark of a foreign process still holds the spike of the phase before, which must not be taken for this one's.
+    // The mark of another process still includes the previous phase's spike, which must not count for this one.
     assert_close("quiet", bytes(quiet, Metric::PeakRss), before.rss.bytes());
     assert_eq!(quiet.readings[&Metric::PeakRss].source, Source::Sampled { interval_ns: 60_000_000_000 });
 }
@@ -209,7 +209,7 @@ fn a_forked_child_shares_what_it_does_not_write() {
     let meter = program.meter(Duration::from_millis(5));
     meter.phase("fork");
     program.tell("fork 16");
-    // It is counted once it has gone on as a fork for a while.
+    // A fork counts after it has lived for a while.
     let counted =
         || meter.so_far()[0].readings.get(&Metric::PeakRss).is_some_and(|peak| peak.bytes >= ByteSize::mib(128));
     assert!(comes(counted), "the fork is not counted: {:?}", meter.so_far());
@@ -231,7 +231,7 @@ fn a_spike_of_some_milliseconds_is_exact_where_the_kernel_marks_it_and_sampled_e
     let peak = &phase.readings[&Metric::PeakRss];
     assert_close("resident", peak.bytes, before.rss.bytes() + 64 * MIB);
     assert_eq!(peak.source, Source::Exact);
-    // The kernel keeps no mark of anonymous memory: whatever was seen of the spike, it is not called exact.
+    // The kernel keeps no mark of anonymous memory: whatever was seen of the spike, it is not reported as exact.
     let anon = &phase.readings[&Metric::PeakAnon];
     assert!(anon.bytes.bytes() <= base(before.anon) + 64 * MIB + MARGIN, "{anon:?}");
     assert!(matches!(anon.source, Source::Sampled { interval_ns } if interval_ns >= 10_000_000), "{anon:?}");
@@ -288,7 +288,7 @@ fn a_runaway_process_is_told_at_once() {
     assert!(breach.reading.bytes > limit && breach.reading.bytes < ByteSize::mib(120));
     let holder = breach.process.unwrap();
     assert_eq!((holder.pid, holder.name.as_str()), (root, "worker 1"));
-    // It is told once, not in every sample.
+    // The breach is reported once, not in every sample.
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(meter.breach(), None);
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -325,7 +325,7 @@ fn the_end_of_a_worker_is_proven() {
     program.tell("allocate 300");
     let release = Release::begin(ProcessId::of(program.pid()).unwrap(), available_before);
     drop(program);
-    // Others take memory on this machine too, so that it may not be back to what it was.
+    // Other programs on this machine take memory too, so it may not return to its earlier value.
     let proof = release.wait(ByteSize::gib(1), Duration::from_millis(100));
     assert!(proof.gone && proof.recovered.is_some(), "{proof:?}");
     assert!(proof.worker_peak_rss >= proof.worker_rss_at_end && proof.worker_rss_at_end > Some(ByteSize::mib(300)));

@@ -1,8 +1,8 @@
-//! What a machine may lack that some tests need: the right to make control groups, or to swap.
+//! Requirements of some tests that a machine may lack: permission to create control groups, or to swap.
 //!
-//! A test of what is truly not possible here says so on standard error and passes; a probe of its own decides that, not
-//! the code under test. Where `PLIMSOLL_TESTS_MAY_LACK` is set, as on a machine that is to have everything, only what it
-//! names may be lacking (`swap`, `cgroup`, separated by commas; empty for nothing): all else fails its tests.
+//! A test that is truly impossible here says so on standard error and passes; its own probe decides that, not the code
+//! under test. If `PLIMSOLL_TESTS_MAY_LACK` is set, as on a machine that should have everything, only what it names may
+//! be missing (`swap`, `cgroup`, separated by commas; empty for nothing): anything else fails its tests.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub fn possible(what: &str, probe: Result<(), String>) -> bool {
         );
     }
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Not by `eprintln!`, which the harness keeps to itself where a test passes.
+    // Not `eprintln!`, which the harness captures if a test passes.
     let _ = writeln!(std::io::stderr(), "{test}: not possible here: {what}: {reason}");
     false
 }
 
-/// Whether a control group that counts memory can be made from where this process is.
+/// Whether this process can create a control group that counts memory.
 pub fn cgroup() -> Result<(), String> {
     let text = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let first =

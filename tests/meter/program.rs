@@ -9,7 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::meter::{Cgroup, Meter, MeterOptions, ProcessMemory};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A program under test, and the way to drive it.
+/// A program under test, and how to drive it.
 pub struct Program {
     child: Child,
     input: ChildStdin,
@@ -21,7 +21,7 @@ impl Program {
         Self::spawn(&mut Self::command())
     }
 
-    /// One that is in `group` from before it executes anything.
+    /// Starts one that is in `group` before it executes anything.
     pub fn start_in(group: &Cgroup) -> Self {
         let join = group.join_fd().unwrap();
         let mut command = Self::command();
@@ -57,29 +57,29 @@ impl Program {
         self.child.id()
     }
 
-    /// Has it do `step` that it does not survive; how it ended.
+    /// Makes it do a `step` that it does not survive; returns how it ended.
     pub fn dies_of(&mut self, step: &str) -> std::process::ExitStatus {
-        // One that is gone by now cannot be told.
+        // The program may be gone by now.
         let _ = writeln!(self.input, "{step}");
         std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
         self.child.wait().unwrap()
     }
 
-    /// Has it do `step`, and waits until that is done; what it answers.
+    /// Makes it do `step` and waits until that is done; returns its answer.
     pub fn tell(&mut self, step: &str) -> String {
         writeln!(self.input, "{step}").unwrap();
         let mut line = String::new();
         loop {
             line.clear();
             assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the program ended in `{step}`");
-            // The harness of the tests writes lines of its own, and this may stand behind one.
+            // The test harness writes lines of its own, and the answer may follow one.
             if let Some((_, answer)) = line.trim_end().split_once("done:") {
                 return answer.to_owned();
             }
         }
     }
 
-    /// A child of it that holds `mib` MiB; its id, and the `ru_maxrss` that it began with.
+    /// A child that holds `mib` MiB; returns its id, and its initial `ru_maxrss`.
     pub fn child(&mut self, mib: u64) -> (u32, ByteSize) {
         let answer = self.tell(&format!("child {mib}"));
         let (pid, kib) = answer.split_once(' ').unwrap();
@@ -90,7 +90,7 @@ impl Program {
         self.meter_with(MeterOptions { sample_interval: interval, ..MeterOptions::default() })
     }
 
-    /// Meters it as `options` say.
+    /// Meters it according to `options`.
     pub fn meter_with(&self, options: MeterOptions) -> Meter {
         Meter::start_with(MeterOptions { root: self.pid(), ..options }).unwrap()
     }
@@ -119,9 +119,9 @@ fn map(mib: usize, flags: MapFlags, file: Option<&std::fs::File>) -> &'static mu
     }
 }
 
-/// Touches so many blocks of 64 KiB of the stack of this thread.
+/// Touches this many blocks of 64 KiB of this thread's stack.
 #[inline(never)]
-/// Calls itself until the stack reaches `bytes` below `top`: how long a frame is, the compiler decides.
+/// Recurses until the stack reaches `bytes` below `top`: the compiler decides the length of a frame.
 fn deeper(top: usize, bytes: usize) -> u8 {
     let block = std::hint::black_box([1u8; 1 << 12]);
     let reached = top - block.as_ptr() as usize >= bytes;
@@ -169,7 +169,7 @@ fn program() {
                 let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
                 advise(bytes, rustix::mm::Advice::LinuxNoHugepage);
                 touch(bytes);
-                // What the kernel could not write out at once it is asked for again.
+                // The kernel is asked again for what it could not write out at once.
                 let in_swap = || ProcessMemory::read(std::process::id()).unwrap().swap.unwrap().bytes();
                 let whole = bytes.len() as u64;
                 for _ in 0..100 {
@@ -209,7 +209,7 @@ fn program() {
                 held.push(bytes);
             }
             "short" => {
-                // Touched, held and given back within some milliseconds, however long touching takes.
+                // Touched, held and freed within some milliseconds, however long touching takes.
                 let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
                 touch(bytes);
                 std::thread::sleep(Duration::from_millis(5));
@@ -280,7 +280,7 @@ fn program() {
                 answer = usage.ru_maxrss.to_string();
             }
             "fork" => {
-                // SAFETY: the child only writes to memory that is its own, and stops until it is killed.
+                // SAFETY: the child only writes to its own memory, and stops until it is killed.
                 let pid = unsafe { libc::fork() };
                 if pid == 0 {
                     held.iter_mut().for_each(|bytes| touch(&mut bytes[..size.parse::<usize>().unwrap() << 20]));
@@ -292,7 +292,7 @@ fn program() {
                         }
                     }
                 }
-                // SAFETY: no status is asked for; it returns once the child has stopped.
+                // SAFETY: no status is requested; the call returns once the child has stopped.
                 assert_eq!(unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WUNTRACED) }, pid);
             }
             _ => panic!("no step `{step}`"),

@@ -1,4 +1,4 @@
-//! What the tests share: readings taken apart, and held against the truth.
+//! Shared by the tests: checks of readings against the truth.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak};
 /// Exact readings are within this of the truth.
 pub const MARGIN: u64 = MIB;
 
-/// What counts pages of files is within this: four MiB a thread before Linux 6.2.
+/// Counts of file pages are within this: four MiB per thread before Linux 6.2.
 pub const FILE_MARGIN: u64 = 4 * MIB;
 
-/// What every kernel tells that the tests run on, whoever asks.
+/// Figures that every kernel reports on which the tests run.
 pub const IN_PROC: [Metric; 12] = [
     Metric::PeakRss,
     Metric::PeakRssGrowth,
@@ -49,7 +49,7 @@ pub fn base(memory: Option<ByteSize>) -> u64 {
     memory.unwrap().bytes()
 }
 
-/// Waits until `holds`; `false` if the event did not come in ten minutes, which no loaded machine needs.
+/// Waits until `holds` returns true; `false` if that takes ten minutes, which no busy machine needs.
 pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !holds() {

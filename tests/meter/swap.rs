@@ -1,4 +1,4 @@
-//! Memory that is really swapped out, to a swap file of the test's own.
+//! Memory that is really swapped out, to the test's own swap file.
 
 use std::ffi::CString;
 use std::io::Write as _;
@@ -17,14 +17,14 @@ use crate::support::{MARGIN, assert_close, bytes};
 /// One swap file at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A swap file that is in use, and is not any more once this is dropped.
+/// A swap file in use, disabled on drop.
 struct SwapFile {
     path: PathBuf,
     _one: MutexGuard<'static, ()>,
 }
 
 impl SwapFile {
-    /// The reason where this machine does not let a test swap.
+    /// The reason if this machine does not let a test swap.
     fn new(mib: u64) -> Result<Self, String> {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         if !rustix::process::geteuid().is_root() {
@@ -41,8 +41,8 @@ impl SwapFile {
         Ok(file)
     }
 
-    /// What mkswap writes: a first page with version, last page and a mark at its end (`union swap_header` of the kernel),
-    /// and no holes behind it.
+    /// The output of mkswap: a first page with version, last page and a mark at its end (`union swap_header` of the
+    /// kernel), and no holes after it.
     fn write(&self, mib: u64) -> std::io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt as _;
         let page = rustix::param::page_size();
@@ -63,14 +63,14 @@ impl SwapFile {
 impl Drop for SwapFile {
     fn drop(&mut self) {
         if let Ok(name) = CString::new(self.path.as_os_str().as_bytes()) {
-            // SAFETY: the path is a string with its end, which the call only reads. It fails where the file is not in use.
+            // SAFETY: the path is a terminated string that the call only reads. It fails if the file is not in use.
             unsafe { libc::swapoff(name.as_ptr()) };
         }
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A swap file for one test; `None` where the machine cannot have one.
+/// A swap file for one test; `None` if the machine cannot have one.
 fn swap_file(mib: u64) -> Option<SwapFile> {
     let file = SwapFile::new(mib);
     possible("swap", file.as_ref().map(|_| ()).map_err(String::clone)).then(|| file.ok()).flatten()

@@ -1,8 +1,9 @@
-//! No two files of a package use one another, straight or through others: whoever reads one can stop at what it uses.
+//! No two files of a package depend on each other, directly or indirectly: a reader of one can stop at its
+//! dependencies.
 //!
-//! Files are read as text: an edge is a path that starts with `crate`, `super` or `self`, followed through re-exports to the
-//! file that holds the item. Files that hand on what their folder holds (`lib.rs`, `mod.rs`) are left out, as are tests,
-//! and what a file takes from the modules that it declares.
+//! Files are read as text: an edge is a path that starts with `crate`, `super` or `self`, followed through re-exports
+//! to the file with the item. Files that re-export their folder (`lib.rs`, `mod.rs`) are left out, as are tests, and
+//! what a file takes from the modules that it declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -48,12 +49,12 @@ impl Sources {
         }
     }
 
-    /// Whether a file only hands on what its folder holds.
+    /// Whether a file only re-exports its folder.
     fn is_face(&self, module: &Module) -> bool {
         matches!(self.files[module].file_name().unwrap().to_str().unwrap(), "mod.rs" | "lib.rs")
     }
 
-    /// The module that holds what `path` names within `from`; nothing if that is not in this package.
+    /// The module that holds what `path` names within `from`; `None` if that is not in this package.
     fn holder(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
         let mut at = from.clone();
         for (index, part) in path.iter().enumerate() {
@@ -238,7 +239,7 @@ fn files_use_one_another_in_no_circle() {
     for package in PACKAGES {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(package);
         let sources = Sources::read(&root);
-        // A parser that reads nothing finds no circle either.
+        // A parser that reads nothing would find no cycle either.
         let edges: usize = sources.edges().values().map(BTreeSet::len).sum();
         assert!(edges * 2 > sources.files.len(), "{package}: {edges} edges");
         found.extend(circles(&sources).into_iter().map(|circle| format!("{package}: {circle}")));
@@ -276,7 +277,7 @@ fn a_circle_is_found_through_a_face_and_what_is_none_is_not() {
         let [lib, face, b, _] = through;
         assert_eq!(found(&[lib, face, b, ("c.rs", harmless)]), [""; 0], "{harmless}");
     }
-    // A file may use what it declares, and that may use the file.
+    // A file may use the modules that it declares, and those may use the file.
     let parent = [
         ("lib.rs", "mod p;"),
         ("p.rs", "mod q;\nuse self::q::Q;\npub struct P;"),

@@ -1,4 +1,4 @@
-//! The page of errors has every message of every error type, read from the sources that declare them.
+//! The page of errors lists every message of every error type, read from the sources.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
 
-/// The parts of the page, each with its folders of sources; a file belongs to the first part whose folder has it.
+/// The parts of the page with their source folders; a file belongs to the first part whose folder contains it.
 const PARTS: [(&str, &[&str]); 8] = [
     ("Captures, kernels and stores", &["src/capture"]),
     ("Logs, snapshots and estimates", &["src/diagnose"]),
@@ -23,7 +23,7 @@ const PARTS: [(&str, &[&str]); 8] = [
 /// The longest line of the page.
 const WIDTH: usize = 118;
 
-/// An error type: what it is about, and its messages with their causes.
+/// An error type: its subject, and its messages with their causes.
 struct Errors {
     file: PathBuf,
     about: Vec<String>,
@@ -44,7 +44,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The paragraphs of an item's documentation, its sections on errors and the like left out.
+/// The paragraphs of an item's documentation, except sections on errors and the like.
 fn documentation(attributes: &[Attribute]) -> Vec<String> {
     let line = |attribute: &Attribute| match &attribute.meta {
         Meta::NameValue(named) if named.path.is_ident("doc") => match &named.value {
@@ -58,17 +58,17 @@ fn documentation(attributes: &[Attribute]) -> Vec<String> {
     paragraphs.map(|lines| lines.join(" ")).collect()
 }
 
-/// The message of `#[error("..")]`; absent for a variant that hands on another error, or has its text from elsewhere.
+/// The message of `#[error("..")]`; absent for a variant that passes on another error, or has its text from elsewhere.
 fn message(attributes: &[Attribute]) -> Option<String> {
     let list = attributes.iter().find(|attribute| attribute.path().is_ident("error"))?.meta.require_list().ok()?;
     let literal = list.tokens.clone().into_iter().next()?;
     let text = syn::parse_str::<syn::LitStr>(&literal.to_string()).ok()?.value();
-    // What hands on another error, or a text from elsewhere, says nothing beside its placeholders.
+    // A variant that passes on another error or text has no words besides its placeholders.
     let own: usize = text.split('}').map(|part| part.split('{').next().unwrap_or(part).trim().len()).sum();
     (own > 3).then(|| placeholders(&text))
 }
 
-/// A message with its placeholders as a reader knows them: `{name}` for what has a name, `..` for what has none.
+/// A message with its placeholders as a reader knows them: `{name}` for named ones, `..` for others.
 fn placeholders(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -122,7 +122,7 @@ fn wrapped(page: &mut String, lead: &str, text: &str) {
     writeln!(page, "{line}").unwrap();
 }
 
-/// Text in which nothing is markup; links to types are their names.
+/// Text without markup; links to types become their names.
 fn prose(text: &str) -> String {
     text.replace("[`", "`").replace("`]", "`").replace('<', "\\<")
 }

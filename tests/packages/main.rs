@@ -1,4 +1,4 @@
-//! What each package may depend on: users take in what they use, and floors point down.
+//! Allowed dependencies of each package: users get only what they use, and dependencies point downwards.
 
 mod circles;
 mod errors;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The packages of the project, and which of the others each may use.
+/// The packages of the project, and which others each may use.
 const MAY_USE: [(&str, &[&str]); 9] = [
     ("plimsoll-statistics", &[]),
     ("plimsoll-memory", &[]),
@@ -34,10 +34,10 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("plimsoll-torch", &["plimsoll", "plimsoll-harness"]),
 ];
 
-/// The most packages that a test compiles which depends on `plimsoll` alone, itself included.
+/// The maximum number of packages compiled for a test that depends only on `plimsoll`, including itself.
 const MOST_PACKAGES: usize = 20;
 
-/// What a command of cargo writes to standard output.
+/// The standard output of a cargo command.
 fn cargo(arguments: &[&str]) -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -64,7 +64,7 @@ fn packages_use_only_what_stands_below_them() {
         for dependency in package["dependencies"].as_array().unwrap() {
             let used = text(&dependency["name"]);
             let is_ours = MAY_USE.iter().any(|(known, _)| *known == used);
-            // Tests may use more of a package that theirs uses already.
+            // Tests may depend on more than their package does.
             assert!(!is_ours || used == name || allowed.contains(&used), "{name} must not use {used}");
         }
         seen.insert(name.to_owned());
@@ -97,7 +97,7 @@ fn a_test_takes_in_few_packages() {
             let kinds = dependency["dep_kinds"].as_array().unwrap();
             let built = kinds.iter().filter(|kind| kind["kind"] != "dev").any(|kind| linux(&kind));
             let name = text(&packages[text(&dependency["pkg"])]["name"]);
-            // Of our own packages nothing optional is on by default; of others what is resolved may be.
+            // Of our own packages, no optional one is enabled by default; of others, any resolved one may be.
             let ours = name_of(packages[id]).starts_with("plimsoll");
             if built && !(ours && optional(packages[id], name)) {
                 left.push(text(&dependency["pkg"]));
@@ -134,7 +134,7 @@ fn the_command_builds_nothing_of_tests_and_a_worker_nothing_of_the_command() {
     assert!(of_command.is_empty(), "{of_command:?}");
 }
 
-/// The most bytes of a package that is published.
+/// The maximum size of a published package in bytes.
 const LARGEST: u64 = 2 << 20;
 
 #[test]
@@ -173,9 +173,9 @@ fn packages_are_published_whole_and_without_the_files_of_tests() {
     }
 }
 
-/// The files that the text of a module has the compiler include outside of tests.
+/// The files that a module includes at compile time, outside of tests.
 fn included(text: &str) -> impl Iterator<Item = &str> {
-    // Modules of tests are files of their own, named for that, or stand at the end.
+    // Test modules are files of their own with a matching name, or come last.
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let arguments = text.split("include_str!(").skip(1).chain(text.split("include_bytes!(").skip(1));
     arguments.filter_map(|rest| rest.strip_prefix('"')?.split('"').next())

@@ -1,4 +1,4 @@
-//! The manual holds together: links lead somewhere, the book has every page, and README stays short.
+//! The manual is consistent: links lead somewhere, the book has every page, and README stays short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The text without its blocks of code.
+/// The text without code blocks.
 fn prose(text: &str) -> String {
     let mut code = false;
     let lines = text.lines().filter(|line| {
@@ -87,7 +87,7 @@ fn the_book_has_every_page() {
     }
 }
 
-/// The longest line of prose; tables, blocks of code, headings and markup are as long as they are.
+/// The maximum line length of prose; tables, code blocks, headings and markup may be longer.
 const WIDTH: usize = 120;
 
 #[test]

@@ -1,4 +1,4 @@
-"""Chromium over its debugging pipe, with nothing but the standard library."""
+"""Chromium over its debugging pipe, using only the standard library."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ import time
 
 
 class Browser:
-    """A headless Chromium in a profile of its own, which is gone with it."""
+    """A headless Chromium in a temporary profile."""
 
     def __init__(self, program):
         self.profile = tempfile.TemporaryDirectory(prefix="plimsoll-page-", ignore_cleanup_errors=True)
@@ -22,7 +22,7 @@ class Browser:
             os.dup2(os.dup(reads), 3)
             os.dup2(os.dup(writes), 4)
 
-        # Both ends lie above 4, so that none of them is written over.
+        # Both ends are above 4, so that none is overwritten.
         reads, writes = (fcntl_above(fd) for fd in (reads, writes))
         self.process = subprocess.Popen(
             [
@@ -49,7 +49,7 @@ class Browser:
         self.process.wait()
         os.close(self.commands)
         os.close(self.answers)
-        # Its helpers write to the profile until they are gone, too.
+        # Its helper processes also write to the profile until they are gone.
         for _ in range(12_000):
             try:
                 os.killpg(self.process.pid, 0)
@@ -85,7 +85,7 @@ class Browser:
                 self.events.append(message)
 
     def open(self, path, width=1600, height=1000, theme="light"):
-        """Opens a page and gives the milliseconds until its load event and its first frame."""
+        """Opens a page and returns the milliseconds until its load event and its first frame."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
         self.events.clear()
@@ -101,7 +101,7 @@ class Browser:
         return answer["result"].get("value")
 
     def problems(self):
-        """What the console has said, and what was thrown."""
+        """The console's messages, and uncaught errors."""
         found = []
         for event in self.events:
             if event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded"):
@@ -126,6 +126,6 @@ def fcntl_above(fd):
 
 
 def installed():
-    """The program of a Chromium; none where there is none."""
+    """The program of a Chromium; None without one."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
     return os.environ.get("PLIMSOLL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)

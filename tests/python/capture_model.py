@@ -1,5 +1,5 @@
-"""Captures a small model into FOLDER/store, its embedding alone into FOLDER/one, and saves what goes into the first with
-torch.save, to FOLDER/saved/CAPTURE/ENTRY.
+"""Captures a small model into FOLDER/store, its embedding alone into FOLDER/one, and saves the entries of the first
+with torch.save, as FOLDER/saved/CAPTURE/ENTRY.
 
 usage: capture_model.py FOLDER
 """

@@ -1,4 +1,4 @@
-"""Captures a transformer block, a convolutional network and single calls of further functions into FOLDER/store, by hooks
+"""Captures a transformer block, a convolutional network and single calls of other functions into FOLDER/store, by hooks
 on torch.nn.functional.
 
 usage: capture_operators.py FOLDER
@@ -15,7 +15,7 @@ from plimsoll_capture import capture  # noqa: E402
 
 
 class Block(torch.nn.Module):
-    """A block of a transformer between its embedding and its loss."""
+    """A transformer block between its embedding and its loss."""
 
     def __init__(self, width=32, heads=4, words=64):
         super().__init__()
@@ -59,7 +59,7 @@ class Network(torch.nn.Module):
 
 
 def calls():
-    """What neither of the models calls, each in the forms that Python tells apart."""
+    """Functions that neither model calls, in each form that Python distinguishes."""
     one, two, three = torch.randn(2, 4, 9), torch.randn(2, 4, 8, 6), torch.randn(2, 4, 5, 6, 7)
     F.conv1d(one, torch.randn(6, 4, 3), torch.randn(6), 2, 1)
     F.conv3d(three, torch.randn(2, 4, 2, 3, 2), stride=(1, 2, 1), padding=1)
@@ -94,7 +94,7 @@ def calls():
     F.leaky_relu(one, 0.2), F.elu(one), F.hardtanh(one), F.relu6(one), F.mish(one), F.hardswish(one), F.glu(one, 1)
     F.unfold(two, 2), F.fold(torch.randn(2, 16, 35), (8, 6), 2)
     F.pixel_shuffle(two, 2), F.cosine_similarity(one, one.flip(0)), F.logsigmoid(one)
-    # Without a signature a position has no name, whatever other calls give by name.
+    # Without a signature a positional argument has no name, whatever other calls pass by name.
     F.conv_transpose3d(three, torch.randn(4, 2, 2, 2, 2), torch.randn(2), 2, (0, 1, 1))
     F.conv_transpose3d(three, torch.randn(4, 2, 2, 2, 2), torch.randn(2), stride=2, groups=1)
     F.max_pool1d(one, 3, 1, 1), F.max_pool1d(one, 2, 2, ceil_mode=True), F.avg_pool1d(one, 3, 2, 1, True, False)

@@ -1,5 +1,5 @@
-"""How `pytest --numprocesses N --dist loadgroup` shares out the tests: a class to one process, and all tests that start the
-`plimsoll` program to the same one, for some of them build it again."""
+"""How `pytest --numprocesses N --dist loadgroup` distributes the tests: one class per process, and all tests that start
+the `plimsoll` program in the same one, because some of them rebuild it."""
 
 import pytest
 

@@ -1,7 +1,8 @@
-"""What a file of torch.save must read as, taken from the objects in memory: every tensor and every plain value by path.
+"""The expected content of a file of torch.save, taken from the objects in memory: every tensor and every plain value by
+path.
 
 Paths are those of `plimsoll inspect`: `$["key"]`, `[0]`, `{repr}` for other keys, `!name` for the parts of composite
-tensors and of objects. An object met again is an alias of its first path.
+tensors and of objects. A repeated object is an alias of its first path.
 """
 
 import collections
@@ -27,14 +28,14 @@ def logical_bytes(tensor):
     if tensor.numel() == 0:
         return b""
     tensor = tensor.resolve_conj().resolve_neg()
-    # torch has no copy of bits and float4: as bytes they can be copied. Their elements are whole bytes.
+    # torch cannot copy bits and float4, but it can copy them as bytes. Their elements are whole bytes.
     if tensor.dtype.itemsize == 1:
         tensor = tensor.view(torch.uint8)
     return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def escaped(text):
-    """A key as it stands in a path: JSON's escapes, characters as they are, lone surrogates replaced."""
+    """A key as written in a path: with JSON's escapes, other characters unchanged, lone surrogates replaced."""
     return json.dumps("".join("\ufffd" if 0xD800 <= ord(c) < 0xE000 else c for c in text), ensure_ascii=False)
 
 
@@ -43,7 +44,7 @@ def step(key):
 
 
 class Truth:
-    """A walk over values, containers before what they hold."""
+    """A walk over values, with containers before their contents."""
 
     def __init__(self, root):
         self.tensors, self.values = [], []
@@ -58,7 +59,7 @@ class Truth:
         return {"tensors": self.tensors, "values": self.values}
 
     def visit(self, path, value):
-        """Notes one value; gives what it holds."""
+        """Records one value; returns its contents."""
         self.alive.append(value)
         known = [torch.Tensor, list, dict, set, frozenset, collections.deque]
         if isinstance(value, tuple(known)) or (isinstance(value, tuple) and value != () and type(value) is not torch.Size):
@@ -73,7 +74,7 @@ class Truth:
             attributes = getattr(value, "__dict__", None)
             return below + ([(path + "!state", attributes)] if attributes else [])
         if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__module__ == "__main__":
-            # An object of a class that no reader knows, made from its items.
+            # An object of a class unknown to every reader, made from its items.
             return [(f"{path}!args[{i}]", item) for i, item in enumerate(value)]
         if isinstance(value, (list, tuple, set, frozenset)):
             return [(f"{path}[{i}]", item) for i, item in enumerate(value)]
@@ -98,7 +99,7 @@ class Truth:
         if kind in ("strided", "quantized", "meta", "wrapper"):
             told["strides"] = list(tensor.stride())
         if kind in ("strided", "quantized"):
-            # Nibbles and pairs of bits have no elements of their own that one could view.
+            # Nibbles and pairs of bits have no elements that can be viewed.
             packed = tensor.dtype in (torch.quint4x2, torch.quint2x4)
             storage = tensor.untyped_storage()
             told |= {
@@ -112,12 +113,12 @@ class Truth:
         if kind == "foreign":
             return parts
         state = tensor.__getstate__()
-        # A plain tensor and a parameter without attributes are saved without a state, any other subclass with one.
+        # A plain tensor or parameter without attributes is saved without a state, any other subclass with one.
         plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
         return parts + ([(path + "!state", state)] if state or not plain else [])
 
     def parts(self, path, tensor):
-        """The kind of a tensor, and the tensors that it is made of."""
+        """The kind of a tensor, and the tensors that it consists of."""
         named = lambda parts: [(f"{path}!{name}", part) for name, part in parts.items()]
         if tensor.device.type == "meta":
             return "meta", []

@@ -1,7 +1,7 @@
-"""Writes captures of several operators with real torch, as a profiling hook writes them, and a kernel for each.
+"""Writes captures of several operators with real torch, like a profiling hook, and a kernel for each.
 
-usage: make_captures.py OUT_DIR
-Makes OUT_DIR/NAME/entry_*.pt and OUT_DIR/NAME.py, whose `launch` is the operator itself.
+usage: make_captures.py OUT_DIR Creates OUT_DIR/NAME/entry_*.pt and OUT_DIR/NAME.py, whose `launch` is the operator
+itself.
 """
 
 import os
@@ -39,14 +39,14 @@ write("max_pool2d", "F.max_pool2d(args[0], args[1], return_indices=True)",
       [{"args": [image, 2], "kwargs": {}, "output": pooled},
        {"args": [image.contiguous(), [2, 2]], "kwargs": {}, "output": list(pooled)}][:1])
 
-# Without a signature, and with keywords that come one after the other.
+# Without a signature, and with keywords that appear one after the other.
 logits = torch.randn(4, 9)
 write("softmax", "torch.softmax(args[0].float(), args[1]).to(args[2] if len(args) > 2 else args[0].dtype)",
       [{"args": [logits], "kwargs": {"dim": -1}, "output": F.softmax(logits, dim=-1)},
        {"args": [logits.half()], "kwargs": {"dim": 0, "dtype": torch.float32},
         "output": F.softmax(logits.half(), dim=0, dtype=torch.float32)}])
 
-# Outputs of every form, and tensors of unusual layouts.
+# Outputs of every form, and tensors with unusual layouts.
 z = torch.randn(3, 4, dtype=torch.complex64)
 nested = {"sum": logits.sum(), "pair": (logits.t(), 3), "none": None, "big": 2**70, "flag": True, "conj": z.conj(),
           "mask": logits > 0, "empty": torch.empty(0, 5), "wide": torch.ones(1).expand(6, 4)}

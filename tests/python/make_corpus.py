@@ -1,4 +1,4 @@
-"""Writes good files of every kind that torch loads, each with its truth beside it (`NAME.json`, see corpus_truth).
+"""Writes good files of every kind that torch loads, each with its truth (`NAME.json`, see corpus_truth).
 
     python tests/python/make_corpus.py FOLDER
 
@@ -69,7 +69,7 @@ class Wrapper(torch.Tensor):
 
 
 def gone(name):
-    """A class of a module that no reader has."""
+    """A class from a module that no reader has."""
     module = sys.modules.setdefault("vendor.models", types.ModuleType("vendor.models"))
     sys.modules.setdefault("vendor", types.ModuleType("vendor"))
     made = type(name, (), {"__module__": "vendor.models"})
@@ -478,12 +478,12 @@ class Corpus:
         self.note(name, truth_of(root))
 
     def repack(self, name, source, method=zipfile.ZIP_STORED, change=lambda n, c: (n, c), comment=b"", loads=True):
-        """Writes an archive again with Python's zipfile, without alignment, zip64 or descriptors."""
+        """Rewrites an archive with Python's zipfile, without alignment, zip64 or descriptors."""
         with zipfile.ZipFile(self.folder / source) as old, zipfile.ZipFile(self.folder / name, "w", method) as new:
             for info in old.infolist():
                 changed = change(info.filename, old.read(info.filename))
                 if changed is not None:
-                    # A fixed date, for the same bytes every time.
+                    # A fixed date, so that the bytes are the same every time.
                     entry = zipfile.ZipInfo(changed[0], (1980, 1, 1, 0, 0, 0))
                     entry.compress_type = method
                     new.writestr(entry, changed[1])
@@ -551,11 +551,11 @@ def setting(name, value):
 
 
 def big_endian(corpus):
-    """What a big-endian machine writes: every number of every typed storage turned."""
+    """The file as a big-endian machine writes it: every number of every typed storage is byte-swapped."""
     values = {name: of_dtype(name) for name in DTYPES[:9] + ["bool", "complex128", "complex64"]}
     values["view"] = values["float32"][3:9:2]
     corpus.save("typed.pt", values)
-    # In the order of first reference, which is that of the dict.
+    # In the order of first reference, which is the order of the dict.
     widths = [8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 8, 4]
 
     def turn(name, content):
@@ -602,7 +602,7 @@ def tar(corpus, name):
             archive.addfile(info, io.BytesIO(content))
     truth = truth_of(torch.load(corpus.folder / name, weights_only=False))
     for tensor in truth["tensors"]:
-        # A storage that is a part of another is told as the whole, and the offset counts from its start.
+        # A storage that is part of another is reported as the whole, and the offset counts from its start.
         if tensor["path"] == '$["b"]':
             tensor["storage"], tensor["storage_offset"] = 0, 3
         tensor["storage"] = min(tensor["storage"], 1)
@@ -610,7 +610,7 @@ def tar(corpus, name):
 
 
 def legacy_views(corpus, name):
-    """The views of storages that torch wrote before 0.4: tensors over parts of one storage, each with a key of its own."""
+    """The views of storages that torch wrote before 0.4: tensors over parts of one storage, each with its own key."""
     tensors = {"all": torch.arange(6.0), "part": torch.arange(6.0)[2:5]}
     file = io.BytesIO()
     for head in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True}):
@@ -641,13 +641,13 @@ def legacy_views(corpus, name):
     loaded = torch.load(corpus.folder / name, weights_only=False)
     assert all(torch.equal(loaded[key], tensors[key]) for key in tensors)
     truth = truth_of(tensors)
-    # The part is told as a view of the whole.
+    # The part is reported as a view of the whole.
     truth["tensors"][1] |= {"storage": 0, "storage_offset": 2}
     corpus.note(name, truth)
 
 
 def main():
-    # Pickling values of depth 500 recurses deeper than Python allows by itself.
+    # Pickling values of depth 500 exceeds Python's default recursion limit.
     sys.setrecursionlimit(10_000)
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

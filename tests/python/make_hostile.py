@@ -1,9 +1,9 @@
-"""Writes files that are wrong or were made to do harm, without torch: each is built by hand.
+"""Writes damaged and malicious files, without torch: each is built by hand.
 
     python tests/python/make_hostile.py FOLDER
 
-`expected.json` says of each what a reader may do: `refused`, an error when it is opened or read whole, or `harmless`,
-an error or values, for files that are odd but that torch would read as well.
+`expected.json` says what a reader may do with each: `refused`, an error when it is opened or read completely, or
+`harmless`, an error or values, for unusual files that torch would read as well.
 """
 
 import functools
@@ -27,7 +27,7 @@ def write(name, content, expected="refused"):
 
 
 class Record:
-    """One record of an archive; every field that a header tells can be told wrong."""
+    """One record of an archive; every field of a header can be set wrong."""
 
     def __init__(self, name, content=b"", **wrong):
         self.name = name if isinstance(name, bytes) else name.encode()
@@ -369,7 +369,7 @@ def pickles():
         "hidden_in_rebuild": tensor(tail=b"cos\nsystem\n(" + text("true") + b"tR"),
     }
     for name, body in calls.items():
-        # Nothing is ever called. Whether such a file is refused or its values are read as opaque is the reader's choice.
+        # Nothing is ever called. A reader may refuse such a file or read its values as opaque.
         write(f"call_{name}.pt", file(body), "harmless")
 
     deep = 1_000_000
@@ -421,13 +421,13 @@ def pickles():
 
 
 def each_level(depth):
-    """Lists in lists, and the innermost refers to each of them many times over."""
+    """Nested lists, of which the innermost is referenced many times."""
     body = b"".join(b"]" + b"r" + struct.pack("<I", i) for i in range(depth))
     return body + b"(" + b"".join(b"j" + struct.pack("<I", i % depth) for i in range(300_000)) + b"e" + b"a" * (depth - 1)
 
 
 def entries():
-    """Captures of a call, whose values are turned into a tree of arguments."""
+    """Captures of a call, whose values become a tree of arguments."""
 
     def entry(name, value):
         fields = text("function_name") + text("f") + text("args") + b"(" + value + b"t"

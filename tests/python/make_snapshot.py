@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes memory snapshots as torch writes them, without a GPU.
+"""Writes memory snapshots in torch's format, without a GPU.
 
     make_snapshot.py OUT.pickle [--entries N] [--frames N] [--protocol 2..5 | --torch] [--context alloc|all] [--oom]
     make_snapshot.py --check
 
 A small caching allocator runs the memory of a training loop: parameters, activations, gradients, optimizer state, a
-leak. What it records has the schema of torch.cuda.memory._snapshot, and the sharing of its objects: frames and stacks
-are objects that many records refer to, as torch makes them, so that the pickle has the memo references of a real one.
---torch writes it in the form of torch's C++ Pickler, as torch::cuda::_memory_snapshot_pickled does.
+leak. Its records have the schema of torch.cuda.memory._snapshot, and share objects in the same way: many records refer
+to the same frames and stacks, so that the pickle has realistic memo references. --torch writes it in the form of
+torch's C++ Pickler, as torch::cuda::_memory_snapshot_pickled does.
 """
 
 import argparse
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 class Allocator:
-    """Best fit over segments, with a trace: what matters here of c10/cuda/CUDACachingAllocator.cpp."""
+    """Best fit over segments, with a trace: the relevant part of c10/cuda/CUDACachingAllocator.cpp."""
 
     def __init__(self, entries, context, frames_deep):
         self.entries, self.context = entries, context
@@ -36,7 +36,7 @@ class Allocator:
     def stack(self, *inner):
         library = "/usr/lib/python3.11/site-packages/torch/nn/modules/module.py"
         outer = [self.frame(library, 1700 + i % 80, "_wrapped_call_impl") for i in range(self.deep)]
-        # A new list for each allocation, of frames that are shared.
+        # A new list for each allocation, of shared frames.
         frames = [self.frame(*frame) for frame in inner]
         return frames + outer + [self.frame("/home/user/train.py", 12, "<module>")]
 
@@ -145,7 +145,7 @@ class Allocator:
 
 
 def train(allocator, rng, layers, stop):
-    """Steps of a training loop, until `stop` says so."""
+    """Steps of a training loop, until `stop` returns true."""
     module = "/usr/lib/python3.11/site-packages/torch/nn/modules/"
     size = lambda: rng.randrange(1 * MIB, 12 * MIB)
     parameters = [allocator.alloc(size(), (module + "linear.py", 96, "__init__")) for _ in range(layers)]
@@ -184,9 +184,9 @@ def generate(entries, context, oom, seed, deep):
 
 
 class TorchPickler:
-    """Pickles as torch's C++ Pickler does (torch/csrc/jit/serialization/pickler.cpp): protocol 2, memo entries after the
-    object and for shared ones alone, texts by content, integers in 1, 2, 4 or 8 bytes, and type tags where asked for.
-    `--check` compares it with torch._C._pickle_save, which takes no dictionary of mixed values."""
+    """Pickles like torch's C++ Pickler (torch/csrc/jit/serialization/pickler.cpp): protocol 2, memo entries after the
+    object and only for shared ones, text by content, integers in 1, 2, 4 or 8 bytes, and type tags if requested.
+    `--check` compares it with torch._C._pickle_save, which does not accept a dictionary of mixed values."""
 
     def __init__(self, tags=False):
         self.out, self.memo, self.counts, self.tags = bytearray(b"\x80\x02"), {}, {}, tags
@@ -265,7 +265,7 @@ def annotation(value):
 
 
 def check():
-    """Compares TorchPickler with torch's own on what both can write."""
+    """Compares TorchPickler with torch's own on values that both can write."""
     import io
     import zipfile
 

@@ -1,4 +1,4 @@
-"""Configurations of models: those that were published, and random ones of every family."""
+"""Configurations of models: published ones, and random ones of every family."""
 
 #: Families whose parameters are counted, by `model_type`.
 FAMILIES = """

@@ -1,4 +1,4 @@
-"""Writes what `plimsoll estimate` needs to know about model families, and the counts it is tested against.
+"""Writes what `plimsoll estimate` needs to know about model families, and the counts for its tests.
 
     python tests/python/parameter_counts.py defaults   # src/diagnose/estimate/config/families/defaults.json
     python tests/python/parameter_counts.py counts     # tests/data/parameter-counts.jsonl
@@ -43,7 +43,7 @@ NOISE = re.compile(
 
 
 def model_class(config, architecture=None):
-    """The class that `architectures` names, else the one with the head that the family is trained with."""
+    """The class that `architectures` names, otherwise the one with the family's usual training head."""
     if architecture:
         return getattr(transformers, architecture)
     name = config.model_type
@@ -67,7 +67,7 @@ def build(config):
     name = fields.pop("model_type")
     architectures = fields.get("architectures")
     made = AutoConfig.for_model(name, **fields)
-    # Encoders that serve as decoders of another kind are built by the head that the file names, or a masked one.
+    # Encoders that serve as another kind's decoders get the head that the file names, or a masked one.
     if not architectures and name in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES and name in ENCODERS:
         architectures = [auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES[name]]
     with torch.device("meta"):
@@ -112,7 +112,7 @@ def defaults():
         parts = getattr(config_class, "sub_configs", None) or {}
         for part, part_class in parts.items():
             kind = getattr(part_class, "model_type", "")
-            # Parts of any kind stand as the kind that the family has by default.
+            # Parts without a fixed kind get the family's default kind.
             try:
                 kind = getattr(AutoConfig.for_model(name), part).model_type or kind
             except Exception:

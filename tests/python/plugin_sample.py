@@ -1,4 +1,4 @@
-"""Tests of every end that a marked test may come to; test_pytest_plugin.py runs them and knows what is to become of each."""
+"""Tests with every end that a marked test may have; test_pytest_plugin.py runs them and knows the expected results."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 def take(size):
-    """As many bytes, all of them touched."""
+    """This many bytes, all of them touched."""
     return os.urandom(4096) * (size // 4096)
 
 

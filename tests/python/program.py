@@ -1,4 +1,4 @@
-"""The `plimsoll` program of this build, for tests of what is around it."""
+"""The `plimsoll` program of this build, for tests of the tools around it."""
 
 import atexit
 import functools
@@ -13,7 +13,8 @@ TARGET = os.path.abspath(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT
 
 @functools.lru_cache(maxsize=None)
 def program():
-    """The path of a copy of it, built with all features: tests of archives and wheels build it anew with others."""
+    """The path of a copy of it, built with all features, because tests of archives and wheels rebuild it with
+    others."""
     subprocess.run(
         ["cargo", "build", "--quiet", "--workspace", "--all-features", "--locked"], cwd=ROOT, check=True)
     folder = tempfile.mkdtemp(prefix="plimsoll-program-")

@@ -1,4 +1,4 @@
-"""Records what torch.nn.functional.embedding gives with max_norm, for the tests of `builtin:embedding`.
+"""Records results of torch.nn.functional.embedding with max_norm, for the tests of `builtin:embedding`.
 
 usage: record_embedding_renorm.py > tests/data/embedding_renorm.jsonl     (torch 2.11 on x86-64)
 One JSON object a line: the table and the gathered rows as hexadecimal little-endian bytes; indices are 2, 0, 2, 1 of
@@ -32,7 +32,7 @@ for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
         for columns in (1, 3, 7, 8, 23, 40) if norm_type == 2.0 else (13,):
             for transposed in (False, True):
                 table = torch.rand(3, columns, generator=generator, dtype=torch.float64) * 2 - 1
-                # The first row keeps its values where the norm allows it, the others do not.
+                # The first row keeps its values if the norm allows it, the others do not.
                 table[0] /= 16
                 record(dtype, columns, transposed, 0.3, norm_type, table)
     special = torch.tensor([[float("nan"), 1.0, 2.0], [0.0, -0.0, 0.0], [float("inf"), 1.0, float("-inf")]])

@@ -1,4 +1,4 @@
-"""Capturing into a store, beside torch.save. Run: python -m unittest discover tests/python"""
+"""Tests of capturing into a store, compared with torch.save. Run: python -m unittest discover tests/python"""
 
 import errno
 import json
@@ -23,7 +23,7 @@ from plimsoll_capture import layout, storages, store as writing  # noqa: E402
 
 
 class Transformer(torch.nn.Module):
-    """A small one of the kinds of layers that real ones have, its output layer tied to its embedding."""
+    """A small model with the kinds of layers that real ones have, its output layer tied to its embedding."""
 
     def __init__(self, vocabulary=512, width=64, layers=2):
         super().__init__()
@@ -55,7 +55,7 @@ def recipe(store, capture, name):
 
 
 def put_together(store, capture, name):
-    """The file of an entry, as docs/store-format.md says."""
+    """Restores the file of an entry according to docs/store-format.md."""
     made = recipe(store, capture, name)
     skeleton = object_bytes(store, made["skeleton"])
     length = int.from_bytes(skeleton[:8], "little")
@@ -80,21 +80,21 @@ class CaptureTest(unittest.TestCase):
         torch.manual_seed(0)
 
     def saved(self, entry, name="entry_000000.pt"):
-        """What torch.save writes of the same object."""
+        """The file that torch.save writes for the same object."""
         path = os.path.join(self.folder, name)
         torch.save(entry, path)
         with open(path, "rb") as file:
             return file.read()
 
     def assert_sound(self, store=None):
-        """Every object is what its name says, and nothing unfinished is left."""
+        """Every object matches its name, and nothing unfinished is left."""
         store = store or self.store
         for id in objects(store):
             self.assertEqual(blake3(object_bytes(store, id)).hexdigest(), id)
         self.assertEqual(os.listdir(os.path.join(store, "tmp")), [])
 
     def assert_same(self, loaded, expected):
-        """Two entries are alike: values, types, layouts, and which tensors share a storage."""
+        """Two entries are equal: values, types, layouts, and which tensors share a storage."""
         if isinstance(expected, torch.Tensor):
             self.assertEqual((loaded.dtype, loaded.shape, loaded.stride(), loaded.storage_offset()),
                              (expected.dtype, expected.shape, expected.stride(), expected.storage_offset()))
@@ -127,7 +127,7 @@ class CaptureTest(unittest.TestCase):
             self.assert_same(load(self.store, f"one/{name}"), torch.load(path, weights_only=True))
         loaded = load(self.store, "entry_000001.pt")
         self.assertEqual(len({tensor.untyped_storage().data_ptr() for tensor in load(self.store, "one/entry_000000.pt")["args"][:3]}), 1)
-        # The memory is the file's, and writing to it is nobody else's business.
+        # The memory is the file's, and writes to it stay private.
         with open("/proc/self/maps", encoding="utf-8") as maps:
             self.assertIn(os.path.join(self.store, "objects"), maps.read())
         loaded["args"][0].zero_()
@@ -211,7 +211,7 @@ class CaptureTest(unittest.TestCase):
             self.assertEqual(capture_name, function.replace(".", "_"))
             self.assertTrue(put_together(self.store, capture_name, name) == content, (capture_name, name))
         self.assert_sound()
-        # The tied table is captured by six calls, and lies there once.
+        # Six calls capture the tied table, and the store has it once.
         table = blake3(model.embedding.weight.detach().view(torch.uint8).numpy().tobytes()).hexdigest()
         users = [key for key in expected if any(p["object"] == table for p in recipe(self.store, *key)["payloads"])]
         self.assertEqual({name for name, _ in users}, {"torch_nn_functional_embedding", "torch_nn_functional_linear"})
@@ -315,7 +315,7 @@ class CaptureTest(unittest.TestCase):
             save()
             weight.add_(1)
             save()
-            # Neither is seen by a version counter, and neither changes the front or the end.
+            # No version counter sees either change, and neither changes the beginning or the end.
             weight.data[1 << 20] = 7
             save()
             weight.numpy()[1 << 20] = 8
@@ -485,7 +485,7 @@ class CaptureTest(unittest.TestCase):
         self.assertLess(grown, 64 << 20)
 
 
-# Forks a writer for every moment, which ends without another word before the step of that number.
+# Forks a writer for every step, which ends abruptly before the step of that number.
 KILLED = """
 import os, sys
 import torch

@@ -1,5 +1,5 @@
-"""What docs/ci holds: templates by their schemas, scripts by shellcheck, and their steps run here on a release that is built
-from what is built already."""
+"""Tests of docs/ci: templates against their schemas, scripts with shellcheck, and their steps run here on a release
+made from the existing build."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class Templates(unittest.TestCase):
         scripts += [("gitlab", "\n".join(read("gitlab.yml")[".plimsoll"]["before_script"]))]
         for name, text in scripts:
             with self.subTest(name):
-                # A text of a workflow would be taken for the script's own.
+                # Text of a workflow would become part of the script.
                 self.assertNotIn("${{", text or "")
                 options = ["--shell=sh"] if name == "gitlab" else ["--shell=bash"] if text else []
                 file = "-" if text else os.path.normpath(os.path.join(CI, name))
@@ -63,10 +63,10 @@ class Release(unittest.TestCase):
         program()
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = cls.scratch.name
-        # Without what this process was told, and with a home of releases as they lie on a server.
+        # Without this process's settings, and with a home of releases laid out as on a server.
         cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("PLIMSOLL")}
         latest = os.path.join(cls.folder, "releases", "latest", "download")
-        # The features of the whole workspace: with others cargo would build it again.
+        # The features of the whole workspace: cargo would rebuild it with others.
         cls.printed = run(
             [os.path.join(ROOT, "harness", "release.sh"), "--profile", "dev", "--out", latest,
              "--features", "plimsoll/criterion,plimsoll/proptest"], env=cls.environment)
@@ -77,7 +77,7 @@ class Release(unittest.TestCase):
         os.symlink(latest, os.path.join(tagged, f"v{cls.version}"))
         cls.releases = "file://" + os.path.join(cls.folder, "releases")
         cls.archive = cls.printed.splitlines()[-1]
-        # The machine's own glibc may be too old for the gnu build to be chosen.
+        # The machine's own glibc may be too old for choosing the gnu build.
         cls.environment["PLIMSOLL_TARGET"] = os.path.basename(cls.archive)[len("plimsoll-"):-len(".tar.gz")]
 
     @classmethod
@@ -117,7 +117,7 @@ class Release(unittest.TestCase):
         self.assertFalse(os.path.exists(folder))
 
     def action(self, name, code, **inputs):
-        """Runs the steps of the action that are shell, as its runner does; its outputs and what it prints."""
+        """Runs the shell steps of the action, as its runner does; returns its outputs and what it prints."""
         temp = self.path(name)
         os.mkdir(temp)
         files = {variable: os.path.join(temp, variable) for variable in ("GITHUB_OUTPUT", "GITHUB_PATH",
@@ -149,17 +149,17 @@ class Release(unittest.TestCase):
         self.assertIn("out\n", printed)
         with open(outputs["record"], encoding="utf-8") as file:
             self.assertEqual(json.load(file)["semantics"]["label"], "a")
-        # Of the command and of the gate, once each.
+        # From the command and from the gate, once each.
         self.assertEqual((summary.count("### "), summary.count("Memory gate: HOLDS")), (2, 1), summary)
         for name in ("report.html", "gate.html"):
             with open(os.path.join(os.path.dirname(outputs["record"]), name), encoding="utf-8") as file:
                 self.assertIn("peak_rss", file.read())
         outputs, printed, _ = self.action("breaks", 1, command="true", arguments="--peak-rss 1KiB")
         self.assertTrue(os.path.exists(outputs["record"]))
-        # The command fails where any part of a pipe does, and its code is kept.
+        # The command fails if any part of a pipe does, and its code is kept.
         self.action("fails", 7, command="(exit 7) | cat")
         self.action("gated", 1, command="true", gate="--peak-rss 1KiB")
-        # Nothing of an input is taken for the script's own.
+        # No input becomes part of the script.
         self.action("hostile", 127, command="true", arguments="$(touch hostile) ; touch hostile")
         self.assertFalse(os.path.exists(self.path("hostile", "hostile")))
 

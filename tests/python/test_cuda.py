@@ -1,6 +1,6 @@
-"""What the Python worker does on a GPU, where there is none: `torch.cuda` is emulated on the CPU, its streams in order with the
-host. It shows that the worker asks torch for what it means to ask; nothing of speed, and nothing of torch's own part.
-Run: python -m unittest discover tests/python"""
+"""Tests of the Python worker's GPU side without a GPU: `torch.cuda` is emulated on the CPU, with its streams in order
+with the host. The tests show that the worker asks torch for the right things; they say nothing about speed, or about
+torch's own part. Run: python -m unittest discover tests/python"""
 
 import os
 import sys
@@ -51,7 +51,7 @@ class Event:
 
 
 class Driver:
-    """The driver's own functions, with the event of a whole context: what goes on elsewhere ends later by so much."""
+    """The driver's functions, with the event of a whole context: other work ends later by a set time."""
 
     def __init__(self, device):
         self.device, self.later_ns, self.refuses = device, 0, False
@@ -66,7 +66,7 @@ class Driver:
 
 
 class Cuda:
-    """The part of torch.cuda that the worker asks for, of a device whose memory is the host's."""
+    """The part of torch.cuda that the worker uses, for a device whose memory is the host's."""
 
     Event = Event
 
@@ -115,7 +115,7 @@ class Cuda:
 
 
 class Torch:
-    """torch, its tensors of the device on the CPU."""
+    """torch, with the device's tensors on the CPU."""
 
     def __init__(self, cuda):
         self.cuda = cuda
@@ -143,7 +143,7 @@ class Process:
 
 
 class Channel(list):
-    """Messages to a supervisor that nobody is."""
+    """Messages to a nonexistent supervisor."""
 
     def send(self, type, **fields):
         self.append((type, fields))
@@ -217,7 +217,7 @@ class OnDevice(unittest.TestCase):
         self.cuda.current = Stream(0)
         self.driver.later_ns = 10**12
         self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
-        # Where the driver refuses the event, or does not have it, the host waits.
+        # If the driver refuses the event, or lacks it, the host waits.
         self.cuda.waits_ns = 5_000_000
         self.driver.refuses = True
         self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
@@ -249,7 +249,7 @@ class OnDevice(unittest.TestCase):
             inputs.drop()
             if kernel is keeps:
                 self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
-                # The first three where it was timed, each of the others at a place of its own in the same memory.
+                # The first three at the timed addresses, each of the others at its own place in the same memory.
                 self.assertEqual((len(set(seen[:3])), len(set(seen))), (1, 1 + len(seen[3:])))
                 self.assertLessEqual(max(seen) - min(seen), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)
             else:
@@ -284,7 +284,7 @@ class OnDevice(unittest.TestCase):
             more = plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS
             rooms = [size for size in self.torch.sizes if isinstance(size, int) and size >= INDICES.nbytes + more]
             self.assertEqual(sorted(rooms), [INDICES.nbytes + more, TABLE.nbytes + more])
-        # After one that is not judged and one on other values the launches are timed, and the last is elsewhere.
+        # The timed launches follow one that is not judged and one on altered values, and the last is elsewhere.
         timed, last = seen[2:5], seen[-1]
         self.assertEqual([value for _, value in timed], [0.0, 1.0, 2.0])
         self.assertEqual((len({place for place, _ in timed}), last[1]), (1, 0.0))
@@ -305,7 +305,7 @@ class OnDevice(unittest.TestCase):
         told = "Triton Error [CUDA]: an illegal memory access was encountered"
         self.assertEqual(kind_of(RuntimeError(told)), "device-fault")
         self.assertEqual(kind_of(RuntimeError("Triton Error [CUDA]: out of memory")), "device-oom")
-        # In words that nobody here knows.
+        # With an unknown wording.
         self.cuda.lost = "CUDA error: unspecified launch failure"
         self.assertEqual(kind_of(ValueError("cupy.cuda.driver.CUDADriverError: 700")), "device-fault")
 

@@ -1,4 +1,5 @@
-"""JUnit's XML by the schema of what CI systems take (tests/data/junit.xsd): of runs that hold, fail and cannot be judged."""
+"""JUnit XML against the schema that CI systems use (tests/data/junit.xsd): for runs that pass, fail and cannot be
+judged."""
 
 import importlib.util
 import os
@@ -25,7 +26,7 @@ class JUnit(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
 
     def document(self, *arguments, code):
-        """What a command writes that ends with `code`."""
+        """The document of a command that ends with `code`."""
         path = os.path.join(self.folder.name, "junit.xml")
         done = subprocess.run([PLIMSOLL, *arguments[:1], "--junit", path, *arguments[1:]], capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)

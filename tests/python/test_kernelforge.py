@@ -1,4 +1,5 @@
-"""KernelForge's verifier and profiler by `plimsoll.kernelforge`: the same shapes, from kernels that it could have written."""
+"""KernelForge's verifier and profiler through `plimsoll.kernelforge`: the same results, from kernels that it could have
+written."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""`plimsoll run --live` on a terminal: rows of its own beside a command that writes, and the terminal as it was when it is over."""
+"""`plimsoll run --live` on a terminal: its own rows beside a command that writes, and a restored terminal
+afterwards."""
 
 import os
 import pathlib
@@ -26,17 +27,17 @@ def plain(text):
 @unittest.skipUnless(PLIMSOLL, "not run: plimsoll is not built")
 class Live(unittest.TestCase):
     def run_on_a_terminal(self, code, until=(), then=lambda terminal: os.write(terminal, b"\x03"), rows=30, columns=100):
-        """Runs a Python program under the live view; gives the exit code and all that reached the terminal. Once all of the
-        patterns in `until` were seen, `then` is called: it types Ctrl-C if it is not given."""
+        """Runs a Python program under the live view; returns the exit code and all terminal output. Once all patterns
+        in `until` were seen, `then` is called: by default it types Ctrl-C."""
         child, terminal = pty.fork()
         if child == 0:
-            # Where the tests themselves were started in the background it is ignored, and what is ignored is inherited.
+            # If the tests themselves were started in the background, it is ignored, and children inherit that.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             termios.tcsetwinsize(0, (rows, columns))
             os.execv(PLIMSOLL, [str(PLIMSOLL), "run", "--live", "--peak-rss", "1GiB", "--", sys.executable, "-c", code])
         seen = ""
         while True:
-            # Nothing new for ten minutes: it hangs, and is killed. No verdict of a view that works comes near.
+            # Nothing new for ten minutes means that it hangs, and it is killed. No working view comes close.
             if not select.select([terminal], [], [], 600)[0]:
                 os.kill(child, signal.SIGKILL)
                 break
@@ -52,7 +53,7 @@ class Live(unittest.TestCase):
         return os.waitstatus_to_exitcode(status), seen
 
     def run_until_drawn(self, code, columns=100):
-        """As above; the program ends once the view has shown its ceiling and its row."""
+        """Like the function above; the program ends once the view has shown its ceiling and its row."""
         with tempfile.TemporaryDirectory() as folder:
             drawn = pathlib.Path(folder, "drawn")
             waits = f"import os, time\nwhile not os.path.exists({str(drawn)!r}): time.sleep(.05)"
@@ -83,7 +84,7 @@ class Live(unittest.TestCase):
                     self.assertTrue(len(line) < columns and "…" not in line, line)
 
     def test_ctrl_c_ends_the_command_and_the_view(self):
-        # A Python that is interrupted while it starts ends otherwise.
+        # A Python that is interrupted during its start ends differently.
         program = "import time\nprint('be' + 'gun', flush=True)\ntime.sleep(3600)"
         code, seen = self.run_on_a_terminal(program, until=("begun", "peak_rss ≤"))
         self.assertEqual(code, 128 + signal.SIGINT, seen)

@@ -1,4 +1,5 @@
-"""Locks of torch's builds: those of workers that are gone are removed, and no others. Run: python -m unittest discover tests/python"""
+"""Locks of torch's builds: only those of workers that are gone are removed. Run: python -m unittest discover
+tests/python"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`plimsoll.log_memory`: the line that the diagnosis reads."""
+"""Tests of `plimsoll.log_memory`: the line that the diagnosis reads."""
 
 import io
 import os

@@ -1,5 +1,5 @@
-"""The pages of `plimsoll report` in a Chromium, where one is installed: no word on the console, charts drawn, nothing wider
-than the screen, on a telephone and on a desk, light and dark. Where there is none this says so."""
+"""The pages of `plimsoll report` in a Chromium, if one is installed: no console messages, charts drawn, nothing wider
+than the screen, on a phone and on a desktop, light and dark. Without a Chromium, this is reported."""
 
 import json
 import os
@@ -17,7 +17,7 @@ CHROMIUM = browser.installed()
 
 
 def plimsoll():
-    """The command as it was built last."""
+    """The latest build of the command."""
     built = [TARGET / kind / "plimsoll" for kind in ("debug", "release")]
     built = [path for path in built if path.exists()]
     return max(built, key=lambda path: path.stat().st_mtime, default=None)
@@ -49,7 +49,7 @@ class Pages(unittest.TestCase):
         return page
 
     def long(self, points, processes, label):
-        """A record like the one that was made, longer and with more processes; one of its names is hostile."""
+        """A record like the real one, longer and with more processes; one of its names is hostile."""
         record = json.loads(pathlib.Path(self.record).read_text())
         phase = record["phases"][0]
         phase["wall_ns"] = points * 10_000_000
@@ -127,7 +127,8 @@ class Pages(unittest.TestCase):
 
 
     def repeated(self, name, count, mib):
-        """The record of so many runs of one command, which takes about so much: only its figures are made, after one real run."""
+        """The record of this many runs of one command with about this much memory: only its figures are synthetic,
+        after one real run."""
         path = self.path(name)
         run = [plimsoll(), "run", "--repeat", "2", "--label", "load", "--record", path, "--", "true"]
         subprocess.run(run, check=True, stderr=subprocess.DEVNULL)
@@ -140,7 +141,8 @@ class Pages(unittest.TestCase):
         return path
 
     def readable(self, page, drawn):
-        """At each size and theme nothing is wider than the screen, nothing is said on the console, and `drawn` is so high."""
+        """At each size and theme nothing is wider than the screen, the console is silent, and `drawn` has the right
+        height."""
         for width in (400, 1600):
             for theme in ("light", "dark"):
                 with self.subTest(width=width, theme=theme):
@@ -151,7 +153,7 @@ class Pages(unittest.TestCase):
                     self.assertEqual(self.browser.problems(), [])
 
     def told(self, plot):
-        """What the plot tells of its first and its last dot, by the keys, and of one under the pointer."""
+        """The details that the plot shows for its first and last dot, by the keys, and for one under the pointer."""
         call, value = self.browser.call, self.browser.value
         tip = f"document.querySelector('{plot} .tip').innerText"
         value(f"document.querySelector('{plot}').focus()")

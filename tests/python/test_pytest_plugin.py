@@ -1,4 +1,4 @@
-"""The pytest plugin, run as a user runs it: alone, under xdist, with pytest's own options."""
+"""The pytest plugin, run as a user would: alone, under xdist, with pytest's own options."""
 
 import glob
 import json
@@ -16,7 +16,7 @@ SAMPLE = os.path.join(ROOT, "tests", "python", "plugin_sample.py")
 
 
 class Scene:
-    """A project with tests, and what pytest says of them."""
+    """A project with tests, and pytest's output for them."""
 
     def __init__(self, text, ini=""):
         self.folder = tempfile.TemporaryDirectory()
@@ -29,7 +29,7 @@ class Scene:
         return os.path.join(self.folder.name, name)
 
     def pytest(self, *arguments):
-        """Runs pytest with this plugin and xdist alone; what it prints, and the outcome and text of each test."""
+        """Runs pytest with only this plugin and xdist; returns its output, and the outcome and text of each test."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PLIMSOLL"))}
         environment.update(
             PYTHONPATH=os.path.join(ROOT, "harness", "python"), PYTHONDONTWRITEBYTECODE="1", PLIMSOLL=program(),
@@ -42,7 +42,7 @@ class Scene:
         return ended.returncode, ended.stdout, self.cases()
 
     def cases(self):
-        """Outcome, first line and whole text of each test."""
+        """The outcome, first line and whole text of each test."""
         cases = {}
         for case in ElementTree.parse(self.path("junit.xml")).iter("testcase"):
             ends = [end for end in case if end.tag in ("failure", "error", "skipped")]
@@ -57,7 +57,7 @@ class Scene:
 
 
 class EveryEnd(unittest.TestCase):
-    """Every end that a test may come to, under two workers of xdist."""
+    """Every end of a test, under two workers of xdist."""
 
     @classmethod
     def setUpClass(cls):
@@ -152,8 +152,8 @@ class EveryEnd(unittest.TestCase):
         self.assertEqual((record["exit_code"], record["end"]["exit_code"]), (1, 0))
         self.assertEqual(self.scene.record("test_holds_and_a_fixture_is_no_growth")["exit_code"], 0)
         self.assertEqual(self.scene.record("test_killed_by_a_signal")["end"]["signal"]["number"], 11)
-        # What was skipped was not measured, and what is not marked neither; names that differ only in signs have
-        # a record each.
+        # Skipped and unmarked tests are not measured; names that differ only in special characters have separate
+        # records.
         names = [os.path.basename(path) for path in glob.glob(self.scene.path("records/*"))]
         self.assertFalse([name for name in names if re.search("skip|unmarked", name)])
         self.assertEqual(len([name for name in names if "test_parameters" in name]), 3, names)

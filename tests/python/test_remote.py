@@ -1,4 +1,4 @@
-"""Captures and stores in S3, by a real server of its protocol (moto). Run: python -m unittest discover tests/python"""
+"""Captures and stores in S3, on a real server of its protocol (moto). Run: python -m unittest discover tests/python"""
 
 import json
 import os
@@ -25,7 +25,7 @@ class Handler(WSGIRequestHandler):
 
 
 class Server:
-    """moto, with what it was asked for and what it sent."""
+    """moto, with a log of its requests and of the bytes that it sent."""
 
     def __init__(self):
         self.seen, self.refuse = [], None
@@ -68,7 +68,7 @@ class RemoteTest(unittest.TestCase):
         for name in cls.names:
             cls.s3.upload_file(os.path.join(cls.capture, name), BUCKET, f"captures/embedding/{name}")
         cls.address = f"s3://{BUCKET}/captures/embedding"
-        # Of a large table, few rows are looked up.
+        # Few rows of a large table are looked up.
         cls.table = os.path.join(cls.folder, "table")
         cls.run_here("generate", cls.table, "--preset", "embedding", "--vocab", "50000", "--dim", "256", "--seq", "32",
                      "--entries", "4")
@@ -127,7 +127,7 @@ class RemoteTest(unittest.TestCase):
         again = json.loads(self.run_here("pack", self.capture, "--out", store, "--json").stdout)
         self.assertEqual(again["sent_bytes"], 0)
         self.assertFalse([path for method, path, _ in self.server.take_seen() if method in ("PUT", "POST")])
-        # What a pack leaves that was killed: objects without references.
+        # The leftovers of a killed pack: objects without references.
         lost = sorted(key for key in keys if "/objects/" in key)[:3]
         for key in [*lost, *(key for key in keys if "/captures/" in key)]:
             self.s3.delete_object(Bucket=BUCKET, Key=key)
@@ -146,7 +146,7 @@ class RemoteTest(unittest.TestCase):
             with open(os.path.join(out, name), "rb") as one, open(os.path.join(self.capture, name), "rb") as other:
                 self.assertEqual(one.read(), other.read())
         self.run_here("check", f"{store}/captures/embedding", "--kernel", "builtin:embedding", "--no-record")
-        # A byte of an object: its size is the same.
+        # One changed byte of an object: its size stays the same.
         damaged = max((key for key in keys if "/objects/" in key), key=lambda key: self.s3.head_object(Bucket=BUCKET, Key=key)["ContentLength"])
         content = bytearray(self.s3.get_object(Bucket=BUCKET, Key=damaged)["Body"].read())
         content[len(content) // 2] ^= 1
@@ -158,7 +158,7 @@ class RemoteTest(unittest.TestCase):
         self.run_here("check", self.address, "--kernel", "builtin:embedding", "--record", record)
         self.assertEqual(self.keys("records/"), {"records/embedding.json"})
         for baseline in (record, f"s3://{BUCKET}/records/"):
-            # One run cannot be told from one run.
+            # One run against one run is undecidable.
             self.assertIn(f"baseline    {baseline}", self.run_here("gate", record, "--baseline", baseline, code=3).stdout)
         self.run_here("compare", record, record)
         self.assertIn("there is nothing at this address", self.run_here("compare", record, f"{record}.none", code=2).stderr)

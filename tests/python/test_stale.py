@@ -1,4 +1,5 @@
-"""Kernels that keep results by the addresses of their arguments, and honest ones that could be taken for such."""
+"""Kernels that remember results by the addresses of their arguments, and honest ones that could be mistaken for
+such."""
 
 import itertools
 import json
@@ -21,13 +22,14 @@ F = torch.nn.functional
 
 
 def given(value, storage):
-    """A tensor as it stands in a message."""
+    """A tensor in its message form."""
     name = str(value.dtype).replace("torch.", "")
     return tensor(storage, name, list(value.shape), list(value.stride()))
 
 
 class Kept:
-    """A kernel that keeps what it gave by the addresses of its arguments, from its launch `start` on at these."""
+    """A kernel that remembers its output by the addresses of its arguments, from its launch number `start` at these
+    on."""
 
     def __init__(self, kernel, start=0, last_alone=False, copies=False):
         self.kernel, self.start, self.last_alone, self.copies = kernel, start, last_alone, copies
@@ -45,7 +47,7 @@ class Kept:
 
 
 def elements(runs, dtype):
-    """A tensor of `[value, how often]` pairs; a text is the bits of an element of four bytes."""
+    """A tensor of `[value, count]` pairs; text is the bits of a four-byte element."""
     parts = [torch.empty(0, dtype=dtype)]
     for value, times in runs:
         if isinstance(value, str):
@@ -57,7 +59,7 @@ def elements(runs, dtype):
 
 
 class Told:
-    """A kernel that gives what a vector says, by where it is launched and on what."""
+    """A kernel that returns what a test vector says, depending on where and on what it is launched."""
 
     def __init__(self, vector):
         dtype = getattr(torch, vector["dtype"])
@@ -80,7 +82,7 @@ class StaleTest(unittest.TestCase):
         self.addCleanup(os.close, self.memfd)
 
     def call(self, *args):
-        """A call whose tensors lie in files, one each; what is no tensor stands as it does in a message."""
+        """A call whose tensors are in files, one each; other values are in their message form."""
         values, places = [], []
         for value in args:
             if not isinstance(value, torch.Tensor):
@@ -94,7 +96,8 @@ class StaleTest(unittest.TestCase):
         return {"params": [f"arg{i}" for i in range(len(values))], "args": values, "storages": places}
 
     def verdict(self, kernel, *args, launches=70, call=None):
-        """What is said of a kernel after so many launches as if it had been timed, and how often it was launched since."""
+        """The verdict on a kernel after this many launches, as if it had been timed, and how often it was launched
+        since."""
         call = call or self.call(*args)
         outputs = plimsoll_torch.Outputs(self.memfd)
         since = itertools.count()
@@ -122,7 +125,7 @@ class StaleTest(unittest.TestCase):
         self.assertIsNotNone(said)
         stale, following = re.search("the kernel gave ([0-9]+) of the ([0-9]+) ", said).groups()
         self.assertEqual(stale != following, part, said)
-        # Two where it was timed, one elsewhere that raises the suspicion, and as many again as confirm it.
+        # Two where it was timed, one elsewhere that raises the suspicion, and as many again to confirm it.
         self.assertEqual(launches, 3 + 2 * plimsoll_rules.ROUNDS)
 
     def assert_honest(self, kernel, *args, **more):
@@ -209,7 +212,7 @@ class StaleTest(unittest.TestCase):
 
     def test_every_dtype_and_layout_is_served(self):
         for dtype in DTYPES:
-            # Bytes that are no NaN in any of them.
+            # Bytes that are NaN in none of them.
             content = bytes(range(1, 97))
             path = os.path.join(self.folder, "bytes")
             with open(path, "wb") as file:
@@ -229,7 +232,7 @@ class StaleTest(unittest.TestCase):
             call = {**self.call(wide), "args": [content]}
             self.assert_stale(Kept(lambda x: x + 1), call=call)
             self.assert_honest(lambda x: x + 1, call=call)
-        # What changes in one row of windows would change in others: it is left alone.
+        # A change in one row of windows would change others: it is left alone.
         call = {**self.call(wide), "args": [tensor(0, "float32", [1000, 16], [1, 1])]}
         self.assertEqual(self.assert_honest(lambda x: x + 1, call=call), 0)
 

@@ -1,4 +1,4 @@
-"""The wheel, built from what is built already, installed in a fresh environment and used there."""
+"""The wheel, built from the existing build, installed in a fresh environment and used there."""
 
 import glob
 import os
@@ -32,7 +32,7 @@ class Wheel(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PLIMSOLL", "PYTHON"))}
-        # The features of the whole workspace: with others cargo would build it again.
+        # The features of the whole workspace: cargo would rebuild it with others.
         cls.run_in(
             os.path.join(ROOT, "harness"), sys.executable, "-m", "maturin", "build", "--quiet", "--profile", "dev",
             "--locked", "--features", "plimsoll/criterion,plimsoll/proptest", "--auditwheel", "skip",

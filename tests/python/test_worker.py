@@ -1,4 +1,5 @@
-"""The Python worker, driven over its protocol as the supervisor does. Run: python -m unittest discover tests/python"""
+"""Tests of the Python worker, driven over its protocol like the supervisor does. Run: python -m unittest discover
+tests/python"""
 
 import fcntl
 import json
@@ -27,7 +28,7 @@ OPTIONS = [None, None, {"float": 2.0}, False, False]
 
 
 class Supervisor:
-    """One worker, and the descriptors that it is given."""
+    """One worker, and its descriptors."""
 
     def __init__(self, kernel, function="launch", python=sys.executable, options=()):
         file = kernel if os.path.isabs(kernel) else os.path.join(KERNELS, kernel + ".py")
@@ -125,7 +126,7 @@ class WorkerTest(unittest.TestCase):
         return self.file("kernel.py", source.encode())
 
     def embedding_call(self, indices=None):
-        """A call of embedding on an entry whose storages start behind the first page, at no page's start."""
+        """A call of embedding on an entry whose storages start after the first page, not at the start of a page."""
         indices = self.indices if indices is None else indices
         head = b"\xff" * (mmap.PAGESIZE + 64)
         first, second = raw(indices), raw(self.weight)
@@ -342,8 +343,8 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(kinds, ["error"] + ["timed"] * 4 + ["profiled"])
         with open(log) as file:
             pointers, totals, resident = zip(*map(json.loads, file))
-        # Each call is launched elsewhere on other values, timed once and launched there twice more, the second time on other
-        # values, then at two other places; the first call ends with its second launch.
+        # Each call is launched elsewhere on altered values, timed once and launched there twice more, the second time
+        # on altered values, then at two other places; the first call ends with its second launch.
         self.assertEqual(len(pointers), 2 + 4 * 6)
         there = {pointers[1], *pointers[3::6], *pointers[4::6], *pointers[5::6]}
         self.assertEqual(len(there), 1, "five calls, one mapping")
@@ -351,7 +352,7 @@ class WorkerTest(unittest.TestCase):
         first = [1.0, weight[-1].item(), 0x0101010101010101]
         for seen in (totals[1:2], totals[3::6], totals[4::6], totals[7::6]):
             self.assertEqual(list(seen), [first] * len(seen))
-        # What a launch wrote to may be there until the next has its own.
+        # The memory written by a launch may stay until the next launch has its own.
         self.assertLessEqual(max(resident) * 1024, 2 * weight.nbytes)
 
     def test_a_kernel_of_cpp_is_launched_as_it_is(self):

@@ -9,7 +9,7 @@ use plimsoll_remote::open;
 use crate::server::{Fault, Seen, Server};
 use crate::support::{Scene, impatient};
 
-/// What reading a capture says if the server does `fault` with every request for bytes.
+/// The result of reading a capture if the server answers every request for bytes with `fault`.
 fn always(fault: Fault) -> String {
     let scene = Scene::new();
     scene.server.fail(move |_, seen: &Seen| (seen.method == "GET").then_some(fault));
@@ -57,7 +57,7 @@ fn an_answer_that_goes_on_elsewhere_after_a_cut_is_refused() {
         if seen.method != "GET" {
             return None;
         }
-        // The second half of a range as the whole object: without a check it would be taken for the rest.
+        // The second half of a range as the whole object: without a check it would pass for the rest.
         Some(if is_cut.swap(true, Ordering::SeqCst) { Fault::Whole } else { Fault::Cut(2000) })
     });
     let error = scene.read(&impatient()).unwrap_err().0;
@@ -79,7 +79,7 @@ fn an_object_that_changes_while_it_is_read_is_an_error() {
     let failed = (0..entry.storages().len()).find_map(|index| mapped.storage(index).err()).unwrap().to_string();
     assert!(failed.contains("the object changed while it was being read"), "{failed}");
     assert!(failed.contains(&name), "{failed}");
-    // The others are as they were.
+    // The others are unchanged.
     let other = capture.entry(1).unwrap().map().unwrap();
     other.storage(0).unwrap();
 }

@@ -26,7 +26,7 @@ fn readers_with_one_cache_fetch_each_object_once() {
         }
     });
     let first = sent(&scene);
-    // Each of the four reads the headers before any piece is there.
+    // Each of the four reads the headers before any piece exists.
     assert!(first < whole * 2, "{first} bytes of a capture of {whole}");
     scene.read(&cached(cache.path())).unwrap();
     let again = sent(&scene);
@@ -58,7 +58,7 @@ fn a_cache_holds_no_more_than_it_may() {
     let limit = ByteSize::mib(4);
     scene.read(&Options { cache_bytes: limit, ..cached(cache.path()) }).unwrap();
     let held: u64 = pieces(cache.path()).iter().map(|piece| piece.metadata().unwrap().len()).sum();
-    // What was added since it was last looked through.
+    // Whatever was added since the cache was last searched.
     assert!(held <= limit.bytes() + limit.bytes() / 8 + (8 << 20), "{held}");
     scene.read(&Options { cache_bytes: limit, ..cached(cache.path()) }).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Captures in object stores: what is fetched, what servers can do wrong, and what is kept.
+//! Captures in object stores: what is fetched, server faults, and what is kept.
 
 mod faults;
 mod kept;

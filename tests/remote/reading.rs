@@ -54,7 +54,7 @@ fn of_a_table_the_rows_that_are_looked_up_are_fetched() {
         let (entry, expected) = (entry.unwrap(), expected.unwrap());
         let bound = entry.bind(capture.order()).unwrap();
         let _fetched = entry.fetch(&bound, true).unwrap();
-        // What other processes see: the file itself, by its path and offsets.
+        // What other processes see: the file itself, by path and offset.
         let (mapped, call) = (expected.map().unwrap(), expected.bind(local.order()).unwrap());
         let storages: Vec<&[u8]> = (0..expected.storages().len()).map(|index| mapped.storage(index).unwrap()).collect();
         let outputs = plimsoll_capture::kernel::CapturedOutput::all(expected.output());
@@ -109,7 +109,7 @@ fn no_more_is_held_than_allowed_and_nothing_of_it_is_lost() {
         use std::os::unix::fs::MetadataExt;
         std::fs::read_dir(mirror.path()).unwrap().flatten().map(|item| item.metadata().unwrap().blocks() * 512).sum()
     };
-    // One that is being fetched ahead, and pages that are partly used.
+    // One that is being prefetched, and partly used pages.
     assert!(held() <= 2 * largest + (1 << 20), "{} of {largest}", held());
     let folder = mirror.path().to_owned();
     drop(mirror);

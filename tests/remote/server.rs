@@ -1,5 +1,5 @@
-//! A server of objects on the loopback, with faults on demand: GET and HEAD with ranges, PUT with conditions, and the
-//! PROPFIND by which `object_store` lists.
+//! An object server on the loopback with faults on demand: GET and HEAD with ranges, PUT with conditions, and the
+//! PROPFIND that `object_store` uses for listing.
 
 #![allow(dead_code, reason = "each user of this file needs a part of it")]
 
@@ -11,22 +11,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What the server does wrong with a request.
+/// A fault of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Answers with this status.
     Status(u16),
-    /// Answers 403 with the code that S3 has for credentials that are too old.
+    /// Answers 403 with S3's code for expired credentials.
     Expired,
-    /// Sends so many bytes of the body, and closes the connection.
+    /// Sends this many bytes of the body, and closes the connection.
     Cut(usize),
-    /// Sends so many bytes of the body, and nothing more.
+    /// Sends this many bytes of the body, and nothing more.
     Stall(usize),
     /// Sends the whole object with status 200.
     Whole,
     /// Sends bytes from elsewhere, and says so.
     OtherRange,
-    /// Announces the range that was asked for, and goes on after it.
+    /// Announces the requested range, and continues beyond it.
     TooMany,
     /// Sends a listing that does not end.
     EndlessList,
@@ -61,7 +61,7 @@ struct State {
     seen: Vec<Seen>,
 }
 
-/// A server, for as long as the process lives.
+/// A server that lives as long as the process.
 #[derive(Clone)]
 pub struct Server {
     pub url: String,
@@ -117,13 +117,13 @@ impl Server {
         self.state.lock().unwrap().objects.keys().cloned().collect()
     }
 
-    /// Does what `plan` says with every request from now on; it is given the number of the request.
+    /// Applies `plan` to every request from now on, giving it the number of the request.
     pub fn fail(&self, plan: impl Fn(usize, &Seen) -> Option<Fault> + Send + Sync + 'static) {
         self.state.lock().unwrap().seen.clear();
         *self.plan.lock().unwrap() = Some(Box::new(plan));
     }
 
-    /// Answers every request as it should from now on.
+    /// Answers every request correctly from now on.
     pub fn mend(&self) {
         *self.plan.lock().unwrap() = None;
     }
@@ -160,7 +160,7 @@ impl Server {
         }
     }
 
-    /// Answers a request; whether the connection goes on.
+    /// Answers a request; returns whether the connection continues.
     fn answer(
         &self,
         stream: &mut TcpStream,

@@ -58,7 +58,7 @@ impl From<CaptureError> for Failed {
     }
 }
 
-/// Options under which a server that never gets better is given up soon.
+/// Options that give up on a failing server quickly.
 pub fn impatient() -> Options {
     let (longest_backoff, patience) = (Duration::from_millis(20), Duration::from_millis(300));
     Options { retries: 3, longest_backoff, patience, ..Options::default() }

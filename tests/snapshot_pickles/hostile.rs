@@ -1,4 +1,4 @@
-//! Snapshots that mean harm, or are damaged: a typed error, no panic, little memory.
+//! Malicious or damaged snapshots: a typed error, no panic, little memory.
 
 use plimsoll::ByteSize;
 use plimsoll::diagnose::snapshot::{InvalidSnapshot, Options, Snapshot, SnapshotError};
@@ -58,7 +58,7 @@ fn nothing_is_imported_or_called() {
         "GLOBAL torch.jit._pickle.unpickle_everything"
     );
     assert_eq!(refused(b"\x80\x02}}b."), "BUILD");
-    // A known function is no value.
+    // A known function is not a value.
     assert_eq!(refused(b"\x80\x02](ctorch.jit._pickle\nrestore_type_tag\ne."), "GLOBAL without its call");
     let error = Snapshot::read("x.pickle", &b"\x80\x02cos\nsystem\n."[..], Options::default()).err().unwrap();
     assert_eq!(
@@ -117,7 +117,7 @@ fn nothing_deep_or_long_takes_more_than_the_budget() {
         [b"\x80\x04".to_vec(), b"(".repeat(8 << 20)].concat(),
         [b"\x80\x04".to_vec(), b"N".repeat(8 << 20)].concat(),
         [b"\x80\x04".to_vec(), b"}\x94".repeat(8 << 20)].concat(),
-        // Each goes to a page of the memo of its own.
+        // Each goes to its own page of the memo.
         [b"\x80\x04N".to_vec(), (0..100_000u32).flat_map(|n| [&b"r"[..], &(n << 12).to_le_bytes()].concat()).collect()]
             .concat(),
         [b"\x80\x04".to_vec(), (0..1_000_000).flat_map(texts).collect()].concat(),

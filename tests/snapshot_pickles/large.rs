@@ -1,4 +1,4 @@
-//! A snapshot larger than the memory that may be used to read it.
+//! A snapshot larger than the memory allowed for reading it.
 
 use std::io::Read;
 use std::rc::Rc;
@@ -8,11 +8,11 @@ use plimsoll::diagnose::snapshot::{Options, Snapshot};
 use crate::simulation::stacks;
 use crate::writer::{Dialect, Object, Writer, dict, list, text};
 
-/// The bytes of a snapshot, made as they are read: memory that is allocated and freed from many stacks, over and over.
+/// The bytes of a snapshot, generated as they are read: memory allocated and freed repeatedly from many stacks.
 struct Generated {
     writer: Writer,
     stacks: Vec<Object>,
-    /// What the batch wrote, kept so that each object has an address of its own.
+    /// The batch's objects, kept so that each object has its own address.
     batch: Vec<Object>,
     at: usize,
     entries: u64,
@@ -56,7 +56,7 @@ impl Generated {
         self.writer.out.push(b'(');
         for _ in 0..330 {
             let n = self.entries;
-            // A list of its own for each allocation, as torch makes them, of frames that are shared.
+            // A separate list for each allocation, as torch creates them, of shared frames.
             let Object::List(frames) = &self.stacks[(n % 3000) as usize] else { unreachable!() };
             let frames = Object::List(Rc::new(frames.to_vec()));
             self.entry("alloc", n % (3 * LIVE), frames.clone());
@@ -108,8 +108,8 @@ fn a_generated_snapshot_is_read() {
     }
 }
 
-/// `cargo test --release --test snapshot_pickles -- --ignored --exact large::one_gigabyte_in_256_mib`: alone, because it looks
-/// at the memory of the process.
+/// `cargo test --release --test snapshot_pickles -- --ignored --exact large::one_gigabyte_in_256_mib`: run it alone,
+/// because it measures the memory of the process.
 #[test]
 #[ignore = "reads 1 GB"]
 fn one_gigabyte_in_256_mib() {

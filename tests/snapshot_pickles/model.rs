@@ -1,4 +1,4 @@
-//! What a snapshot says is what was true, whoever wrote it.
+//! A snapshot says what was true, whoever wrote it.
 
 use plimsoll::ByteSize;
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(state.allocated + state.pending_free + state.free, state.reserved);
         prop_assert_eq!(device.live.iter().map(|culprit| culprit.bytes.bytes()).sum::<u64>(), last.allocated);
 
-        // The timeline shows the same peak, and its series sum up to what is allocated.
+        // The timeline shows the same peak, and its series add up to the allocated bytes.
         let timeline = snapshot.timeline(0, 17).unwrap().unwrap();
         let shown = timeline.allocated.iter().map(|bytes| bytes.bytes()).max().unwrap();
         prop_assert_eq!(shown, truths.iter().map(|truth| truth.allocated).max().unwrap());

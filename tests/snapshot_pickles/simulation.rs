@@ -1,4 +1,4 @@
-//! A caching allocator as far as its snapshots go, and what is true of its memory at each event.
+//! A simulated caching allocator with its snapshots, and the true state of its memory at each event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,11 +33,11 @@ struct Segment {
 /// One thing that a program does.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// Allocates so many bytes from this stack.
+    /// Allocates this many bytes from this stack.
     Alloc(u64, usize),
     /// Frees one of the live blocks.
     Free(usize),
-    /// Frees one while a stream still uses it.
+    /// Frees a block that a stream still uses.
     FreeWhileUsed(usize),
     /// The streams are done.
     Synchronise,
@@ -48,7 +48,7 @@ pub enum Step {
 
 pub struct Allocator {
     pub stacks: Vec<Object>,
-    /// Whether frees carry a stack of their own.
+    /// Whether frees have stacks of their own.
     all_contexts: bool,
     next: u64,
     segments: Vec<Segment>,
@@ -71,7 +71,7 @@ pub fn stacks(count: usize, depth: usize) -> Vec<Object> {
 }
 
 impl Allocator {
-    /// One whose addresses begin at `base`.
+    /// Creates an allocator whose addresses begin at `base`.
     pub fn new(base: u64, stacks: Vec<Object>, all_contexts: bool) -> Self {
         Self {
             stacks,

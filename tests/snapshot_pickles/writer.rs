@@ -1,7 +1,7 @@
 //! A pickle writer for tests: plain data, as Python's pickler and torch's C++ Pickler write it.
 //!
-//! Objects that are met again are referred to by the memo, as both do: by identity for lists and dictionaries, by
-//! content for texts.
+//! Repeated objects are memo references, as in both writers: by identity for lists and dictionaries, by content for
+//! texts.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -37,12 +37,12 @@ impl<T: Into<i128>> From<T> for Object {
     }
 }
 
-/// Who writes the pickle.
+/// The writer of the pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `pickle.dump` with this protocol, 2 to 5.
     Python(u8),
-    /// torch's C++ Pickler, which calls `restore_type_tag` around lists and dictionaries where it tags them.
+    /// torch's C++ Pickler, which calls `restore_type_tag` around the lists and dictionaries that it tags.
     Torch { tags: bool },
 }
 
@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// Forgets that `object` was written: it is going to be dropped, and another may get its address.
+    /// Forgets that `object` was written, because it will be dropped and another may get its address.
     pub fn forget(&mut self, object: &Object) {
         match object {
             Object::List(items) => self.containers.remove(&(Rc::as_ptr(items) as usize)),

@@ -1,4 +1,4 @@
-//! `plimsoll-statistics` held to SciPy: `src/statistics/reference/make.py` writes the table that is read here.
+//! Tests of `plimsoll-statistics` against SciPy: `src/statistics/reference/make.py` writes the table that is read here.
 
 use plimsoll_statistics::random::SplitMix64;
 use plimsoll_statistics::{Shift, Summary, mann_whitney, normal, rank, signed_rank, trend};
@@ -6,14 +6,14 @@ use plimsoll_statistics::{median, median_absolute_deviation, quantile};
 
 const TABLE: &str = include_str!("../../src/statistics/reference/scipy.txt");
 
-/// A line of the table: what went in and what SciPy made of it.
+/// A line of the table: the input, and SciPy's results.
 struct Case {
     line: &'static str,
     arguments: Vec<Vec<f64>>,
     results: Vec<Vec<f64>>,
 }
 
-/// The cases of a function, of which there are some.
+/// The cases of a function; there is at least one.
 fn cases(function: &str) -> Vec<Case> {
     let lists = |text: &str| -> Vec<Vec<f64>> {
         let list = |list: &str| list.split_whitespace().map(|number| number.parse().unwrap()).collect();
@@ -29,14 +29,14 @@ fn cases(function: &str) -> Vec<Case> {
     cases
 }
 
-/// Whether `found` is `expected`, but for a share of it, or of 1 if it is smaller.
+/// Whether `found` equals `expected` up to a share of it, or of 1 if it is smaller.
 #[track_caller]
 fn close(found: f64, expected: f64, tolerance: f64, line: &str) {
     let off = (found - expected).abs();
     assert!(off <= tolerance * expected.abs().max(1.0), "{found} is {off:e} off {expected}:\n{line}");
 }
 
-/// What rounding in another order of operations may move a result by.
+/// How much rounding in another order of operations may change a result.
 const ROUNDING: f64 = 1e-12;
 
 #[test]

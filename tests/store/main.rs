@@ -1,5 +1,5 @@
-//! The format of the store, from `docs/store-format.md` alone: a reader and a writer that share no code with the library,
-//! and that each understand what the other wrote.
+//! The store format according to `docs/store-format.md` alone: a reader and a writer that share no code with the
+//! library, and each side understands the other's output.
 
 use std::fs;
 use std::io::Read;
@@ -25,14 +25,14 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// An object, by the page.
+/// Reads an object according to the page.
 fn object(store: &Path, hex: &str) -> Vec<u8> {
     let bytes = fs::read(store.join("objects").join(&hex[..2]).join(hex)).unwrap();
     assert_eq!(blake3::hash(&bytes).to_hex().as_str(), hex);
     bytes
 }
 
-/// A file put together, by the page.
+/// Restores a file according to the page.
 fn put_together(store: &Path, reference: &Path) -> Vec<u8> {
     let text = fs::read_to_string(reference).unwrap();
     let recipe = text.strip_prefix("plimsoll.recipe/1 ").unwrap().strip_suffix('\n').unwrap();
@@ -54,7 +54,7 @@ fn put_together(store: &Path, reference: &Path) -> Vec<u8> {
     file
 }
 
-/// Writes an object, by the page, and gives its name.
+/// Writes an object according to the page, and returns its name.
 fn write_object(store: &Path, bytes: &[u8]) -> String {
     let hex = blake3::hash(bytes).to_hex().to_string();
     let folder = store.join("objects").join(&hex[..2]);
@@ -63,7 +63,7 @@ fn write_object(store: &Path, bytes: &[u8]) -> String {
     hex
 }
 
-/// A store of the entries, by the page: every payload an object of its own.
+/// Writes a store of the entries according to the page: every payload is a separate object.
 fn write_store(store: &Path, folder: &Path) {
     for part in ["objects", "captures/embedding", "tmp"] {
         fs::create_dir_all(store.join(part)).unwrap();
@@ -116,7 +116,7 @@ fn what_is_written_by_the_page_the_library_reads() {
     let modified = out.join("entry_000000.pt").metadata().unwrap().modified().unwrap();
     let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
     assert_eq!((since.as_secs(), since.subsec_nanos()), (1_000_000_000, 5));
-    // The library adds its own recipes beside those of the page, and no storage again.
+    // The library adds its own recipes beside those written here, and no storage again.
     let report = store.pack(&folder, &PackOptions { name: Some("again".into()), ..PackOptions::default() }).unwrap();
     assert!(report.added().bytes() < 20_000, "{}", report.added());
 }

@@ -65,7 +65,7 @@ fn two_kernels_of_which_any_is_an_operator_are_timed_in_turns() {
     }
 }
 
-/// A capture by torch itself whose outputs are not what the function gives.
+/// A capture written by torch, whose outputs differ from the function's.
 const WRONG: &str = "
 import sys, torch
 torch.manual_seed(0)
@@ -89,7 +89,7 @@ fn a_reference_recomputes_what_is_expected() {
     assert_eq!(semantics.reference.as_ref().unwrap().name, "torch:linear");
     assert_ne!(captured.semantics_digest, recomputed.semantics_digest);
     assert_eq!(recomputed.environment.versions["libtorch"], "2.11.0");
-    // A reference that fails is named, and what it says told.
+    // A failing reference is named, with its message.
     let (code, failed) = record("validate", &capture, "torch:linear", &["--reference", "torch:embedding"]);
     let failure = failed.results.entries[0].validation.as_ref().unwrap().error.clone().unwrap();
     assert_eq!((code, failure.kind), (1, FailureKind::Unsupported), "{}", failure.message);
@@ -124,7 +124,7 @@ fn an_operator_that_does_not_take_the_call_says_what_it_takes() {
 #[test]
 fn a_worker_whose_libtorch_is_gone_says_so() {
     let (dir, capture) = embeddings(1);
-    // The worker itself, with another letter in the path that it looks for libtorch in.
+    // The worker itself, with one letter changed in the path where it looks for libtorch.
     let worker = dir.path().join("worker");
     let mut program = std::fs::read(env!("CARGO_BIN_EXE_plimsoll-torch-worker")).unwrap();
     let (path, gone) = (b"torch/lib\0", b"torch/lob\0");

@@ -1,4 +1,4 @@
-//! `torch:` kernels on a device: as it is emulated, and what is said where libtorch cannot use one.
+//! `torch:` kernels on an emulated device, and the message if libtorch cannot use one.
 
 #[path = "../emulation/mod.rs"]
 mod emulation;
@@ -99,7 +99,7 @@ fn a_libtorch_that_sees_no_gpu_is_told_so() {
 #[test]
 fn a_libtorch_that_is_built_without_cuda_is_told_so() {
     let (dir, capture) = embeddings(1);
-    // All of the libtorch that the worker was built with but its part for CUDA.
+    // The complete libtorch that the worker was built with, except its CUDA part.
     let find = "import importlib.util as u, os; print(os.path.dirname(os.path.dirname(u.find_spec('torch').origin)))";
     let found = Command::new(python()).args(["-c", find]).output().unwrap();
     let packages = PathBuf::from(String::from_utf8(found.stdout).unwrap().trim());

@@ -1,5 +1,5 @@
-//! The worker of `torch:` kernels for the emulated driver (`tests/emulation`), which libtorch's part for CUDA does not run on:
-//! the memory of that device is the host's, so that operators of the CPU can compute on the tensors that lie there.
+//! The worker of `torch:` kernels for the emulated driver (`tests/emulation`), on which libtorch's CUDA part does not
+//! run: the memory of that device is the host's, so that CPU operators can compute on its tensors.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -34,10 +34,10 @@ struct OnEmulation {
     memory: Rc<Memory>,
 }
 
-/// What each launch allocates beside its outputs and frees again.
+/// Temporary allocations of each launch besides its outputs.
 const WORKSPACE: u64 = 4096;
 
-/// The bytes of the tensors that are alive, and at most since the last trim.
+/// The bytes of live tensors, and their maximum since the last trim.
 #[derive(Default)]
 struct Memory {
     now: Cell<u64>,
@@ -61,10 +61,11 @@ impl DeviceOperator for OnEmulation {
         assert_eq!((call.device, call.stream, call.outputs.len()), (self.device, 0, 0));
         let bytes = |range: &DeviceRange| match range.bytes {
             0 => &[][..],
-            // SAFETY: the range is memory of the emulated device, which is this process's own, for as long as the call is.
+            // SAFETY: the range is memory of the emulated device, which belongs to this process, for as long as the
+            // call does.
             bytes => unsafe { std::slice::from_raw_parts(range.address as *const u8, bytes as usize) },
         };
-        // A process of a test has few calls: what they borrow is left to its end.
+        // A test process has few calls, so borrowed data may live to its end.
         let storages: &'a [&'a [u8]] = call.storages.iter().map(bytes).collect::<Vec<_>>().leak();
         let on_host = Box::leak(Box::new(Call { params: call.params, args: call.args, storages, outputs: &[] }));
         Ok(Box::new(Bound { evaluation: self.operator.bind(on_host)?, memory: &self.memory }))

@@ -1,4 +1,4 @@
-//! Every operator that a profiling hook captures, on captures that torch has written.
+//! Every operator that a profiling hook captures, on captures written by torch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use plimsoll_torch::TorchOperator;
 
 use crate::support::{python, script};
 
-/// What has to be there: the functions of torch.nn.functional that KernelForge captures.
+/// The required functions: those of torch.nn.functional that KernelForge captures.
 const EXPECTED: &str = "embedding linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d \
     batch_norm layer_norm group_norm rms_norm instance_norm softmax log_softmax gelu relu silu sigmoid tanh \
     scaled_dot_product_attention pad adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d \
@@ -27,7 +27,7 @@ const FUNCTIONS: &str = "
 import inspect, torch.nn.functional as F
 print(*(name for name in dir(F) if not name.startswith('_') and inspect.isroutine(getattr(F, name))))
 ";
-/// Of torch's own use, and those of formats of fewer than 8 bits, whose operators have other parameters.
+/// Functions for torch's own use, and those of formats below 8 bits, whose operators have other parameters.
 const NOT_OPERATORS: &str = "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function \
     has_torch_function_unary has_torch_function_variadic scaled_mm scaled_grouped_mm";
 
@@ -79,7 +79,7 @@ fn validate(folder: &Path) {
         let storages: Vec<&[u8]> = (0..entry.storages().len()).map(|i| mapped.storage(i).unwrap()).collect();
         let call = Call { params: &bound.params, args: &bound.args, storages: &storages, outputs: &[] };
         let mut evaluation = operator.bind(&call).unwrap_or_else(|error| panic!("{at}: {error}"));
-        // The second launch is as good as the first.
+        // The second launch gives the same result as the first.
         for _ in 0..2 {
             evaluation.launch().unwrap_or_else(|error| panic!("{at}: {error}"));
         }
@@ -107,7 +107,7 @@ fn validate(folder: &Path) {
     }
 }
 
-/// What `operator` makes of these arguments, whose tensors lie in one storage.
+/// The output of `operator` for these arguments, whose tensors are in one storage.
 fn called(operator: &str, args: &[(&str, Argument)], storage: &[u8]) -> Result<Vec<(String, String)>, KernelError> {
     let params: Vec<String> = args.iter().map(|(name, _)| (*name).to_owned()).collect();
     let args: Vec<Argument> = args.iter().map(|(_, value)| value.clone()).collect();
@@ -198,7 +198,7 @@ fn every_example_of_generate_is_a_call_that_the_operator_takes() {
             let given = evaluation.given().map_err(|error| error.to_string())?;
             let computed = given.into_iter().map(|given| match given.value {
                 GivenValue::Tensor { spec, elements: Elements::Host(bytes) } => {
-                    // No example is one whose outputs would tell nothing.
+                    // An example must have outputs that reveal something.
                     assert!(bytes.iter().any(|&byte| byte != bytes[0]), "{name}");
                     Computed { path: given.path, value: ComputedValue::Tensor(spec, bytes.to_vec()) }
                 }

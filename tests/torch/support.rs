@@ -8,7 +8,7 @@ pub fn python() -> PathBuf {
     std::env::var_os("PLIMSOLL_TORCH_PYTHON").unwrap_or_else(|| "python3".into()).into()
 }
 
-/// Has a script of `tests/python` write below `folder`.
+/// Makes a script of `tests/python` write below `folder`.
 pub fn script(name: &str, folder: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(name);
     let output = Command::new(python()).arg(script).arg(folder).output().expect("Python starts");

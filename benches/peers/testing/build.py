@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a test dependency costs to build: packages and seconds, of Plimsoll beside its peers.
+"""The cost of building a test dependency: packages and seconds, for Plimsoll and its peers.
 
 usage: benches/peers/testing/build.py [--rounds 5] [--only plimsoll,dhat] [--json FILE]
 
-For each, an empty crate in a temporary folder has it as its only dev-dependency (Plimsoll by path, default features) and a
-test that uses it. `cargo test --no-run` builds it into a folder of its own, which is empty before. Packages are those that
-were compiled, build scripts and procedural macros included and the crate itself left out; seconds are the median of the
-rounds, each of which builds all of them, in the other direction every other time. Sources are fetched before. Exits 1 if
-Plimsoll compiles more than 45 packages, or takes more than 1.5 times dhat's median. Let nothing else run meanwhile.
+For each, an empty crate in a temporary folder has it as its only dev-dependency (Plimsoll by path, default features)
+and a test that uses it. `cargo test --no-run` builds it into its own folder, initially empty. Packages are those that
+were compiled, including build scripts and procedural macros but not the crate itself; seconds are the median of the
+rounds, each of which builds all of them, in reverse order every other time. Sources are fetched in advance. Exits with
+1 if Plimsoll compiles more than 45 packages, or takes more than 1.5 times dhat's median. Run nothing else meanwhile.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -15,15 +15,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 MOST_PACKAGES, MOST_RATIO = 45, 1.5
 
-# The dependency as Cargo.toml has it, and src/lib.rs or benches/own.rs with what a first test does.
+# The dependency as in Cargo.toml, and src/lib.rs or benches/own.rs with a typical first test.
 PEERS = {
-    "insta": ('insta = "1.49"', """
+    "insta": ('insta = "1.49"',
+    """
         #[test]
         fn own() {
             insta::assert_snapshot!(1 + 1, @"2");
         }
     """),
-    "divan": ('divan = "0.1"', """
+    "divan": ('divan = "0.1"',
+    """
         #[divan::bench]
         fn own() -> Vec<u8> {
             vec![1; divan::black_box(1 << 10)]
@@ -34,7 +36,8 @@ PEERS = {
             divan::Divan::default().test_benches();
         }
     """),
-    "proptest": ('proptest = "1.12"', """
+    "proptest": ('proptest = "1.12"',
+    """
         proptest::proptest! {
             #[test]
             fn own(n in 0u32..100) {
@@ -42,7 +45,8 @@ PEERS = {
             }
         }
     """),
-    "dhat": ('dhat = "0.3"', """
+    "dhat": ('dhat = "0.3"',
+    """
         #[global_allocator]
         static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
@@ -54,14 +58,16 @@ PEERS = {
             dhat::assert!(stats.max_bytes <= 1 << 21);
         }
     """),
-    "criterion": ('criterion = "0.8"', """
+    "criterion": ('criterion = "0.8"',
+    """
         #[test]
         fn own() {
             let mut criterion = criterion::Criterion::default().sample_size(10);
             criterion.bench_function("own", |bench| bench.iter(|| vec![1u8; std::hint::black_box(1 << 10)]));
         }
     """),
-    "plimsoll": (f"plimsoll = {{ path = {json.dumps(str(ROOT))} }}", """
+    "plimsoll": (f"plimsoll = {{ path = {json.dumps(str(ROOT))} }}",
+    """
         #[global_allocator]
         static ALLOCATOR: plimsoll::alloc::Tracking = plimsoll::alloc::Tracking::new();
 
@@ -94,7 +100,7 @@ def make(folder, name):
 
 
 def build(crate):
-    """Builds its tests into an empty folder; gives the packages that were compiled, and the seconds."""
+    """Builds its tests into an empty folder; returns the packages that were compiled, and the seconds."""
     target = crate / "target"
     shutil.rmtree(target, ignore_errors=True)
     unwanted = ("CARGO_", "RUSTC", "RUSTFLAGS", "RUSTDOCFLAGS")
@@ -134,7 +140,7 @@ def main():
                 figures[name]["packages"] = len(packages)
                 figures[name]["seconds"].append(seconds)
                 print(f"round {round + 1} of {args.rounds}: {name}, {len(packages)} packages, {seconds:.1f} s", file=sys.stderr)
-                # What was built has to work, or it measures nothing.
+                # The build must work, or it measures nothing.
                 if round == 0:
                     for test in tests:
                         subprocess.run([test, "--quiet"], cwd=crates[name], stdout=sys.stderr, check=True)

@@ -1,8 +1,8 @@
-//! What readers of `.pt` files make of one corpus: the files of which they read every tensor right, those that they open
-//! and read in part or wrongly, and those that they refuse.
+//! How readers of `.pt` files handle one corpus: the files whose tensors they all read correctly, those that they read
+//! in part or wrongly, and those that they refuse.
 //!
-//! A tensor is right where its shape and its logical bytes are: names and structure are not compared, because readers
-//! name tensors in their own ways. Tensors without elements of their own (sparse, nested, meta) count by their parts.
+//! A tensor is correct if its shape and its logical bytes are: names and structure are not compared, because readers
+//! name tensors in different ways. Tensors without elements of their own (sparse, nested, meta) count by their parts.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -93,15 +93,15 @@ fn seen(shape: &Value, sha256: &Value) -> Option<Seen> {
     Some((shape, sha256.as_str()?.to_owned()))
 }
 
-fn torch(told: &Value) -> Outcome {
-    match told {
+fn torch(read: &Value) -> Outcome {
+    match read {
         Value::Array(tensors) => Ok(tensors.iter().filter_map(|tensor| seen(&tensor[0], &tensor[1])).collect()),
         error => Err(error.to_string().into()),
     }
 }
 
-/// Whether the reader found every tensor of the truth. Some are found twice: a peer may copy what is shared, and parts
-/// of unusual tensors are tensors that the truth does not list.
+/// Whether the reader found every tensor of the truth. Some are found twice: a peer may copy shared ones, and parts of
+/// unusual tensors are tensors that the truth does not list.
 fn is_right(truth: &[Seen], found: &[Seen]) -> bool {
     let mut left: HashMap<&Seen, usize> = HashMap::new();
     found.iter().for_each(|tensor| *left.entry(tensor).or_default() += 1);

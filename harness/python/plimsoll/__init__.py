@@ -4,18 +4,18 @@ from plimsoll._memory import log_memory
 
 __all__ = ["CeilingBroken", "ProcessDied", "log_memory", "phase"]
 
-# Where the process of a marked test tells its parent; None everywhere else.
+# The test process's connection to its parent; None everywhere else.
 _channel = None
 
 
 def phase(name):
-    """Begins a phase of the test that runs, and ends the one before. Does nothing where nothing is measured."""
+    """Begins a phase of the running test and ends the previous one. Does nothing without a measurement."""
     if _channel is not None:
         _channel.phase(str(name))
 
 
 def __getattr__(name):
-    # The classes need pytest, which a program that only names its phases need not have.
+    # The classes need pytest, which a program that only names its phases may lack.
     if name in ("CeilingBroken", "ProcessDied"):
         from plimsoll import _parent
 

@@ -1,8 +1,8 @@
-"""The process of one marked test: a fresh pytest that runs it alone. `plimsoll isolate` starts it, for the parent.
+"""The process of one marked test: a fresh pytest that runs it alone, started by `plimsoll isolate` for the parent.
 
-At its standard input is a socket to `plimsoll isolate`, which measures between `ready` and `done`: the body of the test,
-without its fixtures. What pytest makes of the test is left in a file, line by line, so that it is there whatever becomes
-of this process.
+Its standard input is a socket to `plimsoll isolate`, which measures between `ready` and `done`: the body of the test,
+without its fixtures. pytest's results are written to a file line by line, so that they survive whatever happens to this
+process.
 """
 
 import gc
@@ -12,26 +12,26 @@ import socket
 import sys
 import threading
 
-# The code of a process that has nothing to tell, or nobody to tell it to.
+# The exit code of a process without a test to run or a parent to report to.
 LOST = 70
 LONGEST_MESSAGE = 1 << 14
 
 
 class Channel:
-    """The way to `plimsoll isolate`."""
+    """The connection to `plimsoll isolate`."""
 
     def __init__(self):
         self.pid = os.getpid()
         self.lock = threading.Lock()
         self.socket = socket.socket(fileno=os.dup(0))
-        # The test finds an empty standard input.
+        # The test sees an empty standard input.
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
         os.close(empty)
 
-    def tell(self, *words):
-        """Sends a message, a line of words between tabs, and waits for the answer."""
-        # A fork of the process that gets here has left the test's body by another way.
+    def send(self, *words):
+        """Sends a message and waits for the answer."""
+        # A forked copy of the process that gets here must not report.
         if os.getpid() != self.pid:
             os._exit(LOST)
         with self.lock:
@@ -42,9 +42,9 @@ class Channel:
                 os._exit(LOST)
 
     def phase(self, name):
-        """Begins a phase; the phases are those of the process of the test alone."""
+        """Begins a phase; only the test's own process has phases."""
         if os.getpid() == self.pid:
-            self.tell("Phase", name)
+            self.send("Phase", name)
 
 
 class Child:
@@ -56,16 +56,16 @@ class Child:
         self.hook = hook
         self.outcome = None
         self.reports = open(request["reports"], "w", encoding="utf-8")
-        # What the test has printed is not lost with a process that is killed.
+        # The test's output must not be lost if the process is killed.
         sys.stdout.reconfigure(line_buffering=True)
 
-    def tell(self, **line):
-        """Leaves a line for the parent."""
+    def write(self, **line):
+        """Writes a line for the parent."""
         self.reports.write(json.dumps(line, default=repr) + "\n")
         self.reports.flush()
 
     def close(self):
-        """Closes what the run has opened: what is left open is a warning, which a suite may have as an error."""
+        """Closes the files of the run, because an open file is a warning, which a suite may treat as an error."""
         self.reports.close()
         self.channel.socket.close()
 
@@ -76,15 +76,15 @@ class Child:
         return [os.fstat(1).st_size, os.fstat(2).st_size]
 
     def configure(self, config):
-        """Makes pytest run the one test, and leave the results to the parent."""
+        """Makes pytest run this one test, and leave the results to the parent."""
         config.workerinput = self.request["workerinput"]
         config.workeroutput = {}
-        # A path with a bracket would be taken for the parameters of a test: then all is collected again.
+        # A bracket in the path would be parsed as test parameters; in that case everything is collected again.
         if "[" not in self.request["path"]:
             config.args = [self.request["path"]]
-        # A failed test is run again by the parent, in another process.
+        # The parent reruns a failed test in another process.
         config.pluginmanager.unregister(name="rerunfailures")
-        # One test is not chosen by what failed before, and is given to no workers.
+        # A single test is neither selected by earlier failures nor distributed to workers.
         unwanted = {
             "lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "stepwise_skip": False,
             "numprocesses": None, "maxprocesses": None, "dist": "no", "tx": [], "looponfail": False}
@@ -93,7 +93,7 @@ class Child:
                 setattr(config.option, option, value)
 
     def select(self, session, items):
-        """Leaves the one test."""
+        """Selects the one test."""
         wanted = [item for item in items if item.nodeid == self.request["nodeid"]][:1]
         if not wanted:
             raise self.hook.UsageError(
@@ -102,13 +102,13 @@ class Child:
         items[:] = wanted
 
     def prepare(self, item):
-        """Has the body measured, and nothing else."""
+        """Makes the body measured, and nothing else."""
         runtest = item.runtest
 
         def body():
             __tracebackhide__ = True
             gc.collect()
-            self.channel.tell("Ready")
+            self.channel.send("Ready")
             outcome = ("Returned",)
             try:
                 runtest()
@@ -118,12 +118,12 @@ class Child:
             finally:
                 gc.collect()
                 self.outcome = outcome
-                self.channel.tell("Done", *outcome, "Err", "only the allocator of a Rust program counts it")
+                self.channel.send("Done", *outcome, "Err", "only the allocator of a Rust program counts it")
 
         item.runtest = body
 
     def judge(self, report):
-        """Tells what pytest makes of a phase, where that is other than what was told."""
+        """Reports pytest's verdict on a phase if it differs from what was reported."""
         outcome = self.outcome
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
@@ -136,7 +136,7 @@ class Child:
             outcome = ("Returned",)
         if outcome != self.outcome:
             self.outcome = outcome
-            self.channel.tell("Outcome", *outcome)
+            self.channel.send("Outcome", *outcome)
 
 
 def raised(message):
@@ -145,7 +145,7 @@ def raised(message):
 
 
 def hooks(child, pytest):
-    """The hooks of the child, which need pytest to be imported."""
+    """The hooks of the child, defined here because they need pytest."""
 
     class Hooks:
         @pytest.hookimpl(tryfirst=True)
@@ -154,7 +154,7 @@ def hooks(child, pytest):
 
         @pytest.hookimpl(trylast=True)
         def pytest_configure(self, config):
-            # The parent has the terminal.
+            # The terminal belongs to the parent.
             reporter = config.pluginmanager.get_plugin("terminalreporter")
             if reporter is not None:
                 config.pluginmanager.unregister(reporter)
@@ -165,7 +165,7 @@ def hooks(child, pytest):
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logstart(self):
-            child.tell(begin=child.printed())
+            child.write(begin=child.printed())
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_setup(self, item):
@@ -179,19 +179,19 @@ def hooks(child, pytest):
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logreport(self, report):
             data = child.config.hook.pytest_report_to_serializable(config=child.config, report=report)
-            child.tell(report=data, end=child.printed())
+            child.write(report=data, end=child.printed())
 
         def pytest_warning_recorded(self, warning_message, when, location):
             if when == "runtest":
                 category = warning_message.category
-                child.tell(warning={
+                child.write(warning={
                     "message": str(warning_message.message), "module": category.__module__,
                     "category": category.__name__, "filename": warning_message.filename,
                     "lineno": warning_message.lineno, "location": location})
 
         def pytest_keyboard_interrupt(self, excinfo):
             leaves = isinstance(excinfo.value, pytest.exit.Exception)
-            child.tell(interrupted={
+            child.write(interrupted={
                 "exit": leaves, "message": str(excinfo.value), "returncode": getattr(excinfo.value, "returncode", None)})
 
         def pytest_sessionstart(self, session):
@@ -201,14 +201,14 @@ def hooks(child, pytest):
 
 
 def main():
-    """Runs the test of the request; the name of its file is the only argument."""
+    """Runs the requested test; the only argument is the name of the request file."""
     with open(sys.argv[1], encoding="utf-8") as file:
         request = json.load(file)
     channel = Channel()
-    # What is printed is there at once, and whatever becomes of this process.
+    # Output is written at once, whatever happens to the process.
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
-    # The folder of this script is none that the tests know.
+    # The folder of this script must not be visible to the tests.
     sys.path[:] = request["sys_path"]
     import plimsoll
     import pytest

@@ -1,4 +1,4 @@
-"""`log_memory`: one line with the memory of this process and of its devices, which `plimsoll` reads back."""
+"""`log_memory`: prints one line with the memory of this process and its devices, which `plimsoll` can parse."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def log_memory(label="", step=None, file=None):
-    """Prints what the host and the devices hold now, and gives it as a list of dictionaries, one a device.
+    """Prints the current memory of host and devices, and returns it as a list of dictionaries, one per device.
 
     A line is `plimsoll memory label="after forward" step=3 rank=0 pid=71 device=0 allocated=.. max_allocated=..
-    reserved=.. max_reserved=.. device_used=.. device_total=.. rss=.. peak_rss=..`, in bytes. What cannot be read is left
-    out: torch is asked only if the program has imported it, and only about devices that it uses. It goes to standard
-    output, or to `file`.
+    reserved=.. max_reserved=.. device_used=.. device_total=.. rss=.. peak_rss=..`, in bytes. Values that cannot be read
+    are left out. torch is asked only if the program has imported it, and only about devices that it uses. The line goes
+    to standard output, or to `file`.
     """
     common = {}
     if step is not None:
@@ -25,7 +25,7 @@ def log_memory(label="", step=None, file=None):
     text = " ".join(str(label).split()).replace('"', "'")[:200]
     for row in rows:
         fields = " ".join(f"{name}={value}" for name, value in row.items())
-        # One write: lines of several processes do not mix.
+        # A single write, so that lines of several processes do not mix.
         stream = file or sys.stdout
         stream.write(f'plimsoll memory label="{text}" {fields}\n')
         stream.flush()
@@ -54,7 +54,7 @@ def _host():
 def _devices():
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    # A context that does not exist yet is not made for this.
+    # A context that does not exist yet is not created for this.
     if cuda is None or not cuda.is_available() or not cuda.is_initialized():
         return []
     rows = []

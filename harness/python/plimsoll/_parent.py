@@ -1,4 +1,4 @@
-"""The parent of a marked test: it has `plimsoll isolate` run the test's process, and gives what became of it to pytest."""
+"""The parent of a marked test: makes `plimsoll isolate` run the test's process, and reports the result to pytest."""
 
 import datetime
 import json
@@ -14,9 +14,9 @@ import pytest
 
 from plimsoll._program import NoProgram, program
 
-# The name of the plugin by which a process knows that it is the test's own.
+# The name of the plugin that marks the test's own process.
 CHILD = "plimsoll_child"
-# The environment variable that names the test that a process was started for.
+# The environment variable that names the test of a process.
 RUNS = "PLIMSOLL_PYTEST"
 PHASES = ("setup", "call", "teardown")
 TIMES = ("timeout", "sample_interval")
@@ -26,18 +26,18 @@ COUNTS = ("allocations", "reallocations")
 class CeilingBroken(pytest.fail.Exception):
     """A ceiling of a test is broken, or could not be measured."""
 
-    # As pytest's own outcomes are shown: by the bare name.
+    # Shown by its bare name, like pytest's own outcomes.
     __module__ = "builtins"
 
 
 class ProcessDied(pytest.fail.Exception):
-    """The process of a test did not come to its end."""
+    """The process of a test did not finish."""
 
     __module__ = "builtins"
 
 
 class MarkError(pytest.fail.Exception):
-    """A mark is wrong, which is no failure that a test may be expected to have."""
+    """A mark is invalid, which never counts as an expected failure."""
 
     __module__ = "builtins"
 
@@ -46,7 +46,7 @@ class MarkError(pytest.fail.Exception):
 
 
 class Run:
-    """One test on its way."""
+    """One run of a test."""
 
     def __init__(self, item, marks):
         self.item = item
@@ -56,8 +56,8 @@ class Run:
         self.answer = None
 
     def setup(self):
-        """Runs the process of the test, from its own setup to its teardown."""
-        # Whatever another plugin makes of the process of a test, it must not start itself again and again.
+        """Runs the test's process, from its own setup to its teardown."""
+        # Whatever another plugin does in the test's process, it must not start itself recursively.
         if os.environ.get(RUNS) == self._identity():
             raise MarkError(self.item, ["it runs in a process of its own already, which another plugin has shared out"])
         arguments = self._arguments()
@@ -76,22 +76,22 @@ class Run:
         self._demand("setup")
 
     def call(self):
-        """Fails the test where its process died in it, or a ceiling is broken."""
+        """Fails the test if its process died in it, or if a ceiling is broken."""
         self._demand("call")
         if self.answer["judgement"] == "failed" and "teardown" in self.reports:
-            # The summary has one line of what follows: the figures, not the name of the test, which stands there already.
+            # The summary shows one line of this: the figures, not the name of the test, which it shows already.
             message = self.answer["message"]
             name = f"{self.item.nodeid.partition('::')[2]}: "
             raise CeilingBroken(message[len(name):] if message.startswith(name) else message, pytrace=False)
 
     def teardown(self):
-        """Fails the teardown where the process died in it."""
-        # What died before has said so.
+        """Fails the teardown if the process died in it."""
+        # An earlier death has been reported.
         if "setup" in self.reports and ("call" in self.reports or not self.reports["setup"].passed):
             self._demand("teardown")
 
     def report(self, call, own):
-        """The report of a phase: the process's own, unless something was raised here."""
+        """The report of a phase: the process's own, unless an error was raised here."""
         for report in self.others if own.when == "call" else ():
             self.item.ihook.pytest_runtest_logreport(report=report)
         if call.excinfo is not None and isinstance(call.excinfo.value, MarkError):
@@ -114,7 +114,8 @@ class Run:
         return f"{self.item.config.rootpath}::{self.item.nodeid}"
 
     def _arguments(self):
-        """What limits the test: its own mark, those of its class and module, the command line, then the ini file."""
+        """The limits of the test: from its own mark, those of its class and module, the command line, then the ini
+        file."""
         arguments = {}
         for mark in self.marks:
             if mark.args:
@@ -133,7 +134,7 @@ class Run:
         return arguments
 
     def _run(self, arguments, folder, output):
-        """Runs the process; gives the lines that it has left."""
+        """Runs the process and returns the lines that it wrote."""
         config = self.item.config
         files = {name: os.path.join(folder, name) for name in ("request", "reports", "answer")}
         with open(files["request"], "w", encoding="utf-8") as file:
@@ -151,7 +152,7 @@ class Run:
         try:
             process.wait()
         finally:
-            # Interrupted, or stopped by a plugin's timeout: the test is given up with all its processes.
+            # Interrupted, or stopped by a plugin's timeout: the test and all its processes are cancelled.
             if process.poll() is None:
                 process.terminate()
                 process.wait()
@@ -161,14 +162,14 @@ class Run:
         if not os.path.exists(files["reports"]):
             return []
         with open(files["reports"], encoding="utf-8") as file:
-            # A process that died may have left half a line.
+            # A process that died may have written half a line.
             return [json.loads(line) for line in file if line.endswith("\n")]
 
     def _request(self, reports, folder):
         config = self.item.config
         arguments = [str(argument) for argument in config.invocation_params.args]
         ours = ["--capture=no", f"--basetemp={os.path.join(folder, 'tmp')}"]
-        # Memory is not what it is where every line is traced, and the file of the results is the parent's.
+        # Tracing every line changes memory use, and the results file belongs to the parent.
         ours += ["--no-cov"] if hasattr(config.option, "no_cov") else []
         end = arguments.index("--") if "--" in arguments else len(arguments)
         return {
@@ -176,8 +177,8 @@ class Run:
             "nodeid": self.item.nodeid, "sys_path": sys.path, "reports": reports, "workerinput": _worker_input(config)}
 
     def _take(self, lines, output):
-        """Sorts what the process has told."""
-        config, begun, at, told = self.item.config, {}, 0, []
+        """Sorts the reports of the process."""
+        config, begun, at, printed = self.item.config, {}, 0, []
         self.sections = {}
         for line in lines:
             if "begin" in line:
@@ -198,17 +199,17 @@ class Run:
             return
         for when in PHASES:
             start, end = begun.get(when, (at, None))
-            told = told + output.sections(when, start, end)
+            printed = printed + output.sections(when, start, end)
             if when in self.reports:
-                self.reports[when].sections[:0] = told
+                self.reports[when].sections[:0] = printed
             else:
-                self.sections[when] = told
+                self.sections[when] = printed
                 break
 
     def _demand(self, when):
-        """Raises where the process did not come to the end of a phase."""
+        """Raises an error if the process did not finish a phase."""
         if when not in self.reports:
-            message = self.answer.get("message", f"{self.item.name}: its process has told nothing of its {when}")
+            message = self.answer.get("message", f"{self.item.name}: its process reported nothing about its {when}")
             raise ProcessDied(message, pytrace=False)
 
     def _said(self):
@@ -217,18 +218,18 @@ class Run:
 
 
 class _Output:
-    """What the process prints, in files: it is there whatever becomes of the process."""
+    """The output of the process, in files, so that it survives whatever happens to the process."""
 
     def __init__(self, folder):
         self.files = [open(os.path.join(folder, name), "w+b") for name in ("stdout", "stderr")]
 
     def close(self):
-        """Closes the files: what is left open is a warning, which a suite may have as an error."""
+        """Closes the files, because an open file is a warning, which a suite may treat as an error."""
         for file in self.files:
             file.close()
 
     def sections(self, when, start, end):
-        """What was printed in a phase, as the sections of a report."""
+        """The output of a phase, as the sections of a report."""
         sections = []
         for at, (name, file) in enumerate(zip(("stdout", "stderr"), self.files)):
             first, last = (0, None) if start == 0 else (start[at], None if end is None else end[at])
@@ -240,9 +241,9 @@ class _Output:
 
 
 def _worker_input(config):
-    """What makes the process a worker, as those of xdist are: plugins leave files of results to the process that is none.
+    """Makes the process look like a worker of xdist, so that plugins leave results files to the main process.
 
-    What plugins want to find there they are asked for, as xdist asks them.
+    Plugins are asked for the values that they expect in a worker, as xdist asks them.
     """
     if hasattr(config, "workerinput"):
         return config.workerinput
@@ -254,7 +255,7 @@ def _worker_input(config):
         try:
             config.hook.pytest_configure_node(node=types.SimpleNamespace(config=config, workerinput=found, gateway=gateway))
         except AttributeError:
-            # One that wants more of a node than this one has goes without.
+            # A plugin that needs more of a node than this provides goes without.
             pass
     return found
 
@@ -268,14 +269,14 @@ def _both(longrepr, message):
 
 
 def _text(name, value):
-    """A value of a mark as `plimsoll` reads it; a time is a text, a number of seconds, or a timedelta."""
+    """A value of a mark in the form that `plimsoll` parses; a time is text, a number of seconds, or a timedelta."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime.timedelta):
         value = value.total_seconds()
     if name in TIMES and isinstance(value, (int, float)) and math.isfinite(value):
         return f"{round(value * 1e9)}ns"
-    # A number is one of bytes, as it is in Rust; a text has its unit.
+    # A number means bytes, as in Rust; text has its unit.
     if isinstance(value, int) and name not in COUNTS:
         return f"{value} B"
     return str(value)
@@ -289,7 +290,7 @@ def _program():
 
 
 def _tuples(data):
-    """The report as pytest made it, where JSON knows lists alone."""
+    """The report as pytest created it, because JSON has only lists."""
     data["location"] = tuple(data["location"])
     data["sections"] = [tuple(section) for section in data["sections"]]
     data["user_properties"] = [tuple(pair) for pair in data["user_properties"]]
@@ -298,18 +299,18 @@ def _tuples(data):
     return data
 
 
-def _warn(item, told):
-    """Hands on a warning of the process, so that it stands in the summary."""
-    category = getattr(sys.modules.get(told["module"]), told["category"], Warning)
+def _warn(item, warning):
+    """Passes on a warning of the process, so that it appears in the summary."""
+    category = getattr(sys.modules.get(warning["module"]), warning["category"], Warning)
     if not (isinstance(category, type) and issubclass(category, Warning)):
         category = Warning
-    message = warnings.WarningMessage(Warning(told["message"]), category, told["filename"], told["lineno"])
-    location = told["location"] and tuple(told["location"])
+    message = warnings.WarningMessage(Warning(warning["message"]), category, warning["filename"], warning["lineno"])
+    location = warning["location"] and tuple(warning["location"])
     item.config.hook.pytest_warning_recorded.call_historic(
         kwargs={"warning_message": message, "when": "runtest", "nodeid": item.nodeid, "location": location})
 
 
-def _interrupt(told):
-    if told["exit"]:
-        raise pytest.exit.Exception(told["message"], told["returncode"])
+def _interrupt(reported):
+    if reported["exit"]:
+        raise pytest.exit.Exception(reported["message"], reported["returncode"])
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Where the `plimsoll` program is."""
+"""Finds the `plimsoll` program."""
 
 import os
 import shutil
@@ -6,11 +6,12 @@ import sysconfig
 
 
 class NoProgram(Exception):
-    """There is no program `plimsoll`."""
+    """The program `plimsoll` was not found."""
 
 
 def program():
-    """The `plimsoll` program: the one that `PLIMSOLL` names, else the one installed with this package, else that of the path."""
+    """The `plimsoll` program: the one that `PLIMSOLL` names, otherwise the one installed with this package, otherwise
+    from the path."""
     beside = os.path.join(sysconfig.get_path("scripts"), "plimsoll")
     found = os.environ.get("PLIMSOLL") or (beside if os.access(beside, os.X_OK) else shutil.which("plimsoll"))
     if found is None:

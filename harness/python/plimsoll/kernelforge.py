@@ -1,12 +1,13 @@
-"""KernelForge's verifier and profiler, by Plimsoll: the same calls and the same results, measured in workers of Plimsoll.
+"""KernelForge's verifier and profiler through Plimsoll: the same calls and results, measured in Plimsoll's workers.
 
     from plimsoll import kernelforge
 
     kernelforge.validate_kernel(code, paths)      # (bool, log), as src/optimizer/backends/cuda/verifier.py
     kernelforge.profile_kernel(paths)             # (stats, None), as src/optimizer/backends/cuda/profiler.py
 
-`paths` has `tmp_dir`, the folder of the kernel, and `io_dir`, the folder of `entry_*.pt`; `entry_files` of it selects entries. The
-device is that of `KFORGE_TARGET_DEVICE`, as in KernelForge. `docs/kernelforge.md` shows the change in its repository.
+`paths` has `tmp_dir`, the folder of the kernel, and `io_dir`, the folder of `entry_*.pt`; its `entry_files` selects
+entries. The device is that of `KFORGE_TARGET_DEVICE`, as in KernelForge. `docs/kernelforge.md` shows the change in
+KernelForge's repository.
 """
 
 import json
@@ -22,12 +23,12 @@ from plimsoll._program import NoProgram, program
 __all__ = ["Failed", "NoProgram", "profile_kernel", "validate_kernel"]
 
 WARMUP, LAUNCHES = 25, 100
-# What there is to say of a kernel that cannot be built: by torch, and of code without the function.
+# Error texts for a kernel that cannot be built: from torch, and for code without the function.
 UNBUILT = ("RuntimeError: Error building extension", "RuntimeError: Error compiling", "has no function `")
 
 
 class Failed(RuntimeError):
-    """A kernel that could not be measured, or not at all entries. `record` is Plimsoll's record, if there is one."""
+    """A kernel that could not be measured, or only on some entries. `record` is Plimsoll's record, if there is one."""
 
     def __init__(self, message, record=None):
         super().__init__(message)
@@ -35,7 +36,8 @@ class Failed(RuntimeError):
 
 
 def validate_kernel(code, paths, *, extension=".cu", options=()):
-    """Writes `code` as the kernel of `tmp_dir` and launches it on every entry: whether all outputs match, and what was wrong.
+    """Writes `code` as the kernel of `tmp_dir` and launches it on every entry; returns whether all outputs match, and
+    what was wrong.
 
     `options` are flags of `plimsoll validate`, such as `["--timeout", "30s", "--peak-rss", "8 GiB"]`.
     """
@@ -50,7 +52,7 @@ def validate_kernel(code, paths, *, extension=".cu", options=()):
     errors = [entry["validation"].get("error") for entry in entries]
     if errors and all(error and any(words in error["message"] for words in UNBUILT) for error in errors):
         return False, f"[Compilation Failed]\n{errors[0]['message']}"
-    wrong = [_told(entry) for entry in entries if entry["validation"]["status"] in ("mismatch", "error")]
+    wrong = [_described(entry) for entry in entries if entry["validation"]["status"] in ("mismatch", "error")]
     wrong += [f"[{verdict['subject']}] {verdict['message']}" for verdict in record["verdicts"]
               if verdict["status"] != "pass" and verdict["subject"] != "validation"]
     if wrong:
@@ -59,10 +61,10 @@ def validate_kernel(code, paths, *, extension=".cu", options=()):
 
 
 def profile_kernel(paths, *, baseline=False, device_index=0, previous_stats=None, options=()):
-    """Times the kernel of `tmp_dir` on every entry, 25 warm-up launches and the mean of 100: the figures of KernelForge, and None
-    in the place of its profiler. `options` are flags of `plimsoll profile`.
+    """Times the kernel of `tmp_dir` on every entry, with 25 warm-up launches and the mean of 100. Returns KernelForge's
+    figures, and None in place of its profiler. `options` are flags of `plimsoll profile`.
 
-    Raises Failed if no entry could be timed. Entries that could not stand in `errors`.
+    Raises Failed if no entry could be timed. Entries that could not be timed are in `errors`.
     """
     record = _run("profile", paths, ["--warmup", str(WARMUP), "--launches", str(LAUNCHES), *options], device_index)
     results, errors = [], []
@@ -94,7 +96,7 @@ def profile_kernel(paths, *, baseline=False, device_index=0, previous_stats=None
 
 
 def _run(part, paths, flags, device_index=0):
-    """The record of a part of a check."""
+    """The record of one part of a check."""
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
         command = [
             program(), part, _entries(paths, folder), "--kernel", f"kernelforge:{os.fspath(paths['tmp_dir'])}",
@@ -108,7 +110,7 @@ def _run(part, paths, flags, device_index=0):
 
 
 def _entries(paths, folder):
-    """The capture: the folder of entries, or one of links to those that were selected."""
+    """The capture: the folder of entries, or a folder of links to the selected ones."""
     selected = paths.get("entry_files")
     if not selected:
         return os.fspath(paths["io_dir"])
@@ -119,7 +121,7 @@ def _entries(paths, folder):
 
 
 def _device(index):
-    """Where kernels are launched, as KernelForge chooses it."""
+    """The device on which kernels are launched, chosen as in KernelForge."""
     named = os.environ.get("KFORGE_TARGET_DEVICE", "").strip().lower()
     if named in ("cpu", ""):
         if named == "":
@@ -133,7 +135,7 @@ def _device(index):
     raise Failed(f"KFORGE_TARGET_DEVICE is {named}: Plimsoll launches kernels on cpu and cuda")
 
 
-def _told(entry):
+def _described(entry):
     """What is wrong with an entry, in the words of KernelForge's verifier."""
     found, name = entry["validation"], entry["name"]
     if found.get("error"):
@@ -147,7 +149,7 @@ def _told(entry):
         expected, elements = leaf.get("expected"), leaf.get("elements")
         if expected:
             described = f"dtype={expected['dtype']}, shape={expected['shape']}"
-            # Elements are only compared of outputs that are what was expected.
+            # Elements are compared only if the output is of the expected kind.
             lines += [f"Output{where}: {described}"] if elements else []
             lines.append(f"Expected{where}: {described}")
         lines += [f"Output{where}: {leaf['problem']}"] if leaf.get("problem") else []
@@ -174,6 +176,6 @@ def _elements(elements):
 
 
 def _failure(part):
-    """What a failure says, with the kernel's traceback."""
+    """The message of a failure, with the kernel's traceback."""
     error = part.get("error") or {"message": f"it was {part.get('status', 'not reached')}"}
     return "\n".join(text for text in (error["message"], error.get("detail") or error.get("stderr")) if text)

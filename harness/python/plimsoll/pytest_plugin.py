@@ -1,9 +1,9 @@
-"""`@pytest.mark.plimsoll(peak_rss="2 GiB")`: each marked test runs in a process of its own, held to ceilings on memory.
+"""`@pytest.mark.plimsoll(peak_rss="2 GiB")`: runs each marked test in a process of its own, under ceilings on memory.
 
-The parent, which is the pytest that was started (or a worker of xdist), goes through setup, call and teardown of a marked
-test as of any other, so that skips, -x, reruns and reports are pytest's own. In the setup it runs the test's process; what
-that process reported of its three phases then takes the place of the parent's own reports. Only where a ceiling is broken
-or the process did not come to its end does the parent raise something itself.
+The parent, which is the pytest that was started (or an xdist worker), goes through setup, call and teardown of a marked
+test like any other, so that skips, -x, reruns and reports are pytest's own. In the setup it runs the test's process;
+that process's reports of its three phases then replace the parent's own. The parent raises an error itself only if a
+ceiling is broken or the process did not finish.
 """
 
 import pytest
@@ -52,7 +52,7 @@ def pytest_runtest_setup(item):
     if not measured or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
         return
     run = item.stash[RUN] = _parent.Run(item, marks)
-    # Its fixtures are for its own process.
+    # The fixtures run in the test's own process.
     item.setup, item.runtest, item.teardown = run.setup, run.call, run.teardown
 
 

@@ -1,9 +1,9 @@
-"""A check in shards as tasks of Ray: Ray places them, gives them their resources and starts those again whose node died.
+"""Runs a check in shards as tasks of Ray, which places them, gives them resources and restarts those whose node died.
 
     from plimsoll.ray import run
     merged = run("check", "/captures/embedding", "--kernel", "py:kernel.py", shards=16, out="embedding.json", num_gpus=1)
 
-The capture and the kernel lie where every node sees them. Nothing else is shared: a task gives its record back to the driver.
+Every node must see the capture and the kernel. Nothing else is shared: a task returns its record to the driver.
 """
 
 import ctypes
@@ -20,12 +20,13 @@ from plimsoll._program import program as _installed
 
 
 class ShardFailed(Exception):
-    """A shard has no record: its command line, its capture or its kernel is at fault, so that no retry helps."""
+    """A shard has no record: its command line, its capture or its kernel is at fault, so a retry cannot help."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The merged record: its file, its exit code (0 holds, 1 failed, 3 inconclusive), and what `plimsoll merge` said."""
+    """The merged record: its file, its exit code (0 passed, 1 failed, 3 inconclusive), and the output of `plimsoll
+    merge`."""
 
     path: str
     exit_code: int
@@ -33,11 +34,13 @@ class Merged:
 
 
 def run(command, capture, *flags, shards, out, records=None, program=None, num_cpus=1, num_gpus=0, resources=None, max_retries=3):
-    """Runs `plimsoll COMMAND CAPTURE FLAGS` (check, validate or profile) in so many shards, and merges their records to `out`.
+    """Runs `plimsoll COMMAND CAPTURE FLAGS` (check, validate or profile) in `shards` shards, and merges their records
+    to `out`.
 
-    `num_cpus`, `num_gpus` and `resources` are what a shard takes of its node, and `max_retries` how often it is started again
-    if its node or worker died, as tasks of Ray have them. `records` is a folder in which the shards' own records are kept.
-    Shards that time entries on one node take turns, unless the flags say otherwise (`--profile-exclusive`).
+    `num_cpus`, `num_gpus` and `resources` are what a shard takes of its node, and `max_retries` is how often it
+    restarts if its node or worker died, with the meaning that tasks of Ray give them. `records` is a folder that keeps
+    the shards' own records. Shards that time entries on one node take turns, unless the flags say otherwise
+    (`--profile-exclusive`).
     """
     if not ray.is_initialized():
         ray.init()
@@ -45,7 +48,7 @@ def run(command, capture, *flags, shards, out, records=None, program=None, num_c
     if command != "validate" and not any(flag.startswith("--profile-exclusive") for flag in flags):
         flags.append("--profile-exclusive")
     if num_gpus and "--device" not in flags:
-        # Ray shows a task its own GPUs alone.
+        # Ray shows a task only its own GPUs.
         flags += ["--device", "cuda"]
     words = [command, os.path.abspath(capture), *flags]
     options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "max_retries": max_retries}
@@ -69,7 +72,7 @@ def run(command, capture, *flags, shards, out, records=None, program=None, num_c
 
 
 def _shard(program, words, index, count):
-    """Runs one shard where Ray put it, and gives its record."""
+    """Runs one shard where Ray placed it, and returns its record."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "record.json")
         command = [program or _installed(), *words, "--shard", f"{index}/{count}", "--record", path]
@@ -83,6 +86,6 @@ def _shard(program, words, index, count):
 
 
 def _ends_with_its_worker():
-    # A worker of Ray that is killed would leave what it started behind, beside the shard that is started again.
+    # A killed worker of Ray would leave its children running, beside the restarted shard.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Captures calls of torch.nn.functional straight into a store of Plimsoll, each storage once.
+"""Captures calls of torch.nn.functional directly to a Plimsoll store, with each storage kept once.
 
     from plimsoll_capture import capture, load
 
@@ -6,7 +6,7 @@
         model(batch)
     entry = load("store", "torch_nn_functional_linear/entry_000000.pt")
 
-It needs torch and blake3. `docs/capture-python.md` says what is captured, and what it costs.
+Requires torch and blake3. `docs/capture-python.md` describes what is captured, and what it costs.
 """
 
 from .hooks import Capture, NoSuchOperator, capture

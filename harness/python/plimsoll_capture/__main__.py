@@ -29,7 +29,7 @@ def main():
         print(f"plimsoll_capture: {error}", file=sys.stderr)
         sys.exit(2)
     finally:
-        # Also where the script ends by itself, or by an exception.
+        # Saved even if the script exits by itself, or by an exception.
         if captured:
             print(captured, file=sys.stderr)
 

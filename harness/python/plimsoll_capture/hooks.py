@@ -1,4 +1,4 @@
-"""Hooks on torch.nn.functional, as KernelForge's profiler sets them."""
+"""Hooks on torch.nn.functional, like those of KernelForge's profiler."""
 
 import contextlib
 import fnmatch
@@ -13,12 +13,12 @@ import torch.nn.functional as F
 from .storages import on_the_host
 from .store import NotSaved, Store
 
-# What comes out of these is another thing at every call: no kernel can be checked on it.
+# The output of these differs at every call, so no kernel can be checked against it.
 RANDOM = ("*dropout*", "rrelu*", "gumbel_softmax", "fractional_max_pool*")
-# The rest of the namespace are types and helpers.
+# The rest of the namespace is types and helpers.
 MODULES = ("torch", "torch.nn.functional", "torch._C._nn")
 HELPERS = ("has_torch_function*", "handle_torch_function", "boolean_dispatch", "assert_int_or_pair")
-# Functions of C tell no signature. These are the documented ones.
+# C functions have no signature to read. These are the documented ones.
 SIGNATURES = {name: inspect.signature(function) for name, function in {
     "linear": lambda input, weight, bias=None: ...,
     "conv1d": lambda input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1: ...,
@@ -40,7 +40,7 @@ class NoSuchOperator(ValueError):
 
 
 class Capture:
-    """What a capture has seen: `entries` saved and calls `skipped`, by operator, the latter with the reason."""
+    """The results of a capture: `entries` saved and calls `skipped`, by operator, the latter with the reason."""
 
     def __init__(self, store, ops, skip, max_per_op, prefix):
         self.entries, self.skipped = Counter(), Counter()
@@ -51,12 +51,12 @@ class Capture:
 
     @property
     def entry_bytes(self):
-        """The size of the files that the entries stand for."""
+        """The total size of the entries as files."""
         return self._store.entry_bytes
 
     @property
     def added_bytes(self):
-        """What the store grew by."""
+        """How much the store grew."""
         return self._store.added_bytes
 
     def __str__(self):
@@ -100,7 +100,7 @@ class Capture:
                 if self._is_full(name):
                     pass
                 elif writes(name, bound) or any(version(tensor) != seen for tensor, seen in before):
-                    # What it was given is gone.
+                    # Its original arguments are gone.
                     self.skipped[name, "it wrote to its arguments"] += 1
                 elif draws(name, bound, args, kwargs):
                     self.skipped[name, "it drops out at random"] += 1
@@ -133,13 +133,13 @@ class Capture:
 
 @contextlib.contextmanager
 def capture(store, ops=None, skip=RANDOM, max_per_op=200, prefix=""):
-    """Saves every call of a function of torch.nn.functional within the block into the store at the path `store`.
+    """Saves every call of a torch.nn.functional function within the block to the store at the path `store`.
 
-    `ops` and `skip` are names or patterns (`"embedding"`, `"conv*"`) of what is captured, and of what is not;
-    `max_per_op` is how many calls of each function are, None for all. Each becomes an entry of the capture
-    `torch_nn_functional_NAME`, with `prefix` before it. Gives a `Capture`.
+    `ops` and `skip` are names or patterns (`"embedding"`, `"conv*"`) of functions to capture, and not to capture;
+    `max_per_op` is the maximum number of calls per function, None for all. Each call becomes an entry of the capture
+    `torch_nn_functional_NAME`, with `prefix` in front. Returns a `Capture`.
 
-    Everything is in the store when the block ends, and stays so when it ends by an exception.
+    Everything is in the store when the block ends, even if it ends with an exception.
     """
     with Store(store) as opened:
         captured = Capture(opened, ops, skip, max_per_op, prefix)
@@ -156,12 +156,12 @@ def signature_of(function):
     except (TypeError, ValueError):
         return None
     kinds = {parameter.kind for parameter in signature.parameters.values()}
-    # (*args, **kwargs) says nothing.
+    # (*args, **kwargs) reveals nothing.
     return signature if kinds - {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} else None
 
 
 def bind(signature, args, kwargs):
-    """The arguments by the names of their parameters, with the defaults of those that were not given."""
+    """The arguments by parameter name, including defaults of those that were not given."""
     if signature is None:
         return None
     try:
@@ -173,19 +173,19 @@ def bind(signature, args, kwargs):
 
 
 def writes(name, bound):
-    """Whether a call says that it writes to its input."""
+    """Whether a call is declared to write to its input."""
     return name.endswith("_") or (bound is not None and bound.arguments.get("inplace") is True)
 
 
 def draws(name, bound, args, kwargs):
-    """Whether a call drops out some of what it is given."""
+    """Whether a call randomly drops some of its input."""
     if name == "scaled_dot_product_attention":
         return (args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)) > 0.0
     return bound is not None and bound.arguments.get("dropout_p", 0.0) > 0.0 and bound.arguments.get("training", True)
 
 
 def version(tensor):
-    """How often torch has seen a tensor written to. Tensors of inference mode do not tell."""
+    """How often torch has seen a write to a tensor. Tensors of inference mode do not count writes."""
     return None if tensor.is_inference() else tensor._version
 
 
@@ -196,7 +196,7 @@ def tensors(value):
 
 
 def mapped(value, change):
-    """A value with its tensors changed, in lists, tuples and dicts as well."""
+    """A value with its tensors changed, including those in lists, tuples and dicts."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

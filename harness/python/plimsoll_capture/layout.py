@@ -1,8 +1,8 @@
 """The file that torch.save would write, without the bytes of its storages.
 
-torch lays the file out itself and leaves room where storages go (`torch.serialization.skip_data`). What it cannot know
-then are their CRC-32s, which stand behind each record and in the directory, and the serialization id, which is made of
-all CRC-32s: these are put in when the storages have passed by.
+torch itself lays out the file and leaves room for the storages (`torch.serialization.skip_data`). It cannot know their
+CRC-32s, which are behind each record and in the directory, nor the serialization id, which depends on all CRC-32s:
+these are filled in once the storages have been read.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ import torch
 from torch.serialization import get_crc32_options
 
 DESCRIPTOR = b"PK\x07\x08"
-# How torch.save says that it cannot save something.
+# The messages with which torch.save says that it cannot save something.
 REFUSALS = ("view the same data as different types", "under skip_data")
 
 
 class NotSaved(Exception):
-    """Why an entry cannot be saved. The store is as it was."""
+    """Why an entry cannot be saved. The store is unchanged."""
 
 
 class Record:
-    """A record of the archive, and where its bytes and its checksum in the directory lie in the file."""
+    """A record of the archive, with the offsets of its bytes and of its checksum in the directory."""
 
     def __init__(self, info, data, checksum_at):
         self.name, self.bytes, self.checksum = info.filename, info.file_size, info.CRC
@@ -36,13 +36,14 @@ class Record:
 
 
 class Layout:
-    """Everything of the file but its storages. `payloads` are the records that hold some, in the order of the file."""
+    """Everything in the file except its storages. `payloads` are the records with storages, in the order of the
+    file."""
 
     def __init__(self, entry, folder, name):
         path, storages = os.path.join(folder, name), {}
         try:
             with torch.serialization.skip_data():
-                torch.save(entry, path, pickle_module=pickle_that_tells(storages))
+                torch.save(entry, path, pickle_module=recording_pickle(storages))
             with open(path, "rb") as file:
                 self._read(file, storages)
         except (pickle.PicklingError, AttributeError, TypeError, NotImplementedError) as error:
@@ -50,7 +51,7 @@ class Layout:
         except RuntimeError as error:
             if any(reason in str(error) for reason in REFUSALS):
                 raise NotSaved(str(error)) from error
-            # The disk is full, or the like.
+            # The disk is full, or a similar error.
             raise OSError(f"torch.save: {error}") from error
         finally:
             with contextlib.suppress(FileNotFoundError):
@@ -78,7 +79,7 @@ class Layout:
         self.verbatim = bytearray(b"".join(parts))
 
     def at(self, offset):
-        """Where byte `offset` of the file lies among the verbatim bytes."""
+        """The position of byte `offset` of the file among the verbatim bytes."""
         return offset - sum(payload.bytes for payload in self.payloads if payload.data < offset)
 
     def put(self, offset, content):
@@ -86,13 +87,14 @@ class Layout:
         self.verbatim[at:at + len(content)] = content
 
     def put_checksum(self, record, checksum, head):
-        """Puts the CRC-32 of a record behind it and into the directory. `head` are its first eight bytes."""
+        """Writes the CRC-32 of a record behind it and into the directory. `head` is its first eight bytes."""
         record.checksum, record.head = checksum, head
         self.put(record.data + record.bytes + 4, struct.pack("<I", checksum))
         self.put(record.checksum_at, struct.pack("<I", checksum))
 
     def put_serialization_id(self):
-        """Puts the id in, when all checksums are: twenty digits for the names of the records, twenty for their CRC-32s."""
+        """Writes the id once all checksums are known: twenty digits for the names of the records, twenty for their
+        CRC-32s."""
         combined = 0
         for record in self.records:
             if record.name.endswith("/.data/serialization_id"):
@@ -102,7 +104,7 @@ class Layout:
                 self.put_checksum(record, checksum(text), text[:8])
             elif record.bytes:
                 if record.head[:4] == DESCRIPTOR and len(record.head) == 8:
-                    # torch takes such a payload for what stands behind one.
+                    # torch mistakes such a payload for the descriptor behind one.
                     combined = combine(combined, struct.unpack("<I", record.head[4:])[0])
                 combined = combine(combined, record.checksum)
 
@@ -113,12 +115,12 @@ def combine(seed, value):
 
 
 def checksum(content, before=0):
-    """The CRC-32 as torch writes it: 0 where torch is told to compute none."""
+    """The CRC-32 as torch writes it: 0 if torch is configured not to compute it."""
     return zlib.crc32(content, before) if get_crc32_options() else 0
 
 
-def pickle_that_tells(storages):
-    """`pickle` with a Pickler that notes which storage torch gives which key."""
+def recording_pickle(storages):
+    """`pickle` with a Pickler that records which storage gets which key."""
 
     class Pickler(pickle.Pickler):
         def __init_subclass__(cls):
@@ -138,7 +140,7 @@ def pickle_that_tells(storages):
 
 
 def is_known(folder):
-    """Whether this torch writes files as the one that this was written for: tried on a small one."""
+    """Whether this torch writes files like the version that this was written for, tested with a small one."""
     name = "entry_000000.pt"
     path = os.path.join(folder, name)
     sample = {"first": torch.arange(40, device="cpu"), "empty": torch.empty(0, device="cpu")}

@@ -1,4 +1,4 @@
-"""Reading a store: `docs/store-format.md`. Tensors lie over the objects of the store, which are mapped and not copied."""
+"""Reading a store: `docs/store-format.md`. Tensors use the objects of the store in place, mapped rather than copied."""
 
 import io
 import json
@@ -16,9 +16,9 @@ REFERENCE = re.compile(rb"plimsoll\.recipe/1 ([0-9a-f]{64})\n")
 
 
 def load(store, entry):
-    """The entry, as `torch.load(.., weights_only=True)` of its file gives it. Writing to a tensor changes no file.
+    """Loads an entry as `torch.load(.., weights_only=True)` would load its file. Writing to a tensor changes no file.
 
-    `entry` is CAPTURE/ENTRY, or ENTRY if one capture alone has it: "torch_nn_functional_linear/entry_000000.pt".
+    `entry` is CAPTURE/ENTRY, or ENTRY if only one capture has it: "torch_nn_functional_linear/entry_000000.pt".
     """
     store = os.path.abspath(store)
     try:
@@ -63,7 +63,7 @@ def _place(store, id):
 
 
 def _checked(store, id):
-    """The bytes of an object that is JSON or a skeleton, which are those that its name says."""
+    """The bytes of an object that is JSON or a skeleton, checked against the digest in its name."""
     with _opened(_place(store, id)) as file:
         content = file.read()
     if blake3(content).hexdigest() != id:
@@ -102,7 +102,7 @@ def _load(store, recipe, entry):
 
 
 def _storage(store, payload, size, record):
-    """A storage of `size` bytes: mapped where it is an object of its own."""
+    """A storage of `size` bytes: mapped if it is an object of its own."""
     if payload is None:
         # Empty, or deflated in the file itself.
         return _copied(record() if size else b"", size)
@@ -142,7 +142,7 @@ def _decompressed(content, path):
 
 
 class _File(io.RawIOBase):
-    """The file of an entry, put together of its skeleton and objects where it is read."""
+    """The file of an entry, assembled from its skeleton and objects as it is read."""
 
     def __init__(self, store, recipe, verbatim):
         self.store, self.verbatim, self.size, self.at = store, verbatim, recipe["bytes"], 0

@@ -1,13 +1,13 @@
-"""The bytes of storages, wherever they lie, in blocks; and what was seen of them before."""
+"""The bytes of storages in blocks, wherever they are, and a memory of earlier ones."""
 
 import ctypes
 from collections import OrderedDict
 
 import torch
 
-# What is in memory of a storage at a time.
+# The maximum part of a storage in memory at a time.
 BLOCK = 8 << 20
-# The storages that are remembered.
+# The number of storages remembered.
 REMEMBERED = 1 << 14
 
 
@@ -21,35 +21,35 @@ class Source:
         self.flat.set_(storage, start, (self.bytes,), (1,))
 
     def blocks(self, block):
-        """The bytes, block by block, in `block`: a copy, so that what is hashed is what is written, whatever else
-        writes to the storage meanwhile."""
+        """The bytes, block by block, copied into `block`, so that what is hashed is what is written even if something
+        else writes to the storage meanwhile."""
         room = torch.frombuffer(block, dtype=torch.uint8)
         for start in range(0, self.bytes, BLOCK):
             count = min(BLOCK, self.bytes - start)
             if self.flat.device.type == "cpu":
-                # torch's own copy waits for all of its threads, which other work may keep from running.
+                # torch's own copy waits for all of its threads, which other work may delay.
                 ctypes.memmove(room.data_ptr(), self.flat.data_ptr() + start, count)
             else:
                 room[:count].copy_(self.flat[start:start + count])
             yield memoryview(block)[:count]
 
     def ends(self):
-        """A part of the front and of the end."""
+        """The beginning and the end of the bytes."""
         return b"".join(bytes(part.cpu().tolist()) for part in (self.flat[:512], self.flat[-512:]))
 
 
 class Remembered:
-    """What was seen of the latest storages and objects.
+    """Facts about the latest storages and objects.
 
-    Which object a storage was is a guess: memory is used again, and is written to in ways that no version counter of
-    torch sees. The guess saves hashing a weight twice. What decides is the digest of every byte.
+    Matching a storage with an object is a guess: memory is reused, and is written to in ways that no version counter of
+    torch sees. The guess saves hashing a weight twice. The digest of every byte decides.
     """
 
     def __init__(self):
         self.objects, self.checksums = OrderedDict(), OrderedDict()
 
     def guess(self, source):
-        """The object that the storage is, probably: it lies where one lay, and has its size, its front and its end."""
+        """The object that the storage probably is: one with the same address, size, beginning and end."""
         ends, id = self.objects.get(source.identity, (None, None))
         return id if id and ends == source.ends() else None
 
@@ -65,8 +65,8 @@ class Remembered:
 
 
 def on_the_host(tensor, sources):
-    """What `tensor.detach().cpu()` is. Of a tensor on another device it has the layout, over memory that is never
-    touched: the bytes come from the device when they are asked for, from where `sources` says."""
+    """Like `tensor.detach().cpu()`. For a tensor on another device it has the layout over memory that is never touched:
+    the bytes come from the device on demand, from where `sources` says."""
     tensor = tensor.detach()
     plain = tensor.layout == torch.strided and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
     if tensor.device.type in ("cpu", "meta") or not plain or type(tensor) is not torch.Tensor:
@@ -75,7 +75,8 @@ def on_the_host(tensor, sources):
 
 
 def stand_in(tensor, sources):
-    """A tensor with the layout of a copy of `tensor` on the host. `sources` learns where the bytes of its storage are."""
+    """A tensor with the layout of a copy of `tensor` on the host. `sources` records where the bytes of its storage
+    are."""
     host = torch.empty_like(tensor, device="cpu")
     if host.stride() != tensor.stride():
         # It has gaps or overlaps itself; a copy does not.

@@ -1,4 +1,4 @@
-"""Writing into a store: `docs/store-format.md`, as `plimsoll pack` does it."""
+"""Writing to a store: `docs/store-format.md`, like `plimsoll pack`."""
 
 import contextlib
 import errno
@@ -26,11 +26,12 @@ __all__ = ["NotSaved", "Store", "StoreError"]
 FORMAT = {"format": "plimsoll.store/1"}
 PARTS = {"captures", "lock", "objects", "tmp"}
 ENTRY = re.compile(r"entry_(\d{6,})\.pt")
-# A file written in runs of 2 MiB lies in the page cache in huge pages, and a few rows of it would count as the whole.
+# The size of a write: the page cache keeps a file written in runs of 2 MiB in huge pages, and a few rows of it would
+# count as the whole.
 RUN = 512 << 10
-# Payloads below this lie together in one object: a file of their own would take a block of the file system each.
+# Smaller payloads share one object: each would take a file-system block as a file of its own.
 POOLED = 4096
-# What becomes durable together. A crash costs what was saved since.
+# The size of a batch that becomes durable together. A crash loses everything saved since.
 BATCH_ENTRIES, BATCH_BYTES = 64, 1 << 30
 
 
@@ -39,13 +40,13 @@ class StoreError(Exception):
 
 
 class Changed(Exception):
-    """The bytes of a storage are not what they were taken for."""
+    """The bytes of a storage differ from what was assumed."""
 
 
 class Store:
-    """A store that entries are saved into, by one thread at a time; `plimsoll store gc` waits until it is closed.
+    """A store that entries are saved to, by one thread at a time; `plimsoll store gc` waits until it is closed.
 
-    What was saved is in the store after `commit`, which comes by itself every 64 entries or GiB of new objects, and in
+    Saved entries are in the store after `commit`, which runs by itself every 64 entries or GiB of new objects, and at
     the end.
     """
 
@@ -55,7 +56,7 @@ class Store:
         self._block, self._remembered = bytearray(BLOCK), Remembered()
         # The next number of captures. Objects by digest: their file and size. Entries: capture, number, recipe.
         self._numbers, self._staged, self._pending, self._folders = {}, {}, [], set()
-        with told(self.path):
+        with store_errors(self.path):
             make(self.path)
             self._lock = open(self._place("lock"), "ab")
             fcntl.flock(self._lock, fcntl.LOCK_SH)
@@ -75,18 +76,18 @@ class Store:
             self.close()
 
     def close(self):
-        """Gives back what it holds. What was not committed is lost."""
+        """Releases what it holds. Uncommitted entries are lost."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._lock.close()
 
     def save(self, entry, capture, sources=None):
-        """Saves what torch.save would write of `entry` to a file, under the next number of `capture`; gives its name.
+        """Saves the file that torch.save would write for `entry`, under the next number of `capture`; returns its name.
 
-        `sources` tells where the bytes of a storage are that are not in its memory, by the storage's `_cdata`.
+        `sources` gives the location of storages whose bytes are not in their memory, by the storage's `_cdata`.
         """
         number = self._next_number(capture)
         name, before = f"entry_{number:06d}.pt", len(self._staged)
-        with told(self.path):
+        with store_errors(self.path):
             try:
                 recipe, objects, size = self._take(entry, name, sources or {})
             except BaseException:
@@ -103,10 +104,10 @@ class Store:
         return name
 
     def commit(self):
-        """Makes what was saved durable: objects, their names, references, their names."""
+        """Makes saved entries durable: objects, their names, references, their names."""
         staged, pending, folders = self._staged, self._pending, self._folders
         self._staged, self._pending, self._folders = {}, [], set()
-        with told(self.path), ThreadPoolExecutor(8) as threads:
+        with store_errors(self.path), ThreadPoolExecutor(8) as threads:
             list(threads.map(sync, [path for path, _ in staged.values()]))
             for id, (path, size) in staged.items():
                 self._name(path, id, size)
@@ -127,7 +128,7 @@ class Store:
                 sync(self._place("captures"))
 
     def _take(self, entry, name, sources):
-        """The recipe of an entry, the objects that it leads to, and the size of the file."""
+        """The recipe of an entry, the objects that it needs, and the size of the file."""
         for _ in range(3):
             try:
                 return self._take_once(entry, name, sources)
@@ -137,7 +138,7 @@ class Store:
 
     def _take_once(self, entry, name, sources):
         layout = Layout(entry, self._folder, name)
-        # By one thread: what torch leaves of the processors to others is little, and threads would wait for each other.
+        # By one thread: torch leaves little of the processors to others, and threads would wait for each other.
         file, done, places, pool = blake3(), 0, [], bytearray()
         for payload in layout.payloads:
             at = layout.at(payload.data)
@@ -171,8 +172,9 @@ class Store:
         return recipe, {recipe, skeleton, *(payload["object"] for payload in placed)}, layout.bytes
 
     def _keep_storage(self, source, file):
-        """Keeps a storage as an object, its bytes given to the digest `file` on the way: its digest, CRC-32 and head."""
-        # Reading it twice costs less than writing gigabytes that the store has.
+        """Stores a storage as an object and adds its bytes to the digest `file`; returns its digest, CRC-32 and
+        head."""
+        # Reading it twice costs less than writing gigabytes that the store already has.
         expected = self._remembered.guess(source) or self._read(source)[0]
         found = self._remembered.checksums.get(expected)
         with self._new_file(not self._has(expected, source.bytes)) as out:
@@ -189,7 +191,7 @@ class Store:
         return id, found, head
 
     def _read(self, source, file=None, out=None, with_checksum=False):
-        """The digest of a storage, its CRC-32 where that is asked for, and its first bytes."""
+        """The digest of a storage, its CRC-32 if requested, and its first bytes."""
         digest, found, head = blake3(), 0, b""
         for piece in source.blocks(self._block):
             head = head or bytes(piece[:8])
@@ -203,7 +205,7 @@ class Store:
         return digest.hexdigest(), found, head
 
     def _keep(self, content):
-        """Keeps bytes as an object; gives its digest."""
+        """Stores bytes as an object; returns its digest."""
         id = blake3(content).hexdigest()
         with self._new_file(not self._has(id, len(content))) as out:
             if out:
@@ -216,7 +218,7 @@ class Store:
         self.added_bytes += size
 
     def _has(self, id, size):
-        """Whether the object is there. One of another size is damaged, and is not."""
+        """Whether the store has the object. An object of the wrong size is damaged, and does not count."""
         if id in self._staged:
             return True
         try:
@@ -225,7 +227,7 @@ class Store:
             return os.path.exists(self._object(id) + ".zst")
 
     def _name(self, path, id, size):
-        """Gives an object its name. One that is there already is the same, and stays."""
+        """Gives an object its name. An existing object with that name is equal, and stays."""
         final = self._object(id)
         os.makedirs(os.path.dirname(final), exist_ok=True)
         if not link(path, final) and os.stat(final).st_size != size:
@@ -263,8 +265,8 @@ class Store:
 
 
 @contextlib.contextmanager
-def told(path):
-    """Errors of the system as those of the store at `path`."""
+def store_errors(path):
+    """Converts errors of the system to errors of the store at `path`."""
     try:
         yield
     except OSError as error:
@@ -273,7 +275,7 @@ def told(path):
 
 
 def make(path):
-    """Makes a store where there is none."""
+    """Creates a store if there is none."""
     marker = os.path.join(path, "plimsoll-store.json")
     if not os.path.exists(marker):
         os.makedirs(path, exist_ok=True)
@@ -310,7 +312,7 @@ def write(file, content):
 
 
 def link(path, final):
-    """Gives a file its name unless that is taken; whether it was free."""
+    """Gives a file its name unless that is taken; returns whether it was free."""
     try:
         os.link(path, final)
     except FileExistsError:
@@ -328,7 +330,7 @@ def link(path, final):
 
 
 def sync(path):
-    """Has a file, or the names in a folder, written to the disk."""
+    """Syncs a file, or the names in a folder, to the disk."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,4 +1,4 @@
-//! The payloads of an archive whose bytes are elsewhere, without a request for each local header.
+//! Finds the payloads of a remote archive without a request for each local header.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use super::super::source::SourceFile;
 use super::entry::{DESCRIPTOR, Entry, LOCAL_BYTES};
 use crate::error::CaptureError;
 
-/// The most bytes of one record, such as the pickle, that are fetched before anything asks for them.
+/// The most bytes of one record, such as the pickle, that are fetched in advance.
 const FRONT: u64 = 16 << 20;
 
 /// The alignment of payloads that torch writes by default.
 const ALIGNMENT: u64 = 64;
 
-/// Fetches every record that is not a storage in one go, and gives for each storage where its payload starts if torch
-/// wrote it: right before the data descriptor that ends where the next record begins. `None` if the local header has to
+/// Fetches every record that is not a storage at once, and returns for each storage where its payload starts if torch
+/// wrote it: right before the data descriptor, which ends where the next record begins. `None` if the local header must
 /// be read.
 pub(super) fn payloads(
     source: &SourceFile,

@@ -41,8 +41,8 @@ pub(super) struct Record {
     pub(super) bytes: u64,
     /// The offset in the file at which the payload starts.
     pub(super) offset: u64,
-    /// The offset of the local header, if that was not read: the payload's offset is then what torch would have written,
-    /// to be held to the header by [`check_local`] before the payload is used.
+    /// The offset of the local header, if it was not read: the payload's offset is then the one that torch would have
+    /// written, and [`check_local`] must check it against the header before the payload is used.
     pub(super) unread: Option<u64>,
 }
 
@@ -64,8 +64,8 @@ pub(super) struct Archive {
 /// files have them.
 const INFLATED_LIMIT: u64 = 128 << 20;
 
-/// The bytes at the end of a file elsewhere that are fetched first: room for the end records and the directory of some
-/// 500 storages.
+/// The bytes at the end of a remote file that are fetched first: room for the end records and the directory of some 500
+/// storages.
 const TAIL: u64 = 64 << 10;
 
 /// Whether the file starts as an archive does.
@@ -78,8 +78,7 @@ pub(super) fn is_at_start(source: &SourceFile) -> Result<bool, CaptureError> {
     Ok(magic == *b"PK\x03\x04")
 }
 
-/// Whether the file ends as an archive does. The end says where everything else is: with it at hand, one request fetches
-/// the rest.
+/// Whether the file ends like an archive. The end locates everything else, so that one more request fetches the rest.
 pub(super) fn is_at_end(source: &SourceFile) -> Result<bool, CaptureError> {
     let tail = source.size().saturating_sub(TAIL)..source.size();
     source.fetch(std::slice::from_ref(&tail))?;

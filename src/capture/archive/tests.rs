@@ -1,4 +1,4 @@
-//! Good archives of other writers are read, hostile ones refused by name.
+//! Archives of other writers are read, hostile ones are refused with the right error.
 
 use super::super::source::SourceFile;
 use super::super::testing::{TestRecord, assert_proportional, file, processor_time, torch_records, zip};

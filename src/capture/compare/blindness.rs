@@ -10,9 +10,9 @@ use crate::TensorView;
 /// Checks whether `rule` would accept a wrong output as `expected`: one of zero bytes, one of NaN, and `previous`, the
 /// output of the entry before.
 ///
-/// The output of NaN repeats the first element of `expected` if that is NaN; no other could match. A `previous` of
-/// another shape or dtype is ignored. A tensor without elements, which distinguishes nothing, is matched by zeros, by
-/// NaN and by `previous` alone.
+/// The output of NaN repeats the first element of `expected` if that is NaN; no other NaN could match. A `previous` of
+/// another shape or dtype is ignored. A tensor without elements distinguishes nothing, so zeros, NaN and `previous` all
+/// match it.
 ///
 /// Reading ends with the first 8 KiB that distinguish all of them from `expected`: mostly the first.
 pub fn blindness(expected: TensorView<'_>, previous: Option<TensorView<'_>>, rule: &Comparison) -> Blindness {

@@ -1,4 +1,4 @@
-//! One element at a time: what its bytes mean, whether a pair of them matches, how it is written.
+//! A single element: the meaning of its bytes, whether a pair matches, and how it is written.
 //!
 //! This is the meaning that the block scans of `float.rs` and `integer.rs` compute faster.
 
@@ -82,8 +82,8 @@ impl Element {
         }
     }
 
-    /// The number that ranges are taken of: the modulus for a complex number, NaN or infinite if the element is, and
-    /// NaN for anything that is neither a float nor complex.
+    /// The number used for ranges: the modulus of a complex number, NaN or infinite if the element is, and NaN for
+    /// anything that is neither a float nor complex.
     pub fn real(&self) -> f64 {
         match self.number {
             Number::Single(x) => x.into(),

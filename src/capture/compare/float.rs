@@ -84,7 +84,7 @@ macro_rules! wide {
             }
             #[inline(always)]
             fn select(condition: bool, bits: $bits, other: $bits) -> $bits {
-                // With `if`, LLVM no longer sees the minimum that a loop makes of this, and gives up vector code.
+                // With `if`, LLVM no longer recognizes the minimum that a loop computes, and does not vectorize it.
                 let mask = -<$bits>::from(condition);
                 bits & mask | other & !mask
             }

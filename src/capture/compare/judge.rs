@@ -125,7 +125,7 @@ impl Judge {
         elements
     }
 
-    /// Judges bits without a meaning: equal or not.
+    /// Judges opaque bits: equal or not.
     fn bits(&self, expected: &[u8], actual: &[u8]) -> Elements {
         let size = self.dtype.size() as usize;
         let pairs = expected.chunks_exact(size).zip(actual.chunks_exact(size));

@@ -18,7 +18,7 @@ pub enum Leaf<'a> {
 
 /// Compares two leaves: [`compare_tensors`] or [`compare_values`].
 ///
-/// Under the `kernelforge` preset a tensor of one element is compared with a number as that element; elsewhere a tensor
+/// Under the `kernelforge` preset a tensor of one element is compared with a number as that element; otherwise a tensor
 /// matches no number.
 pub fn compare_leaves(path: &str, expected: Leaf<'_>, actual: Leaf<'_>, rule: &Comparison) -> LeafOutcome {
     let (tensor, value) = match (expected, actual) {
@@ -45,10 +45,10 @@ pub fn compare_leaves(path: &str, expected: Leaf<'_>, actual: Leaf<'_>, rule: &C
 
 /// Compares two values that are not tensors and hold no other values.
 ///
-/// Numbers are judged as tensors of one element are: ints as `int64`, floats as `float64`, complex numbers as
+/// Numbers are judged like tensors of one element: ints as `int64`, floats as `float64`, complex numbers as
 /// `complex128`. They must be of one kind, except under the `kernelforge` preset, which compares a bool as 0 or 1 and
 /// an int with a float as floats. Other values match if they are equal. A value of another kind, an object that is not
-/// a plain value, and a list, tuple, dict or tensor (whose leaves are for [`compare_leaves`]) becomes the outcome's
+/// a plain value, and a list, tuple, dict or tensor (whose leaves are for [`compare_leaves`]) become the outcome's
 /// `problem`.
 pub fn compare_values(path: &str, expected: &Argument, actual: &Argument, rule: &Comparison) -> LeafOutcome {
     if let (Some(mut e), Some(mut a)) = (Number::of(expected), Number::of(actual)) {

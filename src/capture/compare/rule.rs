@@ -132,8 +132,8 @@ impl FromStr for Tolerance {
 /// A given part replaces that of the preset:
 /// - under `torch`, `rtol` and `atol` hold for every float, complex and integer dtype;
 /// - under `kernelforge`, they hold for real floats, as everything else is compared for equality there;
-/// - under `exact`, any given part makes values be judged instead of bytes, as under `torch`, with a tolerance of 0 if
-///   none is given and NaN equal to NaN unless `equal_nan` is false.
+/// - under `exact`, a given part makes values be judged instead of bytes, as under `torch`, with a tolerance of 0
+///   unless given and NaN equal to NaN unless `equal_nan` is false.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
@@ -177,11 +177,11 @@ impl Comparison {
         Self { preset: Preset::Torch, rtol: Some(rtol), atol: Some(atol), equal_nan: None }
     }
 
-    /// The rule for an operator for which the user names none: `exact` for the operators of [`DATA_MOVEMENT`], whose
-    /// output is made of unchanged elements of its inputs, and `torch` for all others.
+    /// The default rule for an operator: `exact` for the operators of [`DATA_MOVEMENT`], whose output consists of
+    /// unchanged elements of its inputs, and `torch` for all others.
     ///
     /// `function_name` is the captured one, such as `torch.nn.functional.embedding` or `aten::embedding`. A name from
-    /// outside torch is not taken for torch's operator of the same name.
+    /// outside torch never counts as torch's operator of the same name.
     pub fn for_operator(function_name: &str) -> Self {
         let name = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"]
             .into_iter()

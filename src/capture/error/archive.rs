@@ -1,6 +1,6 @@
 //! [`ArchiveError`]: the errors of the zip archive.
 
-/// An archive that is malformed, or that no writer of torch files would make.
+/// An archive that is malformed, or that no writer of torch files produces.
 ///
 /// What to do: copy or download the file again, or save it again with `torch.save`; a file that fails again is damaged,
 /// or was not written by torch.
@@ -37,7 +37,7 @@ pub enum ArchiveError {
     /// The name would lead out of the archive.
     #[error("the name leads out of the archive")]
     Traversal,
-    /// The name is not UTF-8, or holds a NUL.
+    /// The name is not UTF-8, or contains a NUL.
     #[error("the name is not valid UTF-8, or holds a NUL")]
     BadName,
     /// The record is encrypted.

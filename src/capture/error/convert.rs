@@ -1,8 +1,8 @@
 //! [`ConvertError`]: the errors of values that cannot be passed to a kernel.
 
-/// The most values that one call may hold. A file in which lists share lists can stand for far more values than it has
-/// bytes, and each is copied for the worker, named in the record and compared. A container counts as [`CONTAINER`]
-/// values, a tensor as [`TENSOR`].
+/// The most values that one call may hold. A file whose lists share lists can represent far more values than it has
+/// bytes, and each is copied for the worker, recorded and compared. A container counts as [`CONTAINER`] values, a
+/// tensor as [`TENSOR`].
 pub(crate) const VALUES_LIMIT: usize = 1 << 19;
 
 /// The number of plain values that a container counts as.
@@ -14,8 +14,8 @@ pub(crate) const TENSOR: usize = 16;
 /// The most bytes that texts, byte strings and shapes of one call may take.
 pub(crate) const TEXT_LIMIT: usize = 32 << 20;
 
-/// How deep the values of a call may be nested: far deeper than in any call of an operator, and still within a thread's
-/// stack of 2 MiB in an unoptimised build.
+/// The maximum nesting of a call's values: far deeper than in any operator's call, and still within a thread's stack of
+/// 2 MiB in an unoptimised build.
 pub(crate) const DEPTH_LIMIT: usize = 128;
 
 /// A value that cannot be passed to a kernel.

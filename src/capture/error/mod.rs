@@ -1,6 +1,6 @@
 //! [`CaptureError`]: what is wrong with a file, and where.
 //!
-//! Each layer of the reader has a file here, and gives a [`CaptureError`] with the place and a kind of its own.
+//! Each layer of the reader has a file here, and returns a [`CaptureError`] with the place and its own kind.
 
 mod archive;
 mod convert;
@@ -123,7 +123,7 @@ impl CaptureError {
 
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever fetches names the address, and says what to do.
+        // Whoever fetches names the address and what to do.
         if let CaptureErrorKind::Source(SourceError::Fetch(error)) = &self.kind {
             return write!(f, "{error}");
         }

@@ -4,8 +4,8 @@ use std::io;
 
 /// An entry of a store whose parts are missing, damaged, or contradict each other.
 ///
-/// What to do: run `plimsoll verify STORE` to see all that is damaged, then restore the objects from a copy or pack the
-/// capture again.
+/// What to do: run `plimsoll verify STORE` to see everything that is damaged, then restore the objects from a copy or
+/// pack the capture again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackedError {

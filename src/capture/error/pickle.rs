@@ -2,7 +2,7 @@
 
 /// A pickle that is malformed or refused.
 ///
-/// What to do: save the file again with `torch.save`, with tensors and plain values alone; do not trust a file that
+/// What to do: save the file again with `torch.save`, using only tensors and plain values; do not trust a file that
 /// asks for imports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -10,7 +10,7 @@ use crate::tensor::OutsideStorage;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RebuildError {
-    /// A rebuild function has an argument that torch would not give it.
+    /// A rebuild function has an argument that torch never gives it.
     #[error("`{function}` is called with an invalid {argument}")]
     Argument {
         /// The function, such as `_rebuild_tensor_v2`.

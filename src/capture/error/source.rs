@@ -52,7 +52,7 @@ pub enum SourceError {
         /// The bytes that the disk holds.
         data: u64,
     },
-    /// Bytes that are elsewhere cannot be fetched.
+    /// Bytes that are elsewhere could not be fetched.
     #[error("{0}")]
     Fetch(crate::origin::FetchError),
     /// Too many files are mapped at once: no more can be guarded.

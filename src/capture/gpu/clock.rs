@@ -7,8 +7,8 @@ use super::idle::IdleCheck;
 use super::stream::{Event, Stream};
 use crate::timing::{Clock, ClockError};
 
-/// The clock of a stream: a mark is an event in it. If the device goes on working after the last mark was reached, the
-/// kernel launched work outside of the marks, and no time is given.
+/// The clock of a stream: a mark is an event in it. If the device keeps working after the last mark was reached, the
+/// kernel launched work outside of the marks, and no time is returned.
 #[derive(Debug)]
 pub struct CudaClock<'a> {
     stream: &'a Stream,
@@ -35,7 +35,7 @@ impl<'a> CudaClock<'a> {
         Ok(Self { stream, events: Vec::new(), idle, recorded: 0, wanted: 0, failed: None, checked: false, late: None })
     }
 
-    /// How long the device went on after the last mark, if that is why no time is given.
+    /// How long the device continued after the last mark, if that is why no time is returned.
     pub fn late(&self) -> Option<Duration> {
         self.late
     }
@@ -73,7 +73,7 @@ impl Clock for CudaClock<'_> {
         let mut recorded = event.record(self.stream);
         self.recorded += 1;
         if self.recorded == self.wanted && recorded.is_ok() {
-            // This is at the last mark, before the host has had time to wait for anything.
+            // Done at the last mark, before the host could wait for anything.
             recorded = self.idle.begin(self.stream).map(|checked| self.checked = checked);
         }
         if let Err(error) = recorded {

@@ -73,7 +73,7 @@ impl Gpu {
 
     /// Makes the context keep `bytes` of stack for each thread that the device can run, instead of the driver's usual 1
     /// KiB. The driver enlarges it by itself only for a kernel whose compiler reports that it needs more; kernels that
-    /// recurse or call by pointer have to make do with this. A driver that refuses the limit keeps its own.
+    /// recurse or call through pointers must make do with this. A driver that refuses the limit keeps its own.
     ///
     /// # Errors
     /// [`GpuError::Fault`].
@@ -95,7 +95,7 @@ impl Gpu {
         Ok(MemoryInfo { free: ByteSize::new(free as u64), total: ByteSize::new(total as u64) })
     }
 
-    /// Waits until the device has done all work of this process.
+    /// Waits until the device has finished all work of this process.
     ///
     /// # Errors
     /// [`GpuError`] if any of the work failed.
@@ -163,7 +163,7 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Memory that a kernel has allocated, for as long as the kernel keeps it. Dropping this does not free it.
+    /// Memory that a kernel has allocated, while the kernel keeps it. Dropping this does not free it.
     ///
     /// # Safety
     /// The range was allocated on `gpu`, and is not freed while this lives.
@@ -207,7 +207,7 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Memory of the host, locked in place. Users with a copy from or to it under way must wait before dropping it.
+/// Host memory, locked in place. Wait for copies from or to it before dropping it.
 #[derive(Debug)]
 pub(super) struct PinnedMemory {
     gpu: Rc<Gpu>,

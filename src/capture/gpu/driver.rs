@@ -61,8 +61,8 @@ impl Driver {
     pub fn cuda_version(self) -> Option<String> {
         let mut version: c_int = 0;
         // SAFETY: the function writes one integer.
-        let told = unsafe { (self.functions.cuDriverGetVersion)(&raw mut version) }.is_success();
-        told.then(|| format!("{}.{}", version / 1000, version % 1000 / 10))
+        let result = unsafe { (self.functions.cuDriverGetVersion)(&raw mut version) }.is_success();
+        result.then(|| format!("{}.{}", version / 1000, version % 1000 / 10))
     }
 
     pub(super) fn device_count(self) -> Result<u32, GpuError> {
@@ -96,9 +96,9 @@ impl Driver {
         let mut text = [0 as c_char; 32];
         let room = text.len() as c_int - 1;
         // SAFETY: the function writes at most `room` bytes, and the last of the array stays zero.
-        let told = unsafe { (self.functions.cuDeviceGetPCIBusId)(text.as_mut_ptr(), room, device) }.is_success();
+        let result = unsafe { (self.functions.cuDeviceGetPCIBusId)(text.as_mut_ptr(), room, device) }.is_success();
         // SAFETY: the array ends in zero.
-        told.then(|| unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+        result.then(|| unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
     pub(super) fn total_memory(self, device: sys::CUdevice) -> Result<u64, GpuError> {
@@ -112,8 +112,8 @@ impl Driver {
     pub(super) fn attribute(self, device: sys::CUdevice, attribute: CUdevice_attribute) -> Option<c_int> {
         let mut value: c_int = 0;
         // SAFETY: the function writes one integer.
-        let told = unsafe { (self.functions.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
-        told.is_success().then_some(value)
+        let result = unsafe { (self.functions.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
+        result.is_success().then_some(value)
     }
 
     /// Converts the result of `call` to an error of its kind.
@@ -135,9 +135,9 @@ fn words(functions: &Functions, code: Code) -> (String, String) {
     let text = |words: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
         let mut text = std::ptr::null();
         // SAFETY: the function writes a pointer to a text of its own that ends in zero, or null.
-        let told = unsafe { words(code, &raw mut text) }.is_success() && !text.is_null();
+        let result = unsafe { words(code, &raw mut text) }.is_success() && !text.is_null();
         // SAFETY: as above.
-        told.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        result.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     };
     let name = text(functions.cuGetErrorName).unwrap_or_else(|| format!("CUDA error {}", code.0));
     (name, text(functions.cuGetErrorString).unwrap_or_else(|| "the driver does not describe it".to_owned()))

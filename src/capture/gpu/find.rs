@@ -15,11 +15,11 @@ impl DeviceFacts {
     pub fn of(driver: Driver, index: u32) -> Result<Self, GpuError> {
         use CUdevice_attribute::*;
         let device = driver.device(index)?;
-        let told = |attribute| driver.attribute(device, attribute);
-        let is = |attribute| told(attribute).is_some_and(|value| value != 0);
-        let major = told(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-        let minor = told(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-        let l2 = told(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).and_then(|bytes| u64::try_from(bytes).ok());
+        let attribute_of = |attribute| driver.attribute(device, attribute);
+        let is = |attribute| attribute_of(attribute).is_some_and(|value| value != 0);
+        let major = attribute_of(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+        let minor = attribute_of(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        let l2 = attribute_of(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).and_then(|bytes| u64::try_from(bytes).ok());
         Ok(Self {
             index,
             name: driver.name(device)?,

@@ -1,9 +1,9 @@
 //! NVIDIA GPUs: their driver, loaded at run time, and the device side of launching kernels.
 //!
-//! CUDA is needed neither to build nor to run: if there is no driver, [`Driver::load`] returns a typed error, with
-//! which commands that were asked to use a GPU end. A [`Gpu`] is a device in its primary context, with memory that is
-//! freed when it is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; the
-//! protocols of [`timing`](crate::timing) time launches there with [`CudaClock`] and [`CudaCache`].
+//! CUDA is needed neither to build nor to run: without a driver, [`Driver::load`] returns a typed error, and commands
+//! that should use a GPU end with it. A [`Gpu`] is a device in its primary context, with memory that is freed when it
+//! is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; the protocols of
+//! [`timing`](crate::timing) time launches there with [`CudaClock`] and [`CudaCache`].
 //!
 //! Without the feature `gpu`, only the document types exist, and nothing that calls a driver.
 //!
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_a_driver_is_told_so() {
+    fn a_machine_without_a_driver_is_reported() {
         match Devices::find(None) {
             Ok(found) => assert!(found.devices.iter().all(|device| !device.name.is_empty())),
             Err(error) => {

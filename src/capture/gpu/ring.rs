@@ -120,11 +120,11 @@ impl Ring {
         })
     }
 
-    /// Hands the `bytes` bytes of `from` from `at` on to `take`, in order, a part at a time, with the offset of each.
-    /// All work put into any stream before must be done.
+    /// Passes the `bytes` bytes of `from` from `at` on to `take`, in order, one part at a time, with the offset of
+    /// each. All earlier work in any stream must be done.
     ///
     /// # Errors
-    /// [`GpuError`], or what `take` gives.
+    /// [`GpuError`], or the error of `take`.
     pub fn download<E: From<GpuError>>(
         &mut self,
         from: &DeviceMemory,
@@ -190,15 +190,15 @@ impl Slot {
         offset: u64,
         length: u64,
     ) -> Receiver<io::Result<()>> {
-        let (tells, told) = channel();
+        let (sender, receiver) = channel();
         for (index, mut piece) in self.memory.pieces(length as usize, PIECE).enumerate() {
-            let tells = tells.clone();
+            let sender = sender.clone();
             scope.spawn(move |_| {
                 // If nobody receives any more, the upload has failed.
-                let _ = tells.send(read(offset + (index * PIECE) as u64, piece.bytes_mut()));
+                let _ = sender.send(read(offset + (index * PIECE) as u64, piece.bytes_mut()));
             });
         }
-        told
+        receiver
     }
 
     /// Records that a copy from or to the slot was put into `stream`.

@@ -38,7 +38,7 @@ pub struct GpuState {
 }
 
 impl GpuState {
-    /// Adds the state in another part of the time.
+    /// Adds the state from another part of the time.
     pub fn add(&mut self, one: &Self) {
         let join = |all: Option<Span>, one: Option<Span>| match (all, one) {
             (Some(a), Some(b)) => Some(Span { least: a.least.min(b.least), most: a.most.max(b.most) }),

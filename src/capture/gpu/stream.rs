@@ -14,7 +14,7 @@ use super::functions::HostFunction;
 pub struct Stream {
     gpu: Rc<Gpu>,
     handle: sys::CUstream,
-    /// Whether to destroy the stream when this is dropped, which the default stream must not be.
+    /// Whether to destroy the stream on drop, which must not happen to the default stream.
     own: bool,
 }
 

@@ -1,4 +1,4 @@
-//! [`StreamBarrier`]: holds a stream, so that a kernel's work elsewhere can be seen by itself.
+//! [`StreamBarrier`]: holds a stream, so that a kernel's work elsewhere becomes visible.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,8 +29,8 @@ enum State {
 }
 
 impl StreamBarrier {
-    /// The longest time that it holds the stream: a kernel that waits for the stream inside of its launch would wait
-    /// forever.
+    /// The maximum time that it holds the stream: a kernel that waits for the stream during its launch would otherwise
+    /// wait forever.
     pub const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
     /// Puts a closed barrier into `stream`.

@@ -82,7 +82,7 @@ pub(super) fn digest(file: &TorchFile, listing: &mut Listing, function: DigestFu
 /// The work to do: for each storage, the views of parts of it.
 struct Plan<'a> {
     views: Vec<Vec<&'a Layout>>,
-    /// The first tensor that exceeds the limit, and all that do.
+    /// The first tensor that exceeds the limit, and all tensors that do.
     over: Option<usize>,
     limit: u64,
 }
@@ -197,9 +197,9 @@ fn write(entry: &mut EntryInspection, elements: &[(usize, TensorRef)], found: Ve
         views.extend(digests.views.iter().map(|(layout, digest)| ((*index, *layout), digest)));
     }
     for (tensor, TensorRef { layout, storage }) in elements {
-        let storage_told = &entry.storages[*storage];
-        let digest = match is_whole(layout, storage_told.bytes) {
-            true => storage_told.digest.clone(),
+        let storage_digests = &entry.storages[*storage];
+        let digest = match is_whole(layout, storage_digests.bytes) {
+            true => storage_digests.digest.clone(),
             false => views.get(&(*storage, layout)).map(|&digest| digest.clone()),
         };
         entry.tensors[*tensor].digest = digest;

@@ -52,7 +52,7 @@ pub struct EntryInspection {
     /// The file's size; absent if it could not be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<ByteSize>,
-    /// Every tensor, in the order of the values, with the parts of a tensor after the tensor that they make.
+    /// Every tensor, in the order of the values; the parts of a tensor follow the tensor.
     pub tensors: Vec<TensorInspection>,
     /// Every other value, with containers before the values in them.
     pub values: Vec<ValueInspection>,
@@ -61,7 +61,7 @@ pub struct EntryInspection {
     pub omitted_values: Option<u64>,
     /// The storages that the values refer to, in the order of first reference.
     pub storages: Vec<StorageInspection>,
-    /// What the CRC-32s of the records proved; absent if not all were checked.
+    /// The result of checking the CRC-32s of the records; absent if not all were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
     /// Why the file, or something in it, could not be read.
@@ -138,7 +138,7 @@ pub struct ValueInspection {
     /// The value's type.
     #[serde(rename = "type")]
     pub kind: ValueKind,
-    /// The value itself, if it holds no others. Texts and bytes (in hexadecimal) of more than 64 KiB are cut.
+    /// The value itself, if it holds no others. Text and bytes (in hexadecimal) of more than 64 KiB are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Scalar>,
     /// A float, or the two parts of a complex number, as Python's `float.hex` writes it.
@@ -246,7 +246,7 @@ pub enum Number {
     Named(NonFinite),
 }
 
-/// A float that JSON has no number for.
+/// A float that JSON cannot represent as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum NonFinite {
     /// Not a number.
@@ -292,7 +292,7 @@ pub struct StorageInspection {
     /// The CRC-32 that the file records, in eight hexadecimal digits; absent if the writer computed none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc32: Option<String>,
-    /// The bytes between the first and the last element of its tensors. The rest is dragged along.
+    /// The bytes between the first and the last element of its tensors. The rest is stored without being used.
     pub reached_bytes: ByteSize,
     /// The paths of its tensors, if there is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -302,7 +302,7 @@ pub struct StorageInspection {
     pub digest: Option<String>,
 }
 
-/// Storages of equal content.
+/// Storages with equal content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeat {
     /// The size of each storage.

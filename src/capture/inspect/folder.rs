@@ -14,7 +14,7 @@ use crate::TorchFile;
 use crate::origin;
 use crate::store::Store;
 
-/// The work that is done beyond reading headers.
+/// Work beyond reading headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The function for digests of all tensors and storages. The CRC-32 of the bytes read is checked.
@@ -141,7 +141,7 @@ fn inspect_file(path: &Path, options: Options) -> EntryInspection {
     entry
 }
 
-/// Reads the bytes that the options ask for beyond the headers.
+/// Reads the bytes that the options require beyond the headers.
 fn read(file: &TorchFile, listing: &mut Listing, options: Options) -> Result<(), InspectError> {
     if options.verify {
         listing.entry.verified = Some(file.verify()?);

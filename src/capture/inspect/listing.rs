@@ -19,11 +19,10 @@ pub(super) struct Listing {
     pub(super) elements: Vec<(usize, TensorRef)>,
 }
 
-/// The most memory that the listed values may take, tensors not counted. Values beyond it are counted but not listed.
+/// The maximum memory for listed values, not counting tensors. Further values are counted but not listed.
 const VALUES: u64 = 128 << 20;
 
-/// The most that listing may cost altogether: the memory of tensors, and reading objects that are referred to again and
-/// again.
+/// The maximum cost of listing: the memory of tensors, and reading objects that are referred to repeatedly.
 const WORK: ByteSize = ByteSize::mib(128);
 
 /// The memory that a tensor takes besides its texts.
@@ -121,7 +120,7 @@ impl<'a> Lister<'a> {
             }),
             digest: None,
         });
-        self.tell_whole(index);
+        self.set_whole_dtype(index);
         if let Some(elements) = tensor.elements {
             if item.alias_of.is_none() {
                 self.viewers[elements.storage].push(index);
@@ -131,8 +130,8 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Gives a tensor that is made of other tensors the dtype of its values, which come after it.
-    fn tell_whole(&mut self, part: usize) {
+    /// Gives a tensor that consists of other tensors the dtype of its values, which come after it.
+    fn set_whole_dtype(&mut self, part: usize) {
         let (before, rest) = self.tensors.split_at_mut(part);
         let part = &rest[0];
         let whole = part.path.strip_suffix("!values").or_else(|| part.path.strip_suffix("!buffer"));
@@ -145,7 +144,7 @@ impl<'a> Lister<'a> {
 
     fn value(&self, item: &Item<'_>, value: &ItemValue<'_>, alias_of: Option<String>) -> ValueInspection {
         let text = |text: &str| Some(Scalar::Text(cut(text).into()));
-        let mut told = ValueInspection {
+        let mut listed = ValueInspection {
             path: item.path.into(),
             alias_of: alias_of.map(Box::from),
             kind: kind(value),
@@ -157,35 +156,35 @@ impl<'a> Lister<'a> {
         };
         match value {
             ItemValue::None | ItemValue::Tensor(_) => {}
-            ItemValue::Bool(value) => told.value = Some(Scalar::Bool(*value)),
-            ItemValue::Int(value) => told.value = Some(Scalar::Int(*value)),
-            ItemValue::BigInt(digits) => told.value = text(digits),
+            ItemValue::Bool(value) => listed.value = Some(Scalar::Bool(*value)),
+            ItemValue::Int(value) => listed.value = Some(Scalar::Int(*value)),
+            ItemValue::BigInt(digits) => listed.value = text(digits),
             &ItemValue::Float(value) => {
-                told.value = Some(Scalar::Number(value.into()));
-                told.hex = Some(Hex::Float(hex_float(value).into()));
+                listed.value = Some(Scalar::Number(value.into()));
+                listed.hex = Some(Hex::Float(hex_float(value).into()));
             }
             &ItemValue::Complex(re, im) => {
-                told.value = Some(Scalar::Complex(Box::new([re.into(), im.into()])));
-                told.hex = Some(Hex::Complex(Box::new([hex_float(re), hex_float(im)])));
+                listed.value = Some(Scalar::Complex(Box::new([re.into(), im.into()])));
+                listed.hex = Some(Hex::Complex(Box::new([hex_float(re), hex_float(im)])));
             }
             ItemValue::Str(whole) => {
-                told.value = text(whole);
-                told.length = Some(whole.chars().count() as u64);
+                listed.value = text(whole);
+                listed.length = Some(whole.chars().count() as u64);
             }
             ItemValue::Bytes(bytes) => {
-                told.value = Some(Scalar::Text(hex(&bytes[..bytes.len().min(TEXT)]).into()));
-                told.length = Some(bytes.len() as u64);
+                listed.value = Some(Scalar::Text(hex(&bytes[..bytes.len().min(TEXT)]).into()));
+                listed.length = Some(bytes.len() as u64);
             }
-            ItemValue::Dtype(dtype) => told.value = text(&format!("torch.{dtype}")),
-            ItemValue::Device(device) => told.value = text(device),
-            ItemValue::Storage(index) => told.storage = Some(self.file.storages()[*index].key().into()),
+            ItemValue::Dtype(dtype) => listed.value = text(&format!("torch.{dtype}")),
+            ItemValue::Device(device) => listed.value = text(device),
+            ItemValue::Storage(index) => listed.storage = Some(self.file.storages()[*index].key().into()),
             ItemValue::List(items) | ItemValue::Tuple(items) | ItemValue::Set(items) | ItemValue::FrozenSet(items) => {
-                told.length = Some(items.len() as u64);
+                listed.length = Some(items.len() as u64);
             }
-            ItemValue::Dict(pairs) => told.length = Some(pairs.len() as u64),
-            ItemValue::Opaque(class) => told.class = Some(class.as_str().into()),
+            ItemValue::Dict(pairs) => listed.length = Some(pairs.len() as u64),
+            ItemValue::Opaque(class) => listed.class = Some(class.as_str().into()),
         }
-        told
+        listed
     }
 
     fn finish(self) -> Listing {
@@ -220,7 +219,7 @@ fn reading(value: &ItemValue<'_>) -> u64 {
     match value {
         ItemValue::Str(text) => text.len() as u64 / 8,
         ItemValue::Bytes(bytes) => bytes.len() as u64 / 8,
-        // Decimal digits take time that grows with the square of their number; hexadecimal ones do not.
+        // The time for decimal digits grows with the square of their number; for hexadecimal ones it does not.
         ItemValue::BigInt(digits) if digits.len() <= 4400 => (digits.len() * digits.len()) as u64 / 64,
         ItemValue::BigInt(digits) => digits.len() as u64,
         _ => 0,

@@ -1,9 +1,9 @@
-//! Inspection: the content of files of torch.save, from headers alone, and their bytes if asked for.
+//! Inspection: the content of files of torch.save, from headers alone, and their bytes if requested.
 //!
 //! [`inspect`] returns one [`Inspection`] for a file or a folder, the document `plimsoll.inspect/1`: every tensor and
 //! every other value by its path, the storages below them, storages that are repeated across entries, and the bytes
-//! that views drag along. A file that cannot be read is an element with an error, and does not affect the others.
-//! [`Extraction`] writes one tensor to a file.
+//! that views keep without using them. A file that cannot be read is an element with an error, and does not affect the
+//! others. [`Extraction`] writes one tensor to a file.
 //!
 //! Time and memory depend on the number of values, not on the size of storages; [`DigestFunction`] and
 //! [`Options::verify`] read every byte, in windows. A file whose values would take more memory to list than any

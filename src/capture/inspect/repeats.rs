@@ -61,11 +61,11 @@ mod tests {
         EntryInspection { storages: storages.iter().map(storage).collect(), ..EntryInspection::default() }
     }
 
-    fn told(entries: &[EntryInspection]) -> Vec<(u64, bool, u64, usize)> {
-        let tell = |r: Repeat| (r.bytes.bytes(), r.proven, r.saved_bytes.bytes(), r.storages.len());
+    fn repeated(entries: &[EntryInspection]) -> Vec<(u64, bool, u64, usize)> {
+        let facts = |r: Repeat| (r.bytes.bytes(), r.proven, r.saved_bytes.bytes(), r.storages.len());
         let mut seen = Seen::default();
         entries.iter().enumerate().for_each(|(index, entry)| seen.add(index, entry));
-        seen.repeats().into_iter().map(tell).collect()
+        seen.repeats().into_iter().map(facts).collect()
     }
 
     #[test]
@@ -75,15 +75,15 @@ mod tests {
             entry(&[("0", 10, Some("a"), None), ("1", 91, Some("b"), None), ("2", 0, Some("0"), None)]),
             entry(&[("0", 10, Some("a"), None), ("1", 10, None, None), ("2", 10, None, None)]),
         ];
-        assert_eq!(told(&entries), [(10, false, 20, 3)]);
+        assert_eq!(repeated(&entries), [(10, false, 20, 3)]);
     }
 
     #[test]
-    fn digests_prove_repeats_and_tell_equal_crcs_apart() {
+    fn digests_prove_repeats_and_distinguish_equal_crcs() {
         let entries = [
             entry(&[("0", 10, Some("a"), Some("x")), ("1", 10, None, Some("y"))]),
             entry(&[("0", 10, Some("a"), Some("z")), ("1", 10, None, Some("y"))]),
         ];
-        assert_eq!(told(&entries), [(10, true, 10, 2)]);
+        assert_eq!(repeated(&entries), [(10, true, 10, 2)]);
     }
 }

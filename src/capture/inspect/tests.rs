@@ -1,4 +1,4 @@
-//! Inspections of files that torch wrote, and of files that nobody should have written.
+//! Inspections of files that torch wrote, and of hostile files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,10 +76,10 @@ fn both_functions_digest_the_same_bytes() {
 }
 
 #[test]
-fn values_are_told_with_their_types() {
+fn values_are_listed_with_their_types() {
     let entry = entry("values_protocol_2.pt");
     let values: BTreeMap<&str, &ValueInspection> = entry.values.iter().map(|v| (&*v.path, v)).collect();
-    let told = |path: &str| {
+    let facts = |path: &str| {
         let value = values[path];
         let scalar = value.value.as_ref().map(|value| serde_json::to_string(value).unwrap());
         (value.kind.name(), scalar.unwrap_or_default())
@@ -94,7 +94,7 @@ fn values_are_told_with_their_types() {
         ("$[\"keys\"]{None}", "int", "2"),
         ("$[\"ordered\"]!state[\"note\"]", "str", "\"state\""),
     ] {
-        assert_eq!(told(path), (kind, value.to_owned()), "{path}");
+        assert_eq!(facts(path), (kind, value.to_owned()), "{path}");
     }
     assert_eq!(values["$[\"scalars\"][2]"].hex, Some(Hex::Float("0x1.8000000000000p+0".into())));
     assert_eq!(values["$[\"plain\"]"].class.as_deref(), Some("__main__.Plain"));
@@ -107,15 +107,15 @@ fn values_are_told_with_their_types() {
 fn composite_tensors_have_parts_and_the_dtype_of_their_values() {
     let entry = entry("composites.pt");
     let found = by_path(&entry);
-    let told = |path: &str| {
+    let facts = |path: &str| {
         let tensor = found[path];
         (&*tensor.kind, tensor.dtype.map_or("", |dtype| dtype.name()), tensor.digest.is_some())
     };
-    assert_eq!(told("$[\"coo\"]"), ("sparse", "float32", false));
-    assert_eq!(told("$[\"coo\"]!indices"), ("strided", "int64", true));
-    assert_eq!(told("$[\"nested\"]"), ("nested", "float32", false));
-    assert_eq!(told("$[\"meta\"]"), ("meta", "float32", false));
-    assert_eq!(told("$[\"per_tensor\"]"), ("quantized", "quint8", true));
+    assert_eq!(facts("$[\"coo\"]"), ("sparse", "float32", false));
+    assert_eq!(facts("$[\"coo\"]!indices"), ("strided", "int64", true));
+    assert_eq!(facts("$[\"nested\"]"), ("nested", "float32", false));
+    assert_eq!(facts("$[\"meta\"]"), ("meta", "float32", false));
+    assert_eq!(facts("$[\"per_tensor\"]"), ("quantized", "quint8", true));
     let quantizer = found["$[\"per_tensor\"]"].quantizer.as_ref().unwrap();
     assert_eq!((&quantizer.scale, quantizer.zero_point), (&Number::Finite(0.5), 3));
     assert_eq!(found["$[\"with_state\"]"].class, "torch.nn.parameter.Parameter");
@@ -123,7 +123,7 @@ fn composite_tensors_have_parts_and_the_dtype_of_their_values() {
 }
 
 #[test]
-fn shared_storages_and_views_that_drag_them_along_are_told() {
+fn shared_storages_and_views_that_keep_them_are_listed() {
     let entry = entry("layouts.pt");
     let storage = &entry.storages[0];
     assert_eq!(storage.shared_by.len(), 7);

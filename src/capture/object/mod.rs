@@ -1,8 +1,8 @@
 //! The meaning of the nodes of a pickle: tensors, dtypes, devices, sets, NumPy's scalars.
 //!
-//! A fixed list of names is known ([`rebuild`] has those that make tensors, [`value`] the rest). Any other object is an
-//! opaque value with the name of its class, and does not affect its neighbours. Every layout is checked here against
-//! its storage, with checked arithmetic, so no code above has to.
+//! A fixed list of names is known ([`rebuild`] has those that create tensors, [`value`] the rest). Any other object is
+//! an opaque value with the name of its class, and does not affect its neighbours. Every layout is checked here against
+//! its storage, with checked arithmetic, so that callers need not.
 
 mod children;
 mod dtypes;

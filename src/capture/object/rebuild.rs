@@ -32,7 +32,7 @@ pub(crate) enum Stored {
     Inner(NodeId),
 }
 
-/// Why a document's tensors cannot be rebuilt, with the offset in the pickle at which it shows.
+/// Why a document's tensors cannot be rebuilt, with the offset in the pickle where that shows.
 #[derive(Debug)]
 pub(crate) struct ObjectsError {
     pub(crate) offset: u64,
@@ -268,7 +268,7 @@ impl Rebuild<'_> {
     fn bits(&self, call: &Call<'_>, dtype: Dtype, metadata: Option<&NodeId>) -> Result<(bool, bool), RebuildError> {
         let pairs = match metadata.map(|&id| self.document.node(id)) {
             None | Some(Node::None) => return Ok((false, false)),
-            // torch writes two pairs at most; a large dict shared by many tensors would be read once for each.
+            // torch writes at most two pairs; a large dict shared by many tensors would be read once for each.
             Some(Node::Dict(pairs)) if pairs.len() <= 16 => pairs,
             Some(_) => return Err(call.wrong("metadata")),
         };

@@ -194,8 +194,8 @@ impl Document {
         text::without_surrogates(self.bytes(span))
     }
 
-    /// The text of `id`, if it is a text short enough to be a name. Longer texts are not names, and looking through one
-    /// each time the pickle refers to it could take forever.
+    /// The text of `id`, if it is short enough to be a name. Longer text is never a name, and searching through it for
+    /// each reference could take forever.
     pub(crate) fn as_name(&self, id: NodeId) -> Option<Cow<'_, str>> {
         match *self.node(id) {
             Node::Str(span) if span.length <= NAME_BYTES => Some(self.text(span)),

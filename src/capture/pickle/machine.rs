@@ -10,8 +10,8 @@ use super::stack::{BOX, Stack};
 use super::{PickleError, integer, text};
 use crate::error::PickleErrorKind;
 
-/// The nodes that every document has: None, True, False, the empty tuple, and the integers of one byte. A pickle of a
-/// million of them takes no nodes.
+/// The nodes of every document: None, True, False, the empty tuple, and the integers of one byte. A pickle of a million
+/// of them needs no more nodes.
 const NONE: NodeId = NodeId(0);
 const TRUE: NodeId = NodeId(1);
 const FALSE: NodeId = NodeId(2);
@@ -286,7 +286,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Refuses items that Python could not have put into a dict or a set: it would have needed their hashes.
+    /// Refuses items that Python could not have put into a dict or a set because they are unhashable.
     fn check_hashable(&self, opcode: &'static str, items: &[NodeId]) -> Outcome<()> {
         match items.iter().any(|item| self.unhashable[item.0 as usize]) {
             true => Err(PickleErrorKind::WrongKind { opcode, needed: "what Python can hash, not a list, dict or set" }),

@@ -1,9 +1,9 @@
 //! The pickle machine: Python's object serialization, read as data.
 //!
-//! Nothing is imported, constructed or called. Opcodes that would do so in Python make nodes ([`Node::Global`],
-//! [`Node::Object`]) of a [`Document`], an arena graph in which one node can be referred to any number of times:
-//! aliases and cycles stay what they are, depth costs nothing, and dropping it does not recurse. What the nodes mean is
-//! decided elsewhere, by name, from a list of known ones.
+//! Nothing is imported, constructed or called. Opcodes that would do so in Python create nodes ([`Node::Global`],
+//! [`Node::Object`]) of a [`Document`], an arena graph in which one node can be referenced any number of times: aliases
+//! and cycles are kept, depth costs nothing, and dropping it does not recurse. What the nodes mean is decided
+//! elsewhere, by name, from a list of known ones.
 //!
 //! **Memory.** Each byte of a pickle adds at most 64 bytes to the graph, and the graph as a whole takes at most 128
 //! MiB: a pickle that needs more is refused. Texts and bytes are not copied out of the pickle.

@@ -59,7 +59,7 @@ fn what_python_cannot_hash_is_no_key_and_no_item_of_a_set() {
     // {bytearray()}, frozenset([[]])
     assert_eq!(refused(b"\x80\x05\x8f(\x96\0\0\0\0\0\0\0\0\x90."), needs("ADDITEMS"));
     assert_eq!(refused(b"\x80\x04(]\x91."), needs("FROZENSET"));
-    // {(): 1, (1, "a"): [], None: {}} and the set of a frozenset are Python's.
+    // {(): 1, (1, "a"): [], None: {}} and a set of a frozenset are valid in Python.
     load(b"}()K\x01K\x01\x8c\x01a\x86]N}u.").unwrap();
     load(b"\x80\x04\x8f((K\x01\x91\x90.").unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether `bytes` are UTF-8 in which surrogates may stand (Python's `surrogatepass`).
+/// Whether `bytes` are UTF-8 in which surrogates are allowed (Python's `surrogatepass`).
 pub(super) fn is_text(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Err(error) = std::str::from_utf8(rest) {

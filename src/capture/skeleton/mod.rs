@@ -6,10 +6,10 @@
 //! values: torch's serialization id, the order of records and the padding of other writers do not follow from them.
 //!
 //! A payload is the run of bytes that a storage takes **in the file**: the deflated bytes of a deflated record, the
-//! bytes of a big-endian one in that order. So every file is taken apart in the same way, nothing has to be encoded
-//! again when it is put together, and a reader of the parts finds in the skeleton's directory how to read the payload.
-//! Records under `data/` that no tensor refers to are payloads too. In the two older formats the payloads are the
-//! storages behind the pickles.
+//! bytes of a big-endian one in that order. Every file is therefore taken apart in the same way, nothing must be
+//! encoded again when it is put together, and a reader of the parts finds in the skeleton's directory how to read the
+//! payload. Records under `data/` that no tensor refers to are payloads too. In the two older formats the payloads are
+//! the storages behind the pickles.
 //!
 //! # Format
 //! [`Skeleton::to_bytes`] writes, in this order:

@@ -15,7 +15,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// The deepest nesting of folders in `tmp`. No writer leaves more than one level.
 const DEEPEST_FOLDER: usize = 32;
 
-/// The garbage that was removed, or would be.
+/// The garbage that was removed, or that would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Garbage {
     /// Objects that no entry needs.
@@ -28,8 +28,8 @@ pub struct Garbage {
 
 impl Store {
     /// Removes everything that no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, or
-    /// if one of them is a symbolic link, because its target is not known. The collection can be interrupted at any
-    /// point and run again.
+    /// if one of them is a symbolic link, because its target is not known. A collection can be interrupted at any point
+    /// and run again.
     ///
     /// # Errors
     /// [`StoreError::InUse`] while something is being packed; [`StoreError::Link`]; if something cannot be listed, a recipe

@@ -54,8 +54,8 @@ impl Incoming {
         self.bytes
     }
 
-    /// Lets the system copy the whole object from `from` if it can share blocks. The bytes must be appended all the
-    /// same, for their digest.
+    /// Lets the system copy the whole object from `from` if it can share blocks. The bytes must still be appended, to
+    /// compute their digest.
     pub fn share(&mut self, from: &File, at: u64, bytes: u64) {
         self.shared = share(from, at, self.file.as_file(), 0, bytes);
     }

@@ -211,7 +211,7 @@ impl Folder {
     /// The size of the regular file `name`; `None` for anything else.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn size_of(&self, name: &OsStr) -> Result<Option<u64>, Errno> {
         let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
@@ -221,7 +221,7 @@ impl Folder {
     /// Syncs the names in the folder to the disk.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn sync(&self) -> io::Result<()> {
         self.folder.sync_all()
     }

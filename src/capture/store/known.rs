@@ -27,7 +27,7 @@ impl Known {
     /// Starts with the objects that are in the store now.
     pub fn of(places: &Places) -> Self {
         let mut unread: HashMap<u64, Vec<ObjectId>> = HashMap::new();
-        // Objects that cannot be listed are not guessed.
+        // Objects that cannot be listed are skipped.
         let folders = fs::read_dir(places.objects()).into_iter().flatten().flatten();
         let folders = folders.filter(|folder| folder.file_type().is_ok_and(|kind| kind.is_dir()));
         for item in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
@@ -43,7 +43,7 @@ impl Known {
     /// Whether an object of `bytes` bytes that begins with `piece` is probably there.
     pub fn probably(&mut self, places: &Places, bytes: u64, piece: &[u8]) -> bool {
         for id in self.unread.remove(&bytes).unwrap_or_default() {
-            // Of an object that is elsewhere nothing more is fetched. The name of a compressed one is no id.
+            // For a remote object, nothing more is fetched. The file name of a compressed object is not an id.
             let head = Object::find(places, id).ok().and_then(|object| {
                 let source = SourceFile::open_object(&object.path).ok()?;
                 source.read_at(0, HEAD as u64).ok().filter(|_| !object.compressed)

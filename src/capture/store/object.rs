@@ -100,7 +100,7 @@ impl Object {
         Err(PackedError::Damaged { object: self.id.to_string(), actual: actual.to_hex().to_string() })
     }
 
-    /// Opens the object's file, all of it at hand.
+    /// Opens the object's file with all of its bytes available locally.
     pub fn open(&self) -> io::Result<File> {
         origin::fetch_whole(&self.path, self.stored)?;
         open_object(&self.path)

@@ -22,7 +22,7 @@ const FORMAT: &str = "plimsoll.store/1";
 /// The longest marker file that is read, in bytes.
 const MARKER_BYTES: u64 = 4096;
 
-/// The parts of a store besides its marker: a folder with these alone is a store whose making was interrupted.
+/// The parts of a store besides its marker: a folder with only these is a store whose creation was interrupted.
 const PARTS: [&str; 4] = ["captures", "lock", "objects", "tmp"];
 
 /// A store of captures.
@@ -166,7 +166,7 @@ impl Store {
     /// Takes the lock that any number of writers can hold together.
     pub(super) fn lock_to_write(&self) -> Result<Lock, StoreError> {
         let lock = self.lock(FlockOperation::LockShared)?;
-        // The links are refused before any work is done: none of the folders that are written to is a link.
+        // Links are refused before any work is done: no folder that is written to may be a link.
         for folder in [self.places.objects(), self.places.captures(), self.places.incoming()] {
             self.places.folder(&folder).map_err(StoreError::io(&folder, "open it"))?;
         }
@@ -190,8 +190,8 @@ impl Store {
         Ok(Lock(file))
     }
 
-    /// The names in a folder of the store that are `wanted`, in order. A link that `might_be` one is refused: its
-    /// target cannot be seen now, or is elsewhere.
+    /// The names in a folder of the store that are `wanted`, in order. A link that `might_be` wanted is refused: its
+    /// target is unknown, or elsewhere.
     pub(super) fn names_in(
         &self,
         folder: &Path,

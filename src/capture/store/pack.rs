@@ -126,12 +126,12 @@ impl PackReport {
 
 impl Store {
     /// Packs the entries of the folder `folder`. Objects that the store already has are not written again; entries
-    /// become visible in batches, each after everything that it leads to is on the disk.
+    /// become visible in batches, each after everything that it needs is on the disk.
     ///
     /// # Errors
     /// If the store cannot be written, or the work was cancelled; entries packed before are kept.
     /// [`StoreError::OfStore`] if the originals to delete are the store's own. Errors of a single entry are in
-    /// [`PackReport::errors`], and the other entries are packed all the same.
+    /// [`PackReport::errors`], and the other entries are still packed.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
         let (mut files, others) = list(folder)?;
         if let Some(wanted) = &options.entries {
@@ -168,8 +168,8 @@ impl Store {
 /// If the folder cannot be listed, or has no entries.
 pub fn packable(folder: &Path) -> Result<Vec<(OsString, ByteSize)>, StoreError> {
     let size = |file: OsString| {
-        // A reference of another store stands for a file of another size. One that cannot be opened has no bytes: packing it
-        // says why.
+        // A reference of another store refers to a file of a different size. One that cannot be opened counts as empty:
+        // packing it reports why.
         let bytes = SourceFile::open(&folder.join(&file)).map_or(0, |source| source.size());
         (file, ByteSize::new(bytes))
     };
@@ -195,7 +195,7 @@ fn list(folder: &Path) -> Result<(Vec<OsString>, Vec<String>), StoreError> {
     if files.is_empty() { Err(StoreError::NoEntries { path: folder.to_owned() }) } else { Ok((files, others)) }
 }
 
-/// Whether this may be a file. A path whose metadata cannot be read counts as one: opening it gives the error.
+/// Whether this may be a file. A path whose metadata cannot be read counts as one: opening it returns the error.
 fn may_be_file(path: &Path) -> bool {
     match path.metadata() {
         Ok(found) => found.is_file(),
@@ -249,7 +249,7 @@ impl Packer<'_> {
             payloads.take(payload, piece)
         });
         let skeleton = skeleton.map_err(|error| match error {
-            // The error is the store's: it could not take the bytes.
+            // The error concerns the store, which could not take the bytes.
             SkeletonError::Sink { source, .. } => StoreError::io(&store.places.incoming(), "write to it")(source),
             error => error.into(),
         })?;

@@ -136,7 +136,7 @@ impl Packed {
         objects.filter(|object| known.insert(object.id)).cloned().collect()
     }
 
-    /// The longest run of at most `bytes` bytes that starts at `offset`, which is within the file.
+    /// The longest run of at most `bytes` bytes from `offset`, which is within the file.
     pub fn run(&self, offset: u64, bytes: u64) -> Run<'_> {
         let payloads = &self.recipe.payloads;
         let after = payloads.partition_point(|payload| payload.offset <= offset);

@@ -10,14 +10,14 @@ const BLOCK: u64 = 4096;
 /// The fewest bytes worth the system calls.
 const SHARE_FROM: u64 = 1 << 20;
 
-/// How many bytes are written at once. A file written in runs of 2 MiB is in the page cache in pages of that size, and
-/// a kernel that touches one byte has the whole page mapped: a few rows of a table would count as the whole.
+/// The size of a write. The page cache keeps a file written in runs of 2 MiB in pages of that size, and touching one
+/// byte maps the whole page: a few rows of a table would count as the whole.
 const RUN: usize = 512 << 10;
 
 /// Lets the system copy `bytes` bytes from `from` to `to`, which XFS, btrfs and others do by sharing blocks, and
 /// returns whether it did; if not, whatever was copied must be overwritten.
 pub fn share(from: &File, from_at: u64, to: &File, to_at: u64, bytes: u64) -> bool {
-    // Blocks cannot be shared at other offsets, and a plain copy by the system gains nothing.
+    // Blocks can be shared only at aligned offsets, and a plain copy by the system gains nothing.
     if !from_at.is_multiple_of(BLOCK) || !to_at.is_multiple_of(BLOCK) || bytes < SHARE_FROM {
         return false;
     }

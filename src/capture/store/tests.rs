@@ -163,7 +163,7 @@ fn every_fixture_comes_back_and_reads_as_it_did() {
 fn what_compresses_is_compressed_where_that_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("zeros");
-    // The tables have one row, again and again.
+    // The tables repeat a single row.
     synthesize::embedding(4096, 64, 16, super::super::Dtype::F32).entries(2).write(&folder).unwrap();
     let store = Store::create(&dir.path().join("store")).unwrap();
     let plain = pack(&store, &folder, &PackOptions::default()).added();

@@ -31,7 +31,7 @@ pub struct VerifyOptions<'a> {
     pub against: Option<&'a Path>,
     /// The entries to verify, as [`Store::select`] takes them; all of them if empty.
     pub entries: Vec<OsString>,
-    /// Read objects that no entry of the store uses as well, if entries are named; without names they always are.
+    /// Also read objects that no entry of the store uses, if entries are named; without names they are always read.
     pub unused: bool,
     /// The number of threads that hash; `None` takes one per processor.
     pub threads: Option<NonZeroUsize>,
@@ -174,7 +174,7 @@ impl Verification<'_> {
         Ok(self.report)
     }
 
-    /// The objects that any entry uses. Of one that cannot be read none is known: whoever verifies it says so.
+    /// The objects that any entry uses. An unreadable entry contributes none: its own verification reports it.
     fn used(&self) -> Result<BTreeSet<ObjectId>, StoreError> {
         let names = self.store.entries()?;
         let recipes = names.iter().filter_map(|name| self.recipe(name).ok());
@@ -230,7 +230,7 @@ impl Verification<'_> {
     }
 
     /// Compares the files of a folder with the entries of the same names: files in the folder itself, and files in its
-    /// subfolders with the name of a capture, as unpacking several captures makes them.
+    /// subfolders named after a capture, as unpacking several captures creates them.
     fn compare(&mut self, folder: &Path, recipes: &[(&EntryName, Recipe)]) -> Result<(), StoreError> {
         let mut files = entry_files(folder)?;
         let captures: BTreeSet<&OsString> = recipes.iter().map(|(name, _)| &name.capture).collect();

@@ -26,8 +26,8 @@ fn digest_of(source: &SourceFile) -> Result<ObjectId, CaptureError> {
     Ok(hasher.finalize().into())
 }
 
-/// Puts together the file that the reference at `path` stands for, without writing it, and returns its digest, which
-/// must be that of the packed file.
+/// Restores the file that the reference at `path` refers to, without writing it, and returns its digest, which must be
+/// that of the packed file.
 ///
 /// # Errors
 /// [`StoreError::Digest`] if the digest is another.

@@ -42,8 +42,7 @@ pub(super) struct Table {
     dtype: Dtype,
 }
 
-/// The number of bytes made at once: first words, then elements in their place, while they are in the first-level
-/// cache.
+/// The number of bytes produced at once: first words, then elements in place, while they are in the first-level cache.
 const BLOCK: usize = 4096;
 
 impl Table {
@@ -193,7 +192,7 @@ mod tests {
         bytes
     }
 
-    /// Pins the content: a capture made elsewhere, or by a later version, must be the same.
+    /// Pins the content: a capture created elsewhere, or by a later version, must be equal.
     #[test]
     fn the_first_bytes_of_every_dtype_are_pinned() {
         let first = |dtype| {
@@ -252,7 +251,7 @@ mod tests {
             }
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             assert!(mean.abs() < 0.005, "{dtype}: mean {mean}");
-            // 8-bit formats round whole ranges of numbers to one; the wider ones fill every tenth alike.
+            // 8-bit formats round whole ranges of numbers to one; the wider ones fill every tenth evenly.
             if dtype.size() > 1 {
                 let expected = values.len() as f64 / 10.0;
                 assert!(tenths.iter().all(|&n| (n as f64 / expected - 1.0).abs() < 0.04), "{dtype}: {tenths:?}");

@@ -3,9 +3,8 @@
 //!
 //! A [`Preset`] says which tables are looked up how often; [`Preset::plan`] turns it into a [`Plan`], pure data that
 //! knows every file's name and exact size; [`Plan::write`] writes it, in parallel and in constant memory. Element
-//! values follow from the seed, the table and the element's position alone, so a capture is the same, byte for byte, on
-//! every machine and with any number of threads, and a call's output is made from its indices without reading the
-//! table.
+//! values depend only on the seed, the table and the element's position, so a capture is equal, byte for byte, on every
+//! machine and with any number of threads, and a call's output is computed from its indices without reading the table.
 //!
 //! An [`OperatorCall`] is a call of any other operator, whose outputs a kernel computes.
 //!

@@ -13,7 +13,7 @@ use plimsoll_memory::ByteSize;
 
 /// The distance between the streams of one entry's tensors and those of the next.
 const STREAMS_AN_ENTRY: u64 = 1 << 16;
-/// The bound that a tensor's integers are below unless another is given.
+/// The default bound for a tensor's integers.
 const USUAL_BOUND: u64 = 8;
 
 /// A call of an operator: its arguments, without the content of its tensors.
@@ -23,7 +23,7 @@ pub struct OperatorCall {
     arguments: Vec<(String, Given)>,
 }
 
-/// An argument whose tensor content is not made yet.
+/// An argument whose tensor content does not exist yet.
 #[derive(Clone, Debug, PartialEq)]
 enum Given {
     /// A tensor, whose integers are below a bound.

@@ -1,4 +1,4 @@
-//! [`Staging`]: a folder that appears whole or not at all.
+//! [`Staging`]: a folder that appears completely or not at all.
 
 use std::fs::{self, File, Permissions};
 use std::io;

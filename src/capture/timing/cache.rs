@@ -62,7 +62,7 @@ pub struct CpuCache {
 const LINE: usize = 64;
 
 impl CpuCache {
-    /// Makes a cache whose size `size` returns when it is first emptied, or `None` if the size is not known.
+    /// Creates a cache. `size` returns its size when it is first emptied, or `None` if the size is unknown.
     pub fn new(size: fn() -> Option<ByteSize>) -> Self {
         Self { size, buffer: Vec::new() }
     }

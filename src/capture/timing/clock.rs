@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_time_between_each_mark_and_the_next() {
+    fn measures_the_time_between_each_mark_and_the_next() {
         let mut clock = CpuClock::default();
         for _ in 0..2 {
             let began = Instant::now();

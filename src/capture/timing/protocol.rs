@@ -39,7 +39,7 @@ pub enum Protocol {
         /// Timed launches.
         launches: NonZeroU32,
     },
-    /// The `samples` protocol, until the mean is known well enough, the time is over or 10000 launches were timed. The
+    /// The `samples` protocol, until the mean is precise enough, the time is over or 10000 launches were timed. The
     /// results say which ended it.
     Until {
         /// Launches before the first timed one.

@@ -4,7 +4,7 @@ use plimsoll_statistics::stopping::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most launches that are timed, whatever else is asked for, because a record keeps every sample.
+/// The maximum number of timed launches, because a record keeps every sample.
 pub const MOST_LAUNCHES: u32 = 10_000;
 
 /// The reason why a measurement by [`Protocol::Until`](super::Protocol::Until) ended.
@@ -13,7 +13,7 @@ pub const MOST_LAUNCHES: u32 = 10_000;
 pub enum Stop {
     /// The relative standard error of the mean was reached.
     RelativeError,
-    /// The timed launches took all the time that they may.
+    /// The timed launches used all the time allowed.
     Time,
     /// The limit of 10000 launches was reached.
     Launches,

@@ -261,13 +261,13 @@ fn torch_loads_what_is_written_and_saves_the_same_bytes() {
 
 proptest! {
     #[test]
-    fn entries_are_whole_archives_of_the_size_foretold(sample in strategies::entries()) {
+    fn entries_are_whole_archives_of_the_predicted_size(sample in strategies::entries()) {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("entry.pt");
         sample.write(&path)?;
         let lengths: Vec<ByteSize> = sample.storages.iter().map(|s| ByteSize::new(s.len() as u64)).collect();
-        let foretold = entry_size(&path, &sample.value, &lengths)?;
-        prop_assert_eq!(fs::metadata(&path)?.len(), foretold.bytes());
+        let predicted = entry_size(&path, &sample.value, &lengths)?;
+        prop_assert_eq!(fs::metadata(&path)?.len(), predicted.bytes());
         let mut records = records(&path);
         prop_assert_eq!(records.len(), sample.storages.len() + 6);
         records.retain(|name, _| name.starts_with("entry/data/"));

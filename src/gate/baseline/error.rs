@@ -9,25 +9,25 @@ use crate::record::RecordError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaselineError {
-    /// Nothing was named.
+    /// No baseline was named.
     #[error("a baseline is a record, a folder of them, or git:REVISION: name one of them")]
     Empty,
-    /// The revision is a word that git would take for something else.
+    /// The revision is a word that git would interpret differently.
     #[error("`{revision}` is not a revision of git: write a branch, a tag or a commit, such as git:main")]
     Revision {
         /// The word.
         revision: String,
     },
-    /// A path of a revision is absolute.
+    /// A path in a revision is absolute.
     #[error("{}: a path of a revision is relative to the folder that plimsoll runs in, such as git:main:baselines", path.display())]
     AbsolutePath {
         /// The path.
         path: PathBuf,
     },
-    /// A record of it cannot be read or written.
+    /// A record of the baseline cannot be read or written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The folder cannot be read or made.
+    /// The folder cannot be read or created.
     #[error("cannot {what} the baseline {}: {source}", path.display())]
     Folder {
         /// `read`, `make` or `clean`.
@@ -37,12 +37,12 @@ pub enum BaselineError {
         /// The system's error.
         source: io::Error,
     },
-    /// The folder holds more files than a baseline has.
+    /// The folder contains more files than a baseline can have.
     #[error("{} has more than {limit} records: is it a folder of baselines?", path.display())]
     TooMany {
         /// The folder.
         path: PathBuf,
-        /// How many are read.
+        /// The maximum that is read.
         limit: usize,
     },
     /// Git cannot be started.
@@ -53,15 +53,15 @@ pub enum BaselineError {
         /// The system's error.
         source: io::Error,
     },
-    /// Git refuses.
+    /// Git reported an error.
     #[error("git cannot {what}: {message}")]
     Git {
-        /// What it was to do.
+        /// What git was asked to do.
         what: String,
-        /// What it said.
+        /// Git's message.
         message: String,
     },
-    /// There is no repository for the revision to be in.
+    /// The working directory is not in a repository.
     #[error(
         "there is no repository of git here in which {revision} could be: run this in one, or name a file or a folder \
          for the baseline"
@@ -79,13 +79,13 @@ pub enum BaselineError {
     UnknownRevision {
         /// The revision.
         revision: String,
-        /// What git said.
+        /// Git's message.
         message: String,
     },
     /// The baseline is in a history, and this build cannot read histories.
     #[error("a history is read from its file: this build of plimsoll has no feature `history`")]
     History,
-    /// Several records were to be written to one file.
+    /// Several records would have to be written to one file.
     #[error(
         "{} is one file, but there are several records, of {first} and {second}: name a folder (it is created if it does not exist)",
         path.display()
@@ -100,12 +100,13 @@ pub enum BaselineError {
     },
 }
 
-/// How a revision comes into a clone: a branch of the remote by its own name, what hangs on another commit with all.
+/// The command that fetches a revision into a clone: a remote branch by its own name, or everything if the revision is
+/// relative to another commit.
 fn fetch(revision: &str) -> String {
     let name = revision.strip_prefix("origin/").unwrap_or(revision);
     let alone =
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.'));
-    // Of what is fetched by name the clone has no branch, but for those of the remote that are told where to go.
+    // A revision fetched by name gets no local branch unless the command says where to store it.
     match (alone && name != "HEAD", name == revision) {
         (true, true) => format!("`git fetch origin {name}:{name}`, or fetch-depth: 0"),
         (true, false) => format!("`git fetch origin {name}:refs/remotes/origin/{name}`, or fetch-depth: 0"),
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_that_is_missing_is_told_how_to_fetch_it() {
+    fn a_missing_revision_says_how_to_fetch_it() {
         for (revision, how) in [
             ("main", "`git fetch origin main:main`"),
             ("origin/release/1.2", "`git fetch origin release/1.2:refs/remotes/origin/release/1.2`"),

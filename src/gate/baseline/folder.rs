@@ -8,10 +8,10 @@ use crate::elsewhere::Local;
 use crate::record::{Record, RecordError};
 use plimsoll_capture::origin;
 
-/// More files are not a baseline.
+/// A folder with more files is not read as a baseline.
 pub(super) const MOST_FILES: usize = 10_000;
 
-/// The records at `path`, in the order of their names; none if nothing is there.
+/// Reads the records at `path` in the order of their names; empty if nothing is there.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let local = match Local::documents(path) {
         Err(error) if error.is_nothing_there() => return Ok(Vec::new()),
@@ -27,13 +27,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> 
     files.into_iter().map(|file| Ok((origin::shown(&file), Record::read(&file)?))).collect()
 }
 
-/// The files of a folder that may be records: those called `.json`, by name.
+/// The files of a folder that may be records: those ending in `.json`, by name.
 fn records(path: &Path) -> Result<Vec<PathBuf>, BaselineError> {
     let folder = |source| BaselineError::Folder { what: "read", path: path.to_owned(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(folder)? {
         let entry = entry.map_err(folder)?;
-        // A file that is being written beside begins with a dot.
+        // Files that are still being written begin with a dot.
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         let file = entry.path();
         if !hidden && file.extension().is_some_and(|extension| extension == "json") && file.is_file() {

@@ -1,4 +1,4 @@
-//! A record, or a folder of them, as a revision of git has it.
+//! A record or a folder of records in a git revision.
 
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
@@ -8,8 +8,9 @@ use super::error::BaselineError;
 use super::folder::MOST_FILES;
 use crate::record::{MAX_RECORD, Record, RecordError};
 
-/// The records at `path` in `revision`, in the order of their names; none if nothing is there. The path is one from the
-/// working directory, as all that are written for this program, else from the root of the repository, as git's own.
+/// Reads the records at `path` in `revision` in the order of their names; empty if nothing is there. The path is tried
+/// relative to the working directory, as other paths of this program, and then relative to the repository's root, as
+/// git does.
 pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let commit = commit(revision)?;
     let text = path.to_string_lossy();
@@ -39,9 +40,9 @@ pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>,
     entries.into_iter().map(read).collect()
 }
 
-/// What git tells of `revision`: the commit, when it was made in seconds since 1970, and the first line of its message.
+/// Looks up `revision` with git: the commit, its time in seconds since 1970, and the first line of its message.
 #[cfg(feature = "history")]
-pub(in crate::gate) fn told(revision: &str) -> Result<(String, i64, String), BaselineError> {
+pub(in crate::gate) fn commit_facts(revision: &str) -> Result<(String, i64, String), BaselineError> {
     let name = format!("{revision}^{{commit}}");
     let output = git(revision, &["log", "-1", "--format=%H%x00%ct%x00%s", "--end-of-options", &name, "--"])?;
     let text = String::from_utf8_lossy(&output.out);
@@ -53,7 +54,7 @@ pub(in crate::gate) fn told(revision: &str) -> Result<(String, i64, String), Bas
     Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned()))
 }
 
-/// The commits that `commit` has and `before` has not, the latest first: each in short with its title.
+/// The commits of `commit` that `before` lacks, latest first, each as its short name and title.
 #[cfg(feature = "history")]
 pub(in crate::gate) fn between(before: &str, commit: &str, most: usize) -> Result<Vec<String>, BaselineError> {
     let (most, without) = (format!("--max-count={most}"), format!("^{before}"));
@@ -75,16 +76,16 @@ pub(in crate::gate) fn branch() -> Result<String, BaselineError> {
     Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
 }
 
-/// Where a path begins.
+/// What a path is relative to.
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// In the working directory.
+    /// The working directory.
     Here,
-    /// At the root of the repository.
+    /// The root of the repository.
     Root,
 }
 
-/// A file or a folder of a tree.
+/// A file or folder of a git tree.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -92,7 +93,7 @@ struct Entry {
     is_folder: bool,
 }
 
-/// The commit that `revision` stands for.
+/// The commit that `revision` refers to.
 fn commit(revision: &str) -> Result<String, BaselineError> {
     let name = format!("{revision}^{{commit}}");
     let output = git(revision, &["rev-parse", "--verify", "--end-of-options", &name])?;
@@ -106,7 +107,7 @@ fn commit(revision: &str) -> Result<String, BaselineError> {
     Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
 }
 
-/// What `commit` has at `path`: the entry itself, and of a folder that ends in `/` what is in it.
+/// Lists `commit` at `path`: the entry itself, or the contents of a folder if the path ends in `/`.
 fn list(revision: &str, commit: &str, from: From, path: &str) -> Result<Vec<Entry>, BaselineError> {
     let from: &[&str] = match from {
         From::Here => &[],
@@ -123,7 +124,7 @@ fn list(revision: &str, commit: &str, from: From, path: &str) -> Result<Vec<Entr
         let (head, name) = line.split_once('\t')?;
         let mut words = head.split(' ');
         let (mode, _, object) = (words.next()?, words.next()?, words.next()?);
-        // Links and submodules are neither records nor folders of them.
+        // Links and submodules are never read as records or folders.
         let is_folder = mode == "040000";
         let known = is_folder || mode.starts_with("100");
         known.then(|| Entry { name: name.to_owned(), object: object.to_owned(), is_folder })
@@ -151,14 +152,14 @@ struct Output {
 }
 
 impl Output {
-    /// The first line of what git said.
+    /// The first line of git's error message.
     fn said(&self) -> String {
         let text = String::from_utf8_lossy(&self.error);
         text.lines().next().unwrap_or("it said nothing").to_owned()
     }
 }
 
-/// Runs git in the working directory; its output is read up to the size of a record and a byte.
+/// Runs git in the working directory and reads at most one byte more than a record may have.
 fn git(revision: &str, arguments: &[&str]) -> Result<Output, BaselineError> {
     let failed = |source| BaselineError::NoGit { revision: revision.to_owned(), source };
     let mut error = tempfile::tempfile().map_err(failed)?;
@@ -177,7 +178,7 @@ fn git(revision: &str, arguments: &[&str]) -> Result<Output, BaselineError> {
     read.map_err(failed)?;
     let mut text = Vec::new();
     error.rewind().and_then(|()| error.take(4096).read_to_end(&mut text)).map_err(failed)?;
-    // A pipe that is closed before its end ends git by a signal, which is not a failure of it.
+    // A pipe that is closed early ends git by a signal, which does not count as a failure.
     let success = status.success() || out.len() as u64 > MAX_RECORD.bytes();
     Ok(Output { success, out, error: text })
 }

@@ -1,8 +1,8 @@
-//! Baselines: the records that others are held against, in a file, a folder or a revision of git.
+//! Baselines: the records that others are compared with, in a file, a folder or a git revision.
 //!
-//! A folder of baselines is made to be committed: one record a subject, under the subject's name, without what a gate does
-//! not need (timelines, processes, mappings). Every record can be a baseline, and a baseline is a record that every other
-//! command reads.
+//! A folder of baselines is meant to be committed: one record per subject, named after it, without data that a gate
+//! does not need (timelines, processes, mappings). Every record can serve as a baseline, and every command can read a
+//! baseline.
 
 mod error;
 mod folder;

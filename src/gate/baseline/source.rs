@@ -8,7 +8,7 @@ use super::error::BaselineError;
 use super::{folder, git};
 use crate::record::Record;
 
-/// The folder of baselines if none is named.
+/// The default folder of baselines.
 pub const DEFAULT_FOLDER: &str = "plimsoll-baselines";
 
 /// Where a baseline is.
@@ -16,16 +16,16 @@ pub const DEFAULT_FOLDER: &str = "plimsoll-baselines";
 pub enum BaselineSource {
     /// A record, or a folder of them.
     Path(PathBuf),
-    /// A record or a folder as a revision of git has it.
+    /// A record or a folder in a git revision.
     Git {
         /// The revision: a branch, a tag, a commit.
         revision: String,
-        /// The path below the working directory; absent if it is that of the configuration.
+        /// The path relative to the working directory; absent for the configured one.
         path: Option<PathBuf>,
     },
     /// The latest records of a branch in the history.
     History {
-        /// The branch; absent if it is that with most records.
+        /// The branch; absent for the one with the most records.
         branch: Option<String>,
     },
 }
@@ -33,8 +33,8 @@ pub enum BaselineSource {
 impl FromStr for BaselineSource {
     type Err = BaselineError;
 
-    /// Takes `FILE`, `DIR`, `git:REVISION`, `git:REVISION:PATH`, `history` and `history:BRANCH`. A file that is called
-    /// `history` is written `./history`.
+    /// Parses `FILE`, `DIR`, `git:REVISION`, `git:REVISION:PATH`, `history` and `history:BRANCH`. For a file named
+    /// `history` write `./history`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(rest) = text.strip_prefix("history")
             && (rest.is_empty() || rest.starts_with(':'))
@@ -53,7 +53,7 @@ impl FromStr for BaselineSource {
             Some((revision, _)) => (revision, None),
             None => (rest, None),
         };
-        // What begins with a dash would be an option of git.
+        // Git would take a leading dash for an option.
         if revision.is_empty() || revision.starts_with('-') {
             return Err(BaselineError::Revision { revision: revision.to_owned() });
         }
@@ -85,11 +85,11 @@ impl BaselineSource {
         }
     }
 
-    /// The records in it, each with where it was read, in the order of their names; none if nothing is there.
+    /// Reads its records with their origins in the order of their names; empty if nothing is there.
     ///
     /// # Errors
-    /// [`BaselineError`] if there is something that cannot be read, or is not a record; [`BaselineError::History`] of a
-    /// history, which [`History::baseline`](crate::gate::history::History::baseline) reads.
+    /// [`BaselineError`] if a file cannot be read or is not a record; [`BaselineError::History`] for a history, which
+    /// [`History::baseline`](crate::gate::history::History::baseline) reads.
     pub fn read(&self) -> Result<Vec<(String, Record)>, BaselineError> {
         match self {
             Self::Path(path) => folder::read(path),

@@ -1,4 +1,4 @@
-//! [`write_baseline`]: records as a baseline.
+//! [`write_baseline`]: writes records as a baseline.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use crate::elsewhere::is_address;
 use crate::gate::Subject;
 use crate::record::{Record, write_record};
 
-/// `record` without what a gate does not need and what would make a baseline large: timelines, processes, mappings, findings.
+/// Copies `record` without the large parts that a gate does not need: timelines, processes, mappings, findings.
 pub fn distilled(record: &Record) -> Record {
     let mut record = record.clone();
     for phase in &mut record.phases {
@@ -23,11 +23,11 @@ pub fn distilled(record: &Record) -> Record {
     record
 }
 
-/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, if `path` is one or does
-/// not end in `.json`; else the only one as that file. Baselines of other subjects stay.
+/// Writes `records` as the baseline at `path`. If `path` is a folder or does not end in `.json`, each record goes into
+/// that folder under its subject's name; otherwise a single record becomes the file. Baselines of other subjects stay.
 ///
 /// # Errors
-/// [`BaselineError`]; every file is then whole, the old one or the new.
+/// [`BaselineError`]. Every file is complete even then, in its old or its new version.
 pub fn write_baseline(path: &Path, records: &[Record]) -> Result<Vec<PathBuf>, BaselineError> {
     let is_file = path.extension().is_some_and(|extension| extension == "json") && !path.is_dir();
     if is_file {
@@ -40,7 +40,7 @@ pub fn write_baseline(path: &Path, records: &[Record]) -> Result<Vec<PathBuf>, B
     }
     let folder = |what| move |source| BaselineError::Folder { what, path: path.to_owned(), source };
     if is_address(path) {
-        // Records that are no longer made would live on there.
+        // Records that are no longer produced would remain there.
         let why = "a folder in an object store is not updated: name a file that ends in .json";
         return Err(folder("update")(std::io::Error::other(why)));
     }
@@ -55,7 +55,7 @@ pub fn write_baseline(path: &Path, records: &[Record]) -> Result<Vec<PathBuf>, B
         write_record(&file, &distilled(record))?;
         written.push(file);
     }
-    // An older baseline of more records would live on in those that no new one replaced.
+    // An older baseline with more records would leave surplus files behind.
     for (subject, first) in numbers {
         for number in first.. {
             match std::fs::remove_file(path.join(subject.file_name(number))) {

@@ -15,23 +15,23 @@ pub enum BenchError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file is larger than any that criterion writes.
+    /// The file is larger than any that criterion writes.
     #[error("{} is larger than {limit} bytes, too large for a file of criterion: is this criterion's folder?", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is read.
+        /// The maximum size that is read.
         limit: u64,
     },
-    /// A file is not JSON of the form that criterion writes.
-    #[error("{} is not as criterion 0.5 and later write it: {source}; run the benchmark again", path.display())]
+    /// The file is not the JSON that criterion writes.
+    #[error("{} is not in the format of criterion 0.5 or later: {source}; run the benchmark again", path.display())]
     Json {
         /// The file.
         path: PathBuf,
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
-    /// The samples of a file make no sense.
+    /// The samples in a file are invalid.
     #[error("{}: {what}; run the benchmark again", path.display())]
     Samples {
         /// The file.
@@ -39,14 +39,14 @@ pub enum BenchError {
         /// What is wrong.
         what: String,
     },
-    /// The folder is too deep, or has too many parts, to be criterion's.
+    /// The folder is too deep or has too many parts to be criterion's.
     #[error("{} has more than {limit} {what}: is this criterion's folder?", path.display())]
     TooMany {
         /// The folder.
         path: PathBuf,
-        /// How many there may be.
+        /// The maximum number.
         limit: usize,
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
     },
 }

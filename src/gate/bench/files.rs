@@ -13,23 +13,23 @@ use super::report::CriterionChange;
 use crate::gate::Unit;
 use plimsoll_memory::meter::Metric;
 
-/// No file of criterion is larger: a sample of a million figures takes some 40 MB.
+/// Criterion writes no larger files: a sample of a million figures takes some 40 MB.
 const MAX_FILE: u64 = 64 << 20;
 
-/// `benchmark.json`, as far as it is used.
+/// The fields of `benchmark.json` that are used.
 #[derive(Debug, Deserialize)]
 pub(super) struct Name {
     pub(super) full_id: String,
 }
 
-/// `sample.json`, as far as it is used.
+/// The fields of `sample.json` that are used.
 #[derive(Debug, Deserialize)]
 struct Sample {
     iters: Vec<f64>,
     times: Vec<f64>,
 }
 
-/// `change/estimates.json`, as far as it is used.
+/// The fields of `change/estimates.json` that are used.
 #[derive(Debug, Deserialize)]
 struct Change {
     median: Estimate,
@@ -52,7 +52,7 @@ pub(super) fn name(dir: &Path) -> Result<Name, BenchError> {
     json(&dir.join("benchmark.json"))
 }
 
-/// The figure of an iteration in every sample, in the order in which they were taken.
+/// Reads the figure per iteration of every sample, in the order in which they were taken.
 pub(super) fn figures(dir: &Path, unit: Unit) -> Result<Vec<f64>, BenchError> {
     let path = dir.join("sample.json");
     let Sample { iters, times } = json(&path)?;
@@ -71,8 +71,8 @@ pub(super) fn figures(dir: &Path, unit: Unit) -> Result<Vec<f64>, BenchError> {
     Ok(figures)
 }
 
-/// The whole number of bytes that is meant: the measurements of memory tell equal figures apart by a part in 10^12, and a
-/// figure of nothing as a billionth of a byte, for criterion can do with neither.
+/// Rounds to whole bytes. Criterion cannot handle equal figures or zeros, so memory measurements make equal figures
+/// differ by a part in 10^12 and report zero as a billionth of a byte.
 fn whole_bytes(figure: f64) -> f64 {
     let near = 1e-8_f64.max(figure * 1e-11);
     if (figure - figure.round()).abs() <= near { figure.round() } else { figure }
@@ -89,7 +89,7 @@ pub(in crate::gate) fn unit(dir: &Path, id: &str) -> (Unit, Option<String>) {
     (written_unit(dir).unwrap_or(named), word.map(str::to_owned))
 }
 
-/// The unit in `raw.csv`, if there is one: its rows end in the unit and the count of iterations.
+/// The unit in `raw.csv`, if the file exists: its rows end in the unit and the number of iterations.
 fn written_unit(dir: &Path) -> Option<Unit> {
     let mut head = Vec::new();
     File::open(dir.join("raw.csv")).ok()?.take(4096).read_to_end(&mut head).ok()?;
@@ -118,13 +118,13 @@ pub(super) fn change(dir: &Path) -> Result<Option<CriterionChange>, BenchError> 
     };
     let sound = change.low <= change.high && point_estimate > -1.0 && (0.0..1.0).contains(&change.confidence);
     if !(sound && change.percent.is_finite() && change.high.is_finite() && change.low.is_finite()) {
-        return Err(BenchError::Samples { path, what: "its comparison cannot be read".to_owned() });
+        return Err(BenchError::Samples { path, what: "its comparison is invalid".to_owned() });
     }
     Ok(Some(change))
 }
 
-/// Whether the samples in `baseline` are a copy of those in `new`, made after them. Two runs of code that always allocates
-/// the same have equal samples as well, those of the baseline being the older ones.
+/// Whether the samples in `baseline` are a later copy of those in `new`. Equal samples alone prove nothing: code that
+/// always allocates the same amount has equal samples in two runs, and then the baseline's are older.
 pub(super) fn is_copy(new: &Path, baseline: &Path) -> Result<bool, BenchError> {
     let [new, baseline] = [new, baseline].map(|dir| dir.join("sample.json"));
     let later = match (written(&new), written(&baseline)) {
@@ -134,7 +134,7 @@ pub(super) fn is_copy(new: &Path, baseline: &Path) -> Result<bool, BenchError> {
     Ok(later && bytes(&new)? == bytes(&baseline)?)
 }
 
-/// When a file was last written, if the system tells it.
+/// When the file was last written, if the system knows.
 pub(super) fn written(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
@@ -151,7 +151,7 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BenchError> {
 fn bytes(path: &Path) -> Result<Vec<u8>, BenchError> {
     let read = || -> io::Result<Vec<u8>> {
         let file = File::open(path)?;
-        // A pipe or a device would be waited for, or read without end.
+        // A pipe or a device would block, or never end.
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_were_told_apart_are_equal_again() {
+    fn figures_that_were_made_distinct_are_equal_again() {
         for bytes in [1.0, 1234.0, 1e9, 1e12] {
             for step in [0.0, 1.0, 2.0, 3.0] {
                 assert_eq!(whole_bytes(bytes * (1.0 + step * f64::EPSILON * 512.0)), bytes);
@@ -202,7 +202,7 @@ mod tests {
             (r#"{"iters":[1.0],"times":[1.0,2.0]}"#, "1 counts of iterations and 2 totals"),
             (r#"{"iters":[0.0],"times":[1.0]}"#, "sample 1: a total of 1 over 0 iterations"),
             (r#"{"iters":[1.0,1.0],"times":[1.0,-2.0]}"#, "sample 2: a total of -2 over 1 iterations"),
-            (r#"{"iters":[1.0],"#, "is not as criterion 0.5 and later write it: EOF while parsing"),
+            (r#"{"iters":[1.0],"#, "is not in the format of criterion 0.5 or later: EOF while parsing"),
         ] {
             let dir = with("sample.json", text);
             let error = figures(dir.path(), Unit::Bytes).unwrap_err().to_string();

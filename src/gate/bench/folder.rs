@@ -1,4 +1,4 @@
-//! [`judge_folder`]: every benchmark of a folder against its baseline.
+//! [`judge_folder`]: judges every benchmark of a folder against its baseline.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use super::report::{BenchGate, BenchmarkVerdict, CriterionChange};
 use crate::gate::judge::conclude;
 use crate::gate::{Comparison, Direction, Interval, Limits, Method, Summary, Unit, judge};
 
-/// The baseline if none is named: what criterion calls the run before.
+/// The default baseline: criterion's name for the previous run.
 pub const DEFAULT_BASELINE: &str = "base";
 
-/// Group, function and value, and some more.
+/// Group, function, value, and a few spare levels.
 const MAX_DEPTH: usize = 8;
-/// More folders than this are not benchmarks.
+/// A folder with more subfolders is not criterion's.
 const MAX_FOLDERS: usize = 100_000;
 
-/// Judges every benchmark of criterion's folder `dir` against `baseline`, each by the limit of its name, with intervals of
-/// this `confidence`.
+/// Judges every benchmark of criterion's folder `dir` against `baseline`, each by the limit for its name, with
+/// intervals of this `confidence`.
 ///
 /// # Errors
-/// [`BenchError`] if a file cannot be read, or is not criterion's.
+/// [`BenchError`] if a file cannot be read or is not criterion's.
 pub fn judge_folder(dir: &Path, baseline: &str, limits: &Limits, confidence: f64) -> Result<BenchGate, BenchError> {
     let mut found = Found::default();
     find(dir, 0, &mut found)?;
@@ -52,7 +52,7 @@ fn hint(dir: &Path, baseline: &str, found: &Found) -> String {
 
 #[derive(Default)]
 struct Found {
-    /// The folders that hold a `new`.
+    /// The folders that contain a `new`.
     benchmarks: Vec<PathBuf>,
     /// The names of the baselines beside them.
     baselines: BTreeSet<String>,
@@ -67,7 +67,7 @@ fn find(dir: &Path, depth: usize, found: &mut Found) -> Result<(), BenchError> {
     let failed = |source| BenchError::Read { path: dir.to_owned(), source };
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        // A link could lead round in a circle.
+        // A link could form a cycle.
         if !entry.file_type().map_err(failed)?.is_dir() {
             continue;
         }
@@ -102,11 +102,11 @@ fn judge_benchmark(
     let allowance = limits.of(&id);
     let mut verdict = BenchmarkVerdict { id, metric, unit, current, comparison: None, criterion: None, note: None };
     if !exists(&before.join("sample.json"))? {
-        verdict.note = Some(format!("it is not in the baseline `{baseline}`"));
+        verdict.note = Some(format!("no such benchmark in the baseline `{baseline}`"));
     } else if !is_copy(&new, &before)? {
         let figures_before = figures(&before, unit)?;
         let comparison = judge(&figures_before, &figures_now, unit, Direction::Lower, allowance, confidence);
-        // Criterion keeps its latest comparison, which may be with another baseline.
+        // Criterion keeps only its latest comparison, which may be against another baseline.
         verdict.criterion = change(dir)?.filter(|change| is_of(change, &comparison));
         verdict.note = verdict.criterion.as_ref().and_then(|change| disagreement(change, &comparison));
         verdict.comparison = Some(comparison);
@@ -119,7 +119,7 @@ fn judge_benchmark(
     Ok(verdict)
 }
 
-/// Criterion's comparison of this run with the one before; `None` if the one that is kept is older than the samples.
+/// Criterion's comparison of this run with the previous one; `None` if the stored one is older than the samples.
 fn change_of_this_run(dir: &Path) -> Result<Option<CriterionChange>, BenchError> {
     let [sampled, compared] = ["new/sample.json", "change/estimates.json"].map(|file| written(&dir.join(file)));
     match (sampled, compared) {
@@ -128,7 +128,7 @@ fn change_of_this_run(dir: &Path) -> Result<Option<CriterionChange>, BenchError>
     }
 }
 
-/// The judgement of criterion's comparison by the rules of the gate.
+/// Judges criterion's comparison by the gate's rules.
 fn by_criterion(
     current: Summary,
     change: &CriterionChange,
@@ -142,7 +142,7 @@ fn by_criterion(
     conclude(before, (None, Some(current)), found, (unit, Direction::Lower), allowance, change.confidence)
 }
 
-/// Whether criterion's comparison is of the same two sets of figures: the ratio of their medians is the same.
+/// Whether criterion's comparison used the same two sets of figures, judging by the ratio of their medians.
 fn is_of(change: &CriterionChange, comparison: &Comparison) -> bool {
     let medians = comparison.baseline.zip(comparison.current);
     medians.is_some_and(|(before, now)| {
@@ -151,7 +151,7 @@ fn is_of(change: &CriterionChange, comparison: &Comparison) -> bool {
     })
 }
 
-/// Said if criterion's interval and that of the gate speak against each other.
+/// A remark if criterion's interval contradicts the gate's.
 fn disagreement(change: &CriterionChange, comparison: &Comparison) -> Option<String> {
     let own = comparison.interval?;
     let grew = |low: f64| low > 0.0;

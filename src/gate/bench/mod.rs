@@ -1,16 +1,17 @@
-//! The benchmarks of criterion, judged: `target/criterion` against a baseline in it.
+//! Criterion benchmarks: judges `target/criterion` against a baseline in it.
 //!
-//! Criterion tells of a regression and exits 0. [`judge_folder`] reads the samples that it keeps and judges each benchmark:
+//! Criterion reports a regression but exits with 0. [`judge_folder`] reads the samples that criterion keeps and judges
+//! each benchmark:
 //! ```text
 //! target/criterion/GROUP/FUNCTION/VALUE/new/benchmark.json   its name; sample.json  every sample: iterations and their total
 //!                                       BASELINE/sample.json the same of `--save-baseline BASELINE`, or of the run before (`base`)
 //!                                       change/estimates.json criterion's own comparison, a cross-check
 //! ```
-//! - A figure is a sample's total by its iterations. The files name no unit: it is bytes if a word of the group's name
-//!   is a metric of memory, as `plimsoll::criterion::group` puts it there, and nanoseconds elsewhere;
-//!   if criterion wrote `raw.csv` (its feature `csv_output`), the unit in it counts.
-//! - Criterion ends every run by making `base` a copy of `new`, so that the samples of the run before are gone. Then its own
-//!   comparison of the two, made before, is judged by the same rules.
+//! - A figure is a sample's total divided by its iterations. The files name no unit. It is bytes if a word of the
+//!   group's name is a memory metric, as `plimsoll::criterion::group` writes it, and nanoseconds otherwise. If
+//!   criterion wrote `raw.csv` (its feature `csv_output`), the unit in that file is used.
+//! - Criterion ends every run by copying `new` to `base`, so the samples of the previous run are gone. In that case
+//!   criterion's own comparison of the two is judged by the same rules.
 
 mod error;
 mod files;

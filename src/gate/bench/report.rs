@@ -1,4 +1,4 @@
-//! [`BenchGate`]: what became of the benchmarks of a folder.
+//! [`BenchGate`]: the judgement of a folder's benchmarks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::gate::{Comparison, Outcome, Summary, Unit};
 use plimsoll_memory::text::counted;
 
-/// What became of the benchmarks of a folder.
+/// The judgement of a folder's benchmarks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchGate {
     /// `plimsoll.bench-gate/1`.
@@ -14,43 +14,43 @@ pub struct BenchGate {
     pub schema: String,
     /// Criterion's folder.
     pub folder: String,
-    /// The baseline that benchmarks were held against.
+    /// The baseline that benchmarks were compared with.
     pub baseline: String,
     /// The benchmarks, by name.
     pub benchmarks: Vec<BenchmarkVerdict>,
-    /// `fail` if one failed; else `inconclusive` if one is, or none could be compared; else `pass`.
+    /// `fail` if a benchmark failed, else `inconclusive` if one is or if none could be compared, else `pass`.
     pub outcome: Outcome,
-    /// The verdict in one line.
+    /// The verdict on one line.
     pub message: String,
 }
 
 /// The format of [`BenchGate`].
 pub(super) const SCHEMA: &str = "plimsoll.bench-gate/1";
 
-/// What became of one benchmark.
+/// The judgement of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkVerdict {
     /// Its name, such as `compare float32 peak_heap/16 MiB`.
     pub id: String,
-    /// The metric in its name; absent if none is, as with wall time.
+    /// The metric in its name; absent if there is none, as with wall time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// What its figures are amounts of.
+    /// The unit of its figures.
     pub unit: Unit,
     /// Its figures.
     pub current: Summary,
-    /// The judgement; absent if there is nothing to compare with.
+    /// The comparison; absent without a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Criterion's own comparison with the same baseline, if it made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionChange>,
-    /// Why it was not compared, or what else there is to know.
+    /// Why it was not compared, or another remark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The change of the median as criterion told it, by its bootstrap; in per cent.
+/// Criterion's own estimate of the median's change by bootstrap, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionChange {
     /// The change.
@@ -59,7 +59,7 @@ pub struct CriterionChange {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The confidence of the interval: 0.95 unless the benchmark says otherwise.
+    /// The confidence level of the interval: 0.95 unless the benchmark sets another.
     pub confidence: f64,
 }
 
@@ -77,7 +77,7 @@ impl BenchGate {
         } else if compared == 0 {
             (Outcome::Inconclusive, format!("nothing was compared: {hint}"))
         } else if inconclusive > 0 {
-            let message = format!("{inconclusive} of {} cannot be told apart from `{baseline}`", benches(compared));
+            let message = format!("{inconclusive} of {} cannot be distinguished from `{baseline}`", benches(compared));
             (Outcome::Inconclusive, message)
         } else {
             (Outcome::Pass, format!("none of {} regressed against `{baseline}`", benches(compared)))
@@ -86,7 +86,7 @@ impl BenchGate {
         Self { schema, folder, baseline, benchmarks, outcome, message }
     }
 
-    /// The exit code of the command: 0 if nothing regressed, 1 if something did, 3 if that cannot be decided.
+    /// The exit code of the command: 0 if nothing regressed, 1 if something did, 3 if undecided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

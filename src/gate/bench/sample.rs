@@ -1,9 +1,9 @@
-//! A gate with a benchmark of every outcome, for the tests of documents.
+//! A gate with one benchmark of every outcome, for tests of documents.
 
 use super::report::{BenchGate, BenchmarkVerdict, CriterionChange};
 use crate::gate::{DEFAULT_CONFIDENCE, Direction, Summary, Unit, judge};
 
-/// `count` figures around `level` that scatter by `scatter` of it, in no order.
+/// `count` figures around `level` that scatter by `scatter` of it, in mixed order.
 fn figures(level: f64, scatter: f64, count: u32) -> Vec<f64> {
     (0..count).map(|i| level * (1.0 + scatter * (f64::from(i * 37 % 101) / 50.0 - 1.0))).collect()
 }
@@ -12,7 +12,7 @@ fn verdict(id: &str, metric: Option<&str>, unit: Unit, before: &[f64], now: &[f6
     let allowance = "5% | 64 KiB".parse().unwrap();
     let comparison =
         (!before.is_empty()).then(|| judge(before, now, unit, Direction::Lower, allowance, DEFAULT_CONFIDENCE));
-    let note = before.is_empty().then(|| "it is not in the baseline `main`".to_owned());
+    let note = before.is_empty().then(|| "no such benchmark in the baseline `main`".to_owned());
     let current = Summary::of(now).unwrap();
     let metric = metric.map(str::to_owned);
     BenchmarkVerdict { id: id.to_owned(), metric, unit, current, comparison, criterion: None, note }
@@ -49,7 +49,7 @@ pub(crate) fn gate() -> BenchGate {
     BenchGate::new("target/criterion".to_owned(), "main", benchmarks, "")
 }
 
-/// Of a folder in which there is no benchmark.
+/// The gate of a folder without benchmarks.
 pub(crate) fn empty() -> BenchGate {
     let hint = "there is no benchmark in target/criterion: run `cargo bench` first";
     BenchGate::new("target/criterion".to_owned(), "base", Vec::new(), hint)

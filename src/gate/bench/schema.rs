@@ -1,4 +1,4 @@
-//! The JSON Schema of the document, as `plimsoll schema bench-gate` prints it and `docs/schema/` keeps it.
+//! The JSON Schema of the document, printed by `plimsoll schema bench-gate` and stored in `docs/schema/`.
 
 use super::report::BenchGate;
 use plimsoll_memory::schema::Document;

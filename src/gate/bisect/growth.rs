@@ -1,4 +1,4 @@
-//! Where memory grew between two records: phases and mappings.
+//! Where memory grew between two records, by phase and mapping.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,33 @@ use crate::record::Record;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, PhaseReadings};
 
-/// What holds more in the later of two records.
+/// A phase or mapping that holds more in the later of two records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
     /// The phase.
     pub phase: String,
-    /// The mapping, or what memory without a name is; absent for the phase as a whole.
+    /// The mapping, or the kind of memory without a name; absent for the phase as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<String>,
-    /// What it held before, at the peak of the largest run.
+    /// The bytes before, at the peak of the largest run.
     pub before: ByteSize,
-    /// What it holds now.
+    /// The bytes now.
     pub after: ByteSize,
 }
 
 impl Growth {
-    /// By how much it grew.
+    /// The growth in bytes.
     pub fn bytes(&self) -> u64 {
         self.after.bytes().saturating_sub(self.before.bytes())
     }
 }
 
-/// The most growths that are listed.
+/// The maximum number of growths listed.
 const MOST: usize = 8;
 
-/// What grew from one record to another by a page or more: the phases if there are several, by their resident peaks, then
-/// the mappings of the phase that grew most and of which they are known, what grew most first. `shorten` takes off a path what the two do not share.
+/// Lists growth of a page or more between two records: first phases by their peak RSS, if there are several, then the
+/// mappings of the phase that grew most among those with known mappings, largest growth first. `shorten` removes the
+/// parts of a path that differ between the two.
 pub fn growths(before: &Record, after: &Record, shorten: &dyn Fn(&str) -> String) -> Vec<Growth> {
     let peak = |phase: &PhaseReadings| phase.readings.get(&Metric::PeakRss).map(|reading| reading.bytes);
     let mut phases: Vec<(Growth, &PhaseReadings, &PhaseReadings)> = after
@@ -51,9 +52,9 @@ pub fn growths(before: &Record, after: &Record, shorten: &dyn Fn(&str) -> String
         [_, _, ..] => phases.iter().map(|(growth, _, _)| growth.clone()).collect(),
         _ => Vec::new(),
     };
-    // A phase of the same peak may have begun with it: then another has what grew.
-    let told = phases.iter().find(|(growth, _, now)| growth.bytes() > 0 && !now.mappings.is_empty());
-    if let Some((growth, then, now)) = told {
+    // Only a phase that grew and whose mappings are known shows what grew.
+    let grown = phases.iter().find(|(growth, _, now)| growth.bytes() > 0 && !now.mappings.is_empty());
+    if let Some((growth, then, now)) = grown {
         let (then, now) = (held(then, shorten), held(now, shorten));
         let mut mappings: Vec<Growth> = now
             .into_iter()
@@ -71,7 +72,7 @@ pub fn growths(before: &Record, after: &Record, shorten: &dyn Fn(&str) -> String
     found
 }
 
-/// What each mapping of a phase held; what has no name of its own goes by its kind.
+/// The bytes that each mapping of a phase held; unnamed mappings go by their kind.
 fn held(phase: &PhaseReadings, shorten: &dyn Fn(&str) -> String) -> BTreeMap<String, u64> {
     let mut held = BTreeMap::new();
     for mapping in &phase.mappings {
@@ -111,8 +112,8 @@ mod tests {
         let now = record(&[("load", 51), ("serve", 90)], &[mapping("[heap]", 38), mapping("/b/data/table", 5)]);
         let shorten = |path: &str| path[2..].to_owned();
         let found = growths(&before, &now, &shorten);
-        let told: Vec<_> = found.iter().map(|one| (&*one.phase, one.mapping.as_deref(), one.bytes() >> 20)).collect();
-        assert_eq!(told, [("serve", None, 30), ("load", None, 1), ("serve", Some("[heap]"), 28)]);
+        let listed: Vec<_> = found.iter().map(|one| (&*one.phase, one.mapping.as_deref(), one.bytes() >> 20)).collect();
+        assert_eq!(listed, [("serve", None, 30), ("load", None, 1), ("serve", Some("[heap]"), 28)]);
     }
 
     #[test]

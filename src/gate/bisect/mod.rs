@@ -1,9 +1,10 @@
-//! A search for the commit that changed a figure: what it goes by, and what it found.
+//! A search for the commit that changed a figure: the figure it uses, and its result.
 //!
-//! The figure is one that tells the two ends apart ([`Bisected::between`]). A commit is on the side of the end that its
-//! runs are nearer to: [`side`] finds the shift to the first end with the gate's interval, and decides once the interval
-//! lies on one side of half of the whole change. Until then it asks for more runs. The probability of a wrong decision is
-//! shared out over all decisions and looks at the figures ([`Effort`]), so that the whole search is as sure as was asked.
+//! The search uses a figure that separates the two ends ([`Bisected::between`]). Each commit belongs to the end that
+//! its runs are closer to. [`side`] computes the shift to the first end with the gate's interval, and decides once the
+//! whole interval lies on one side of half the change; until then it asks for more runs. The allowed probability of
+//! error is divided among all decisions and looks at the figures ([`Effort`]), so that the search as a whole reaches
+//! the requested confidence.
 
 mod growth;
 mod report;

@@ -1,4 +1,4 @@
-//! [`Bisection`]: a search and what it found.
+//! [`Bisection`]: a search and its result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,21 +14,22 @@ pub struct Bisection {
     /// `plimsoll.bisect/1`.
     #[schemars(extend("const" = "plimsoll.bisect/1"))]
     pub schema: String,
-    /// The commit that was good.
+    /// The good commit.
     pub good: Named,
-    /// The commit that was bad.
+    /// The bad commit.
     pub bad: Named,
-    /// How sure the search is to name the right commit, if one commit made most of the change: 0.99 for 99 in 100.
+    /// The confidence that the search names the right commit, if one commit made most of the change: 0.99 for 99 in
+    /// 100.
     pub confidence: f64,
-    /// The figure that was gone by; absent until both ends have been measured, or if none tells them apart.
+    /// The figure that the search uses; absent until both ends are measured, or if no figure separates them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<Bisected>,
-    /// The commits that were tried, in this order.
+    /// The commits that were tried, in order.
     pub tried: Vec<TriedCommit>,
-    /// What it came to; absent while it goes on.
+    /// The result; absent while the search goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<SearchEnd>,
-    /// The commit that was found against the one before it, or BAD against GOOD if none was found.
+    /// The report on the found commit against the one before it, or on BAD against GOOD if none was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<GateReport>,
     /// Where memory grew between the two.
@@ -46,7 +47,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// The commit in as many characters as tell it apart, with its title.
+    /// The shortest name of the commit that identifies it, with its title.
     pub fn short(&self) -> String {
         let id = self.commit.get(..10).unwrap_or(&self.commit);
         format!("{id} {}", self.title).trim_end().to_owned()
@@ -59,12 +60,11 @@ pub struct TriedCommit {
     /// The commit.
     #[serde(flatten)]
     pub named: Named,
-    /// What was found of it.
+    /// The result of trying it.
     pub found: Tried,
-    /// How often it was run.
+    /// The number of its runs.
     pub runs: u64,
-    /// The level of the figure: GOOD's median and the shift from GOOD's runs to its own. Absent of a commit that was
-    /// skipped.
+    /// The level of the figure: GOOD's median plus the shift from GOOD's runs. Absent for a skipped commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// Why it was skipped.
@@ -72,19 +72,19 @@ pub struct TriedCommit {
     pub why: Option<String>,
 }
 
-/// What was found of a commit.
+/// The result of trying a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tried {
-    /// The commit is nearer to GOOD.
+    /// The commit is closer to GOOD.
     Good,
-    /// The commit is nearer to BAD.
+    /// The commit is closer to BAD.
     Bad,
-    /// The commit could not be built or run, or it was not decided which of the two it is like.
+    /// The commit could not be built or run, or its side could not be decided.
     Skipped,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SearchEnd {
@@ -95,32 +95,32 @@ pub enum SearchEnd {
         commit: Named,
         /// Whether it has several parents, none of which has the change.
         merge: bool,
-        /// The commit before it, which it is compared with.
+        /// The commit before it, with which it is compared.
         before: Named,
-        /// How much of the whole change it made: 1 for all of it.
+        /// The share of the whole change that it made: 1 for all of it.
         share: f64,
     },
-    /// One of these commits did; the others were skipped.
+    /// One of these commits changed the figure; the others were skipped.
     Suspects {
         /// The commits, the latest first.
         commits: Vec<Named>,
     },
-    /// The ends do not differ, or that cannot be decided.
+    /// The ends do not differ, or that could not be decided.
     NoDifference {
         /// Why.
         why: String,
     },
-    /// GOOD is on another branch than BAD, and the commit that both come from is bad as well: it was on the branch of
-    /// GOOD that the figure changed.
+    /// GOOD is on a different branch from BAD, and their common ancestor is bad as well: the figure changed on GOOD's
+    /// branch.
     BaseIsBad {
-        /// The commit that both come from.
+        /// The common ancestor.
         #[serde(flatten)]
         base: Named,
     },
 }
 
 impl Bisection {
-    /// A search between two commits that has not begun.
+    /// Creates a search between two commits that has not started yet.
     pub fn new(good: Named, bad: Named, confidence: f64) -> Self {
         Self {
             schema: Self::NAME.to_owned(),
@@ -135,12 +135,12 @@ impl Bisection {
         }
     }
 
-    /// The commits of which this was found.
+    /// The commits with this result.
     pub fn of(&self, found: Tried) -> impl Iterator<Item = &Named> {
         self.tried.iter().filter(move |tried| tried.found == found).map(|tried| &tried.named)
     }
 
-    /// The exit code of the command: 0 if one commit was found, else 3.
+    /// The exit code of the command: 0 if one commit was found, otherwise 3.
     pub fn exit_code(&self) -> u8 {
         match self.end {
             Some(SearchEnd::Found { .. }) => 0,

@@ -1,4 +1,4 @@
-//! On which side of a change a commit is.
+//! Decides on which side of a change a commit is.
 
 use plimsoll_statistics::mann_whitney;
 use plimsoll_statistics::signed_rank;
@@ -10,25 +10,25 @@ use crate::gate::{FigureVerdict, GateReport, Outcome};
 use crate::record::{Direction, Unit};
 use plimsoll_memory::meter::Source;
 
-/// The figure that tells the two ends of a search apart.
+/// The figure that separates the two ends of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bisected {
     /// Its name, such as `peak_rss`.
     pub name: String,
-    /// What it is an amount of.
+    /// The unit.
     pub unit: Unit,
-    /// Which way it is better.
+    /// Whether more or less is better.
     pub direction: Direction,
-    /// Its median at the first end.
+    /// The median at the first end.
     pub before: f64,
-    /// How much it changed up to the other end.
+    /// The change up to the other end.
     pub change: f64,
 }
 
 impl Bisected {
-    /// The figure by which `report` tells the second end from the first: of those that got worse, or else better, by more
-    /// than their limit, the one whose change is largest for the width of its interval, and one that was sampled only if
-    /// no other did. `None` if no figure did.
+    /// The figure that best separates the two ends in `report`. Candidates got worse by more than their limit, or if
+    /// none did, better. The one with the largest change relative to its interval is chosen; a sampled figure only if
+    /// there is no other. `None` if no figure qualifies.
     pub fn between(report: &GateReport) -> Option<Self> {
         let figures = || report.subjects.iter().flat_map(|subject| &subject.figures);
         let of = |outcome| {
@@ -39,13 +39,12 @@ impl Bisected {
         of(Outcome::Fail).or_else(|| of(Outcome::Improved))
     }
 
-    /// Whether its runs are compared with runs of the first end that were taken beside them: what else the machine does
-    /// moves times, not memory.
+    /// Whether commits are run in turns with the first end: other load on the machine affects times, but not memory.
     pub fn in_turns(&self) -> bool {
         self.unit == Unit::Nanoseconds
     }
 
-    /// Whether it got worse.
+    /// Whether the figure got worse.
     pub fn is_worse(&self) -> bool {
         self.direction.is_worse(self.before, self.before + self.change)
     }
@@ -59,33 +58,33 @@ fn surest<'a>(figures: impl Iterator<Item = &'a FigureVerdict>) -> Option<Bisect
         let (name, before) = (figure.name.clone(), comparison.baseline?.median);
         Some((certainty, Bisected { name, unit: figure.unit, direction: figure.direction, before, change }))
     });
-    // Of equals the first is taken: the figures have the order of a report.
+    // Ties go to the first figure in report order.
     known.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, figure)| figure)
 }
 
-/// How often a commit is run, and how sure each look at its runs has to be.
+/// How often a commit is run, and how confident each look at its runs must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// The most runs.
+    /// The maximum number of runs.
     pub most: usize,
-    /// The confidence of one look.
+    /// The confidence level of one look.
     pub confidence: f64,
 }
 
-/// The fewest runs that are looked at.
+/// The minimum number of runs for a look.
 const FEWEST: usize = 5;
-/// How often the runs of a commit are looked at, at most: each time there are twice as many.
+/// The maximum number of looks at a commit's runs; each look doubles the number of runs.
 const LOOKS: f64 = 4.0;
 
 impl Effort {
-    /// The effort of a search among `commits` at a confidence in all, with at most `most` runs of a commit.
+    /// The effort of a search among `commits` for an overall confidence, with at most `most` runs per commit.
     pub fn of(commits: usize, confidence: f64, most: usize) -> Self {
-        // Halves, and one decision each for bases of a merge and a parent that was not tried.
+        // One decision per bisection step, plus one each for a merge base and an untried parent.
         let decisions = f64::from(usize::BITS - commits.leading_zeros()) + 2.0;
         Self { most, confidence: 1.0 - (1.0 - confidence) / (decisions * LOOKS) }
     }
 
-    /// How many runs there are to be at the first look, against `before` runs of the first end, or as many `in_turns`.
+    /// The number of runs for the first look, against `before` runs of the first end, or as many if run `in_turns`.
     pub fn first(self, before: usize, in_turns: bool) -> usize {
         let tail = (1.0 - self.confidence) / 2.0;
         let fewest = match in_turns {
@@ -97,15 +96,15 @@ impl Effort {
         fewest.clamp(FEWEST.min(self.most), self.most)
     }
 
-    /// How many runs there are to be at the look after one at `now` of them; `None` if there are to be no more.
+    /// The number of runs for the look after one at `now` runs; `None` if that was the last.
     pub fn next(self, now: usize) -> Option<usize> {
         (now < self.most).then(|| (2 * now).min(self.most))
     }
 }
 
-/// By how much figures of `now` are above those of the first end, `before`, and whether they have changed: they have if
-/// the interval of the shift lies beyond half of `change`, and have not if it lies below. With `pairs` both were taken in
-/// turns. The second is `None` if that cannot be decided yet.
+/// Computes the shift of `now` from the first end, `before`, and whether the change is in: yes if the interval of the
+/// shift lies beyond half of `change`, no if it lies below, `None` if undecided. `pairs` means that both were run in
+/// turns.
 pub fn side(before: &[f64], now: &[f64], change: f64, confidence: f64, pairs: bool) -> Option<(f64, Option<bool>)> {
     let pairs = pairs && before.len() == now.len();
     let (by, interval, _) =
@@ -138,17 +137,17 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_doubled_from_the_fewest_that_can_tell() {
+    fn runs_are_doubled_from_the_fewest_that_can_decide() {
         let effort = Effort::of(1000, 0.99, 40);
-        // 0.01 over 12 decisions and 4 looks, and 2 of the 19,448 ways to order 10 and 7 runs.
+        // 0.01 over 12 decisions and 4 looks, and 2 of the 19,448 orders of 10 and 7 runs.
         assert_eq!(effort.first(10, false), 7);
         assert_eq!((effort.next(7), effort.next(28), effort.next(40)), (Some(14), Some(40), None));
-        assert!(effort.first(10, true) > 12, "pairs tell less");
+        assert!(effort.first(10, true) > 12, "pairs say less");
         assert_eq!(Effort::of(2, 0.9, 3).first(10, false), 3, "no more than may be");
     }
 
     #[test]
-    fn a_level_on_either_side_is_told_and_one_in_the_middle_is_not() {
+    fn a_level_on_either_side_is_found_and_one_in_the_middle_is_not() {
         let around = |level: f64| (0..10).map(|i| level + f64::from(i * 7 % 10) / 10.0).collect::<Vec<_>>();
         let before = around(100.0);
         let side =
@@ -157,7 +156,7 @@ mod tests {
             assert_eq!(side(&before, &around(level), 20.0, 0.999, false), found, "{level}");
             assert_eq!(side(&before, &around(level), 20.0, 0.99, true), found, "{level} in turns");
         }
-        // A search for what made it better goes the other way.
+        // A search for an improvement works in the other direction.
         assert_eq!(side(&around(120.0), &around(100.0), -20.0, 0.999, false), Some(true));
         assert_eq!(side(&around(120.0), &around(120.0), -20.0, 0.999, false), Some(false));
         assert_eq!(side(&before, &before[..3], 20.0, 0.999, false), None, "too few");
@@ -170,7 +169,7 @@ mod tests {
         let mut unit = || (random.word() >> 11) as f64 / (1u64 << 53) as f64;
         let mut noise = |level: f64| level + (0..12).map(|_| unit()).sum::<f64>() - 6.0;
         let effort = Effort::of(100, 0.99, 160);
-        let (mut wrong, mut untold) = (0, 0);
+        let (mut wrong, mut undecided) = (0, 0);
         for number in 0..400 {
             let level = f64::from(number % 2);
             let before: Vec<f64> = (0..40).map(|_| noise(0.0)).collect();
@@ -183,9 +182,9 @@ mod tests {
                 wanted = effort.next(runs);
             }
             wrong += usize::from(found.is_some_and(|found| found != (level > 0.5)));
-            untold += usize::from(found.is_none());
+            undecided += usize::from(found.is_none());
         }
-        assert!(wrong == 0 && untold < 400, "{wrong} wrong, {untold} not told");
+        assert!(wrong == 0 && undecided < 400, "{wrong} wrong, {undecided} undecided");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Figures of a subject, each held against those of before by the limit on it.
+//! Judges each figure of a subject by its limit against the baseline.
 
 use crate::gate::conditions::ConditionChange;
 use crate::gate::judge::Comparison;
@@ -14,15 +14,15 @@ use plimsoll_memory::text::nearest;
 
 use super::Rules;
 
-/// Judges those of the figures of `now` on which there are limits, each by `one`; what a limit names and `now` lacks is not
-/// measurable.
+/// Judges those figures of `now` that have a limit, each with `one`. A figure that a limit names but `now` lacks is
+/// unmeasurable.
 pub(super) fn judge_figures(
     judged: &mut SubjectVerdict,
     now: &[Figure],
     limits: &Limits,
     one: impl Fn(&Figure) -> FigureVerdict,
 ) {
-    // A limit on the time takes none off the memory: the figures of memory are chosen by a limit on one of them alone.
+    // A limit on time does not switch off the memory figures; only a limit on one of them selects among them.
     let all = limits.are_general() || !now.iter().any(|figure| is_default(figure) && limits.name(&figure.name));
     let is_judged = |figure: &&Figure| limits.name(&figure.name) || (all && is_default(figure));
     judged.figures = now.iter().filter(is_judged).map(one).collect();
@@ -33,12 +33,12 @@ pub(super) fn judge_figures(
     judged.outcome = Outcome::of_all(outcomes.chain(missing).chain([judged.outcome]));
     judged.verdicts.extend(unmeasured);
     if judged.figures.is_empty() && judged.verdicts.is_empty() {
-        judged.cannot_be_told("nothing was judged: no limit is on a figure that it has".to_owned());
+        judged.leave_undecided("nothing was judged: no limit applies to any of its figures".to_owned());
     }
 }
 
-/// Leaves out figures that nobody named and of which the samples missed too much to tell them: the resident peak, which the
-/// kernel keeps and of which they are a part, is judged beside them.
+/// Removes unnamed figures whose samples missed too much to judge them. The peak RSS, which includes them and which the
+/// kernel keeps exactly, is judged anyway.
 fn leave_out_missed(judged: &mut SubjectVerdict, limits: &Limits) {
     let rss = Metric::PeakRss.name();
     if !judged.figures.iter().any(|figure| figure.name == rss && figure.comparison.is_some()) {
@@ -56,10 +56,10 @@ fn leave_out_missed(judged: &mut SubjectVerdict, limits: &Limits) {
     }));
 }
 
-/// How the values of a figure are held against those before.
+/// Compares the values of a figure with the baseline's.
 pub(super) type Judge = fn(&[f64], &[f64], Unit, Direction, Allowance, f64) -> Comparison;
 
-/// Judges a figure by those `before`, unless it was measured under other conditions on which it depends.
+/// Judges a figure against `before`, unless a condition that affects it changed.
 pub(super) fn judge_figure(
     figure: &Figure,
     before: Option<&Figure>,
@@ -82,7 +82,7 @@ pub(super) fn judge_figure(
     let changed: Vec<String> = conditions.iter().filter(bear).map(|change| change.condition.to_string()).collect();
     if !changed.is_empty() {
         judged.note = Some(format!(
-            "measured under other conditions: {}; compare all the same with --allow {}",
+            "measured under other conditions: {}; compare anyway with --allow {}",
             changed.join(", "),
             changed.join(",")
         ));
@@ -90,7 +90,7 @@ pub(super) fn judge_figure(
     }
     let Some(before) = before else {
         judged.outcome = Outcome::Inconclusive;
-        judged.note = Some("the baseline does not have it".to_owned());
+        judged.note = Some("the baseline lacks it".to_owned());
         return judged;
     };
     let allowance = rules.limits.of(&figure.name);
@@ -98,7 +98,8 @@ pub(super) fn judge_figure(
         |before: &[f64], now: &[f64]| judge(before, now, figure.unit, figure.direction, allowance, rules.confidence);
     let mut comparison = held(&before.values, &figure.values);
     if let Some(missed) = missed(before, figure) {
-        // How much of a peak the samples meet depends on what else the machine does: what may be that is not a change.
+        // The share of a peak that samples catch depends on the load of the machine, so a change that this could
+        // explain is not one.
         let stands = match comparison.outcome {
             Outcome::Fail => held(&before.at_most, &figure.values).outcome == Outcome::Fail,
             Outcome::Improved => held(&before.values, &figure.at_most).outcome == Outcome::Improved,
@@ -118,7 +119,7 @@ pub(super) fn judge_figure(
     judged
 }
 
-/// The most that samples missed in a run of either side; `None` if they missed nothing, or that is not known.
+/// The most that samples missed in a run of either side; `None` if they missed nothing or that is unknown.
 fn missed(before: &Figure, now: &Figure) -> Option<f64> {
     let of = |figure: &Figure| {
         let known = figure.at_most.len() == figure.values.len();
@@ -128,12 +129,12 @@ fn missed(before: &Figure, now: &Figure) -> Option<f64> {
     Some(of(before)?.max(of(now)?)).filter(|missed| *missed > 0.0)
 }
 
-/// Whether a figure is judged and shown if nothing says which are: the memory of what was run, over all phases.
+/// Whether a figure is judged and shown by default: the memory of the whole run.
 pub fn is_default(figure: &Figure) -> bool {
     Metric::ALL.iter().any(|metric| metric.facts().judged && metric.name() == figure.name)
 }
 
-/// Verdicts on figures that a limit names and the runs lack: what was not measured never holds.
+/// Verdicts on figures that a limit names but the runs lack: an unmeasured figure never passes.
 fn unmeasured(now: &[Figure], limits: &Limits) -> Vec<Verdict> {
     let lacking = limits.singles().filter(|name| now.iter().all(|figure| figure.name != *name));
     let verdict = |name: &str| {

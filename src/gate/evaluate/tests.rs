@@ -1,4 +1,5 @@
-//! Tests of [`evaluate`] and [`evaluate_pairs`](super::evaluate_pairs); records and a report for those of documents.
+//! Tests of [`evaluate`] and [`evaluate_pairs`](super::evaluate_pairs), and sample records and reports for tests of
+//! documents.
 
 use super::*;
 use crate::gate::DEFAULT_CONFIDENCE;
@@ -128,7 +129,7 @@ fn a_figure_that_is_named_and_missing_never_holds() {
     before.iter_mut().for_each(|record| drop(record.phases[0].readings.remove(&Metric::PeakPss)));
     let report = judged(&runs(&LEVELS), before, &["peak_pss=5%"]);
     assert_eq!(report.exit_code(), 3);
-    assert_eq!(report.subjects[0].figures[0].note.as_deref(), Some("the baseline does not have it"));
+    assert_eq!(report.subjects[0].figures[0].note.as_deref(), Some("the baseline lacks it"));
 }
 
 #[test]
@@ -140,10 +141,10 @@ fn one_run_a_side_is_too_few_and_says_so() {
 }
 
 #[test]
-fn only_a_run_that_failed_is_told_as_one() {
+fn only_a_run_that_failed_is_reported_as_one() {
     let rules = |_: &Subject| Rules { ceilings: "peak_rss = 1 MiB".parse().unwrap(), ..rules(&[]) };
     let report = evaluate(&runs(&[200]), Some(&Baseline::default()), &rules);
-    assert!(report.subjects[0].note.as_deref().unwrap().starts_with("it has no baseline"));
+    assert!(report.subjects[0].note.as_deref().unwrap().starts_with("there is no baseline in"));
     assert_eq!((report.exit_code(), report.message.as_str()), (1, "1 ceiling broken: train"));
 }
 
@@ -159,13 +160,13 @@ fn what_was_measured_otherwise_is_not_compared_unless_allowed() {
     let report = judged(&other, runs(&LEVELS), &limits);
     assert_eq!((report.outcome, report.exit_code()), (Outcome::NotComparable, 3));
     let notes: Vec<_> = report.subjects[0].figures.iter().map(|figure| figure.note.clone().unwrap()).collect();
-    assert!(notes[0].ends_with("transparent_huge_pages; compare all the same with --allow transparent_huge_pages"));
+    assert!(notes[0].ends_with("transparent_huge_pages; compare anyway with --allow transparent_huge_pages"));
     assert!(notes[1].ends_with("--allow transparent_huge_pages,cpu"), "times depend on the processor: {}", notes[1]);
     let allowing = |_: &Subject| Rules { allow: vec![Condition::TransparentHugePages], ..rules(&limits) };
     let report = evaluate(&other, Some(&baseline(runs(&LEVELS))), &allowing);
     let outcomes: Vec<_> = report.subjects[0].figures.iter().map(|figure| figure.outcome).collect();
     assert_eq!(outcomes, [Outcome::Pass, Outcome::NotComparable]);
-    assert_eq!(report.subjects[0].conditions.len(), 2, "what was allowed is told as well");
+    assert_eq!(report.subjects[0].conditions.len(), 2, "allowed changes are reported as well");
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn another_command_under_the_same_label_is_not_comparable() {
     let report = judged(&other, runs(&LEVELS), &[]);
     assert_eq!(report.outcome, Outcome::NotComparable);
     assert_eq!(report.subjects[0].conditions[0].condition, Condition::Semantics);
-    // Where the baseline has runs of the same semantics as well, those count alone.
+    // If the baseline has runs of the same semantics as well, only those count.
     let both = [runs(&LEVELS), other.clone()].concat();
     assert_eq!(judged(&other, both, &[]).outcome, Outcome::Pass);
 }
@@ -185,7 +186,7 @@ fn a_missing_baseline_is_inconclusive_and_says_how_to_make_one() {
     let report = judged(&[sample::test()], runs(&LEVELS), &[]);
     assert_eq!(report.exit_code(), 3);
     let note = report.subjects[0].note.as_deref().unwrap();
-    assert_eq!(note, "it has no baseline in baselines: make one with `plimsoll gate --update-baseline`");
+    assert_eq!(note, "there is no baseline in baselines: make one with `plimsoll gate --update-baseline`");
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn ceilings_are_judged_without_a_baseline_and_nothing_is_no_pass() {
     assert!(report.subjects[0].note.as_deref().unwrap().starts_with("nothing was judged"));
 }
 
-/// A record of runs that took so many MiB each, one after the other.
+/// A record of consecutive runs that took this many MiB each.
 fn repeated(mib: &[u64]) -> Record {
     let mut record = sample::repeated();
     let run = record.runs[0].clone();
@@ -222,7 +223,7 @@ fn repeated(mib: &[u64]) -> Record {
 }
 
 #[test]
-fn pairs_tell_what_a_drift_hides_from_runs_one_after_the_other() {
+fn pairs_show_what_a_drift_hides_from_consecutive_runs() {
     let drifting = [200, 212, 224, 236, 248, 260, 272, 284, 296, 308];
     let more = drifting.map(|mib| mib + 30);
     let limits = &["peak_rss=5% | 4 MiB"];
@@ -249,7 +250,7 @@ fn pairs_of_which_no_figure_is_limited_do_not_pass() {
     let report = evaluate_pairs("A: x", &pair, &pair, &rules(&["timing.*=5%"]));
     assert_eq!(report.exit_code(), 3);
     let note = report.subjects[0].note.as_deref();
-    assert_eq!(note, Some("nothing was judged: no limit is on a figure that it has"));
+    assert_eq!(note, Some("nothing was judged: no limit applies to any of its figures"));
 }
 
 #[test]
@@ -283,7 +284,7 @@ fn the_committed_schema_is_up_to_date_and_a_report_follows_it() {
     assert_eq!(serde_json::from_value::<GateReport>(report).unwrap(), self::sample());
 }
 
-/// Runs that have this peak, kept by the kernel, of which the samples met so much, all anonymous.
+/// Runs with an exact peak and the anonymous part of it that samples caught.
 fn sampled(runs: &[(u64, u64)]) -> Vec<Record> {
     let of = |(peak, met): &(u64, u64)| {
         let mut record = run(*peak);
@@ -300,7 +301,7 @@ fn sampled(runs: &[(u64, u64)]) -> Vec<Record> {
 
 #[test]
 fn what_samples_missed_of_a_peak_is_no_growth() {
-    // Samples meet less of the same peak on a busy machine than on a quiet one.
+    // Samples catch less of the same peak on a busy machine than on a quiet one.
     let busy = sampled(&[(100, 60), (101, 70), (100, 55), (101, 66), (100, 62), (101, 71)]);
     let quiet = sampled(&[(100, 98), (101, 96), (100, 99), (101, 97), (100, 95), (101, 99)]);
     let judged = |before: &[Record], now: &[Record], limits: &[&str]| {
@@ -315,7 +316,7 @@ fn what_samples_missed_of_a_peak_is_no_growth() {
     }
     let named = judged(&busy, &quiet, &["peak_anon=5%"]);
     assert_eq!(named.outcome, Outcome::Inconclusive, "one that is named is never passed over: {named:?}");
-    // Growth beyond all that may have been missed is growth.
+    // Growth larger than everything that may have been missed is real.
     let more = sampled(&[(200, 150), (201, 160), (200, 155), (201, 166), (200, 152), (201, 171)]);
     let subject = judged(&busy, &more, &["peak_anon=5%"]);
     assert_eq!(subject.figures[0].outcome, Outcome::Fail, "{subject:?}");

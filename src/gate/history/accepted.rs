@@ -1,14 +1,14 @@
-//! Steps for the worse: those that somebody has looked at and let stand, and those that are left.
+//! Regressions: which steps somebody has accepted, and which remain.
 
 use super::report::{HistoryReport, Series};
 use super::steps::{Accepted, Step};
 
-/// A step that is found again this many commits from where it was accepted is the same one: with more commits it may be
-/// placed elsewhere.
+/// A step found within this many commits of an accepted one is the same step: additional commits may shift its
+/// position.
 const NEAR: usize = 5;
 
 impl HistoryReport {
-    /// Marks the steps that `accepted` names: each marks the one in its direction that is nearest to its commit.
+    /// Marks the steps that `accepted` names: each entry marks the nearest step in its direction.
     pub fn accept(&mut self, accepted: &[Accepted]) {
         for series in &mut self.series {
             for accepted in accepted.iter().filter(|accepted| accepted.figure == series.figure) {
@@ -25,7 +25,7 @@ impl HistoryReport {
         }
     }
 
-    /// The steps for the worse that nobody has accepted and that stand: no later level is as good as the one before them.
+    /// The regressions that nobody has accepted and that persist: no later level is as good as the one before them.
     pub fn regressions(&self) -> impl Iterator<Item = (&Series, &Step)> {
         self.series.iter().flat_map(|series| {
             let stands = |number: usize, step: &Step| {
@@ -54,7 +54,7 @@ mod tests {
         let report = sample();
         assert_eq!(report.regressions().map(|(_, step)| step.at).collect::<Vec<_>>(), [14]);
 
-        // With more commits the step may be found two further.
+        // With more commits, the step may be found two commits later.
         let accepted = |commit: usize, figure: &str| Accepted {
             commit: report.series[0].points[commit].commit.clone(),
             figure: figure.to_owned(),

@@ -1,4 +1,4 @@
-//! A database that may come from a stranger: opened so that nothing in it is executed, and everything is bounded.
+//! Opens a database that may come from a stranger, so that nothing in it is executed and everything is bounded.
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -6,28 +6,28 @@ use rusqlite::{Connection, Result};
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// The largest record, compressed, and the longest text of a row.
+/// The largest compressed record, and the longest text in a row.
 pub const MAX_PACKED: ByteSize = ByteSize::mib(16);
 
-/// The largest record, as JSON, that is read from a history: timelines are not kept in it.
+/// The largest record, as JSON, that is read from a history, which keeps no timelines.
 pub const MAX_TEXT: ByteSize = ByteSize::mib(64);
 
-/// The largest window of zstd (2 to this power, in bytes), which is the memory that decompressing takes. Records are
-/// compressed with at most 2 MiB.
+/// The largest zstd window (a power of 2, in bytes), which bounds the memory for decompression. Records are compressed
+/// with at most 2 MiB.
 pub const WINDOW_LOG: u32 = 23;
 
-/// The most instructions of SQLite's machine for one connection: some thousand times what a history of 100,000 records
-/// takes. Pages of a damaged file may lead to each other without end.
+/// The maximum number of SQLite instructions per connection: about a thousand times as many as a history of 100,000
+/// records takes. Pages of a damaged file may form endless chains.
 const INSTRUCTIONS: u64 = 500_000_000;
 
-/// After how many instructions they are counted.
+/// The number of instructions between two counts.
 const PERIOD: i32 = 100_000;
 
-/// Objects of a schema beyond which it is another's in any case.
+/// A schema with more objects belongs to another program.
 const OBJECTS: i64 = 16;
 
-/// Sets limits on a connection that nothing was read by yet: no trigger and no view is run, the schema is not trusted, and
-/// the work and the size of a row are bounded.
+/// Sets limits on a fresh connection: triggers and views never run, the schema is not trusted, and the work and the
+/// size of a row are bounded.
 pub fn guard(connection: &Connection) -> Result<()> {
     for (setting, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -50,7 +50,7 @@ pub fn guard(connection: &Connection) -> Result<()> {
     )
 }
 
-/// The objects of a schema: type, name and the words that made each.
+/// The objects of a schema: type, name, and the statement that created each.
 fn objects(connection: &Connection) -> Result<Vec<(String, String, String)>> {
     let mut statement =
         connection.prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name LIMIT ?1")?;
@@ -58,14 +58,14 @@ fn objects(connection: &Connection) -> Result<Vec<(String, String, String)>> {
     statement.query_map([OBJECTS], row)?.collect()
 }
 
-/// Whether the schema is that which `tables` makes, and has nothing else.
+/// Whether the schema is exactly the one that `tables` creates.
 pub fn is_schema(connection: &Connection, tables: &str) -> Result<bool> {
     let own = Connection::open_in_memory()?;
     own.execute_batch(tables)?;
     Ok(objects(connection)? == objects(&own)?)
 }
 
-/// A statement without its comments, and with one space between its words.
+/// A statement without comments, and with single spaces between words.
 fn words(sql: &str) -> String {
     let code = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
     code.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")

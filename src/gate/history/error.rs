@@ -11,38 +11,38 @@ use crate::record::RecordError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
-    /// There is no file.
+    /// The file does not exist.
     #[error("there is no history at {}: `plimsoll history add RECORD` makes one", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// SQLite refuses.
+    /// SQLite reported an error.
     #[error("cannot {what} the history {}: {}", path.display(), said(source))]
     Sqlite {
-        /// What was to be done.
+        /// The operation that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
-    /// The file is another program's, or a later version's.
+    /// The file belongs to another program or to a later version.
     #[error("{} is not a history that this version reads ({found}); name another file with --history", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What the file is instead.
         found: String,
     },
-    /// What is kept of a record cannot be read.
+    /// A stored record cannot be read.
     #[error("the history {} has a damaged record of {label} at {commit}: {message}; remove it with `plimsoll history remove --commit {commit}`", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Whose record.
+        /// The subject of the record.
         label: String,
-        /// At which commit.
+        /// The commit of the record.
         commit: String,
         /// What is wrong.
         message: String,
@@ -55,36 +55,37 @@ pub enum HistoryError {
         /// What is wrong.
         what: String,
     },
-    /// Nothing says when a commit was made.
+    /// The time of a commit is unknown.
     #[error(
-        "the commit {commit} is not in the repository here, and its file has no date of it: import in its repository"
+        "the commit {commit} is not in the repository here, and the file has no date for it: run the import in its repository"
     )]
     UnknownCommit {
         /// The commit.
         commit: String,
     },
-    /// The commit cannot be found out.
+    /// The commit cannot be determined.
     #[error(transparent)]
     Commit(#[from] BaselineError),
-    /// A record is none.
+    /// A file is not a valid record.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-/// Why SQLite refuses and what to do about it. Its own words are kept for what this program does not expect.
+/// Why SQLite failed and what to do about it. SQLite's own message is kept for errors that this program does not
+/// expect.
 fn said(error: &rusqlite::Error) -> String {
     let rusqlite::Error::SqliteFailure(code, message) = error else {
-        return format!("{error}; restore an earlier copy, or name another file with --history");
+        return format!("{error}; restore a backup, or name another file with --history");
     };
     match code.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            "another program has held it for 30 s; try again when it is done".to_owned()
+            "another program has locked it for 30 s; try again later".to_owned()
         }
         ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
-            "it or its folder cannot be written; make both writable, or name another file with --history".to_owned()
+            "it or its folder is read-only; make both writable, or name another file with --history".to_owned()
         }
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-            "it is damaged; restore an earlier copy, or name another file with --history".to_owned()
+            "it is damaged; restore a backup, or name another file with --history".to_owned()
         }
         ErrorCode::DiskFull => "its disk is full; free some space there".to_owned(),
         ErrorCode::SystemIoFailure => "its disk failed; check the disk, then `plimsoll history show`".to_owned(),
@@ -92,13 +93,13 @@ fn said(error: &rusqlite::Error) -> String {
             "its file system has no locks; keep it on a local disk, or name another file with --history".to_owned()
         }
         ErrorCode::OperationInterrupted | ErrorCode::TooBig | ErrorCode::OutOfMemory => {
-            "reading it takes more than any history does; restore an earlier copy, or name another file with \
+            "reading it takes more work than any history needs; restore a backup, or name another file with \
              --history"
                 .to_owned()
         }
         _ => {
             let message = message.clone().unwrap_or_else(|| code.to_string());
-            format!("SQLite said {message:?}; restore an earlier copy, or name another file with --history")
+            format!("SQLite said {message:?}; restore a backup, or name another file with --history")
         }
     }
 }
@@ -121,10 +122,13 @@ mod tests {
             ffi::SQLITE_INTERRUPT,
             ffi::SQLITE_TOOBIG,
         ] {
-            let told = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
-            assert!(!told.contains("SQLite") && !told.contains("Error code") && told.contains("; "), "{code}: {told}");
+            let words = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+            assert!(
+                !words.contains("SQLite") && !words.contains("Error code") && words.contains("; "),
+                "{code}: {words}"
+            );
         }
         let other = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISMATCH), None));
-        assert!(other.contains("restore an earlier copy"), "{other}");
+        assert!(other.contains("restore a backup"), "{other}");
     }
 }

@@ -1,8 +1,8 @@
-//! The history: records by commit, in one SQLite file, and where a figure changed its level.
+//! The history: records by commit in one SQLite file, and the commits at which a figure changed its level.
 //!
-//! Each record is kept as a baseline is, without timelines, compressed, under its commit and branch. What a figure was at
-//! every commit is read from the records, so that a figure that a later version of Plimsoll names is there from the first
-//! commit. [`steps`] finds the commits at which a level changed for good.
+//! Each record is stored under its commit and branch as a baseline is: compressed and without timelines. Figures are
+//! computed from the records, so that a figure which a later version of Plimsoll introduces exists from the first
+//! commit on. [`steps`] finds the commits at which a level changed for good.
 
 mod accepted;
 mod commit;

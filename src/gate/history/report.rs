@@ -1,4 +1,4 @@
-//! [`HistoryReport`]: what figures were over the commits.
+//! [`HistoryReport`]: figures over the commits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::gate::{Subject, Summary};
 use crate::record::{Direction, Figure, Record, Unit, figures_of, timestamp};
 use plimsoll_memory::schema::Document;
 
-/// What figures of a subject were over the commits of a branch.
+/// The figures of a subject over the commits of a branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryReport {
     /// `plimsoll.history/1`.
@@ -28,15 +28,15 @@ pub struct HistoryReport {
 /// A figure over the commits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// The figure's name.
+    /// The name of the figure.
     pub figure: String,
-    /// What it is an amount of.
+    /// The unit.
     pub unit: Unit,
-    /// Which way it is better.
+    /// Whether more or less is better.
     pub direction: Direction,
-    /// One point a commit, the oldest first.
+    /// One point per commit, oldest first.
     pub points: Vec<Point>,
-    /// Where the level changed, by the medians of the commits.
+    /// Where the level changed, judging by the commits' medians.
     pub steps: Vec<Step>,
 }
 
@@ -45,7 +45,7 @@ pub struct Series {
 pub struct Point {
     /// The commit.
     pub commit: String,
-    /// When it was made: RFC 3339, UTC.
+    /// The time of the commit: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub committed: String,
     /// The first line of its message.
@@ -55,25 +55,26 @@ pub struct Point {
 }
 
 impl Point {
-    /// The commit in as many characters as tell it apart.
+    /// The shortest name that identifies the commit.
     pub fn short(&self) -> &str {
         ten(&self.commit)
     }
 
-    /// The day on which it was made.
+    /// The day of the commit.
     pub fn day(&self) -> &str {
         ten(&self.committed)
     }
 }
 
 impl HistoryReport {
-    /// The report of `subject` on `branch`.
+    /// Creates the report of `subject` on `branch`.
     pub fn new(subject: Subject, branch: &str, series: Vec<Series>) -> Self {
         Self { schema: "plimsoll.history/1".to_owned(), subject, branch: branch.to_owned(), series }
     }
 }
 
-/// The figures of `entries` that `wanted` takes, each over the commits; the records of a commit are its runs.
+/// The figures of `entries` that `wanted` selects, each over the commits; several records of a commit count as its
+/// runs.
 pub fn series(entries: &[Entry], wanted: &dyn Fn(&Figure) -> bool) -> Vec<Series> {
     let commits = entries.chunk_by(|a, b| a.commit.id == b.commit.id).map(|of_commit| {
         let records = of_commit.iter().map(|entry: &Entry| -> &Record { &entry.record });
@@ -82,7 +83,7 @@ pub fn series(entries: &[Entry], wanted: &dyn Fn(&Figure) -> bool) -> Vec<Series
     series_of(commits, wanted)
 }
 
-/// The figures of commits, in their order, that `wanted` takes, each over the commits.
+/// The figures that `wanted` selects, each over the commits in the given order.
 pub fn series_of(
     commits: impl IntoIterator<Item = (Commit, Vec<Figure>)>,
     wanted: &dyn Fn(&Figure) -> bool,
@@ -130,7 +131,7 @@ pub(crate) mod tests {
     use plimsoll_memory::meter::Metric;
     use plimsoll_memory::testing::faults;
 
-    /// Twenty-four commits, from the fourteenth of which on a tenth more is taken.
+    /// Twenty-four commits; from the fourteenth on, usage is a tenth higher.
     pub(crate) fn sample() -> HistoryReport {
         let entry = |number: u64| {
             let mut record = sample::command();

@@ -1,4 +1,4 @@
-//! [`History`]: the file.
+//! [`History`]: the history file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::steps::Accepted;
 use crate::gate::{Subject, distilled};
 use crate::record::{Record, RecordError, not_a_file};
 
-/// The file if none is named.
+/// The default file.
 pub use crate::defaults::HISTORY as DEFAULT_FILE;
 
-/// `plim` in the header of the file, by which it is known.
+/// `plim`, the application id in the file's header.
 const APPLICATION: i64 = 0x706c_696d;
 
 /// The version of the tables.
@@ -40,7 +40,7 @@ const RUNS: &str = "
     CREATE INDEX runs_in_order ON runs (branch, subject, committed, id);
 ";
 
-/// What version 2 has besides: the steps that somebody has accepted.
+/// Version 2 adds accepted steps.
 const ACCEPTED: &str = "
     CREATE TABLE accepted (
         commit_id TEXT NOT NULL,
@@ -52,7 +52,7 @@ const ACCEPTED: &str = "
     ) STRICT;
 ";
 
-/// What version 3 has besides: figures that other tools have kept.
+/// Version 3 adds figures imported from other tools.
 const IMPORTED: &str = "
     CREATE TABLE imported (
         id INTEGER PRIMARY KEY,
@@ -69,7 +69,7 @@ const IMPORTED: &str = "
     CREATE INDEX imported_in_order ON imported (branch, subject, committed, id);
 ";
 
-/// What each version added to the one before it.
+/// What each version adds to the previous one.
 const ADDED: [&str; VERSION as usize] = [RUNS, ACCEPTED, IMPORTED];
 
 /// A record of the history.
@@ -81,12 +81,12 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// What became of a record that was to be added.
+/// The result of adding a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// The record was added to the history.
     New,
-    /// The record was in the history before.
+    /// The history already had the record.
     Known,
 }
 
@@ -101,7 +101,7 @@ impl History {
     /// Opens the history at `path`.
     ///
     /// # Errors
-    /// [`HistoryError`] if there is none, or the file is none that this version reads.
+    /// [`HistoryError`] if the file does not exist or is not a history that this version can read.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         if matches!(path.metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Err(HistoryError::Missing { path: path.to_owned() });
@@ -109,10 +109,10 @@ impl History {
         Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Opens the history at `path`, and makes it and its folder if they are missing.
+    /// Opens the history at `path`, creating the file and its folder if missing.
     ///
     /// # Errors
-    /// [`HistoryError`] if the file cannot be made, or is none that this version reads.
+    /// [`HistoryError`] if the file cannot be created or is not a history that this version can read.
     pub fn create(path: &Path) -> Result<Self, HistoryError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             let failed = |source| crate::gate::BaselineError::Folder { what: "make", path: folder.to_owned(), source };
@@ -123,7 +123,7 @@ impl History {
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
         let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
-        // A named pipe would be waited for, for ever.
+        // Opening a named pipe would block forever.
         if let Some(found) = path.metadata().ok().and_then(|found| not_a_file(found.file_type())) {
             return Err(HistoryError::Foreign { path: path.to_owned(), found: format!("it is {found}") });
         }
@@ -137,7 +137,7 @@ impl History {
         Ok(history)
     }
 
-    /// Makes the tables of a new file; refuses a file that is another's.
+    /// Creates the tables of a new file; rejects a file of another program.
     fn prepare(&mut self) -> Result<(), HistoryError> {
         let pragma =
             |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -156,7 +156,7 @@ impl History {
         if application == APPLICATION && (1..=VERSION).contains(&version) {
             let (had, lacking) = ADDED.split_at(version as usize);
             if !defence::is_schema(&transaction, &had.concat()).map_err(&failed)? {
-                let found = "its tables are others, or it has views or triggers".to_owned();
+                let found = "its tables differ, or it has views or triggers".to_owned();
                 return Err(HistoryError::Foreign { path: self.path.clone(), found });
             }
             if version == VERSION {
@@ -181,7 +181,7 @@ impl History {
         move |source| HistoryError::Sqlite { what, path: self.path.clone(), source }
     }
 
-    /// Adds the records of a commit, all or none.
+    /// Adds the records of a commit: all of them or none.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`], as when the disk is full.
@@ -218,7 +218,7 @@ impl History {
         Ok(added)
     }
 
-    /// Keeps that a step was accepted, and why; in place of an earlier reason.
+    /// Stores that a step was accepted and why, replacing an earlier reason.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -230,7 +230,7 @@ impl History {
         Ok(())
     }
 
-    /// The steps of `subject` on `branch` that were accepted.
+    /// The accepted steps of `subject` on `branch`.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -243,7 +243,7 @@ impl History {
         rows.collect::<Result<_, _>>().map_err(&failed)
     }
 
-    /// Removes the records of a commit; how many there were.
+    /// Removes the records of a commit and returns how many there were.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -255,7 +255,7 @@ impl History {
         Ok(removed("runs")? + removed("imported")?)
     }
 
-    /// The subjects in it and how many records or imported figures each has, by name; of one branch, if one is given.
+    /// The subjects by name with their number of records or imported figures, on all branches or on `branch`.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -282,7 +282,7 @@ impl History {
         Ok(subjects)
     }
 
-    /// The branches in it, the one with most records first.
+    /// The branches, the one with the most records first.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -299,14 +299,14 @@ impl History {
         rows.collect::<Result<_, _>>().map_err(&failed)
     }
 
-    /// The records of `subject` on `branch` at its latest `commits` commits, the oldest first.
+    /// The records of `subject` on `branch` for its latest `commits` commits, oldest first.
     ///
     /// # Errors
-    /// [`HistoryError`] if one is damaged.
+    /// [`HistoryError`] if a record is damaged.
     pub fn entries(&self, subject: &Subject, branch: &str, commits: usize) -> Result<Vec<Entry>, HistoryError> {
         let failed = self.failed("read");
         let key = key(subject);
-        // Commits of one second have the order in which they were added.
+        // Commits of the same second keep the order in which they were added.
         let mut statement = self
             .connection
             .prepare(
@@ -338,10 +338,10 @@ impl History {
         Ok(entries)
     }
 
-    /// The records of the latest commit of `branch` that has any of each subject, each with where it is from: a baseline.
+    /// The records of each subject's latest commit on `branch`, with their origins, as a baseline.
     ///
     /// # Errors
-    /// [`HistoryError`] if one is damaged.
+    /// [`HistoryError`] if a record is damaged.
     pub fn baseline(&self, branch: &str) -> Result<Vec<(String, Record)>, HistoryError> {
         let mut found = Vec::new();
         for (subject, _) in self.subjects(Some(branch))? {
@@ -354,7 +354,7 @@ impl History {
     }
 }
 
-/// A subject as the file has it.
+/// The key of a subject in the file.
 fn key(subject: &Subject) -> String {
     serde_json::to_string(subject).expect("a subject has a JSON form")
 }

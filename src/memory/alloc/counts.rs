@@ -1,8 +1,8 @@
-//! [`Counts`]: what calls of the allocator change, and whether anyone counts them.
+//! [`Counts`]: what allocator calls change, and whether anybody counts them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What one call of the allocator changes.
+/// The changes made by one allocator call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) allocations: u64,
@@ -15,7 +15,7 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) const ZERO: Self = Self { allocations: 0, reallocations: 0, deallocations: 0, allocated: 0, freed: 0 };
 
-    /// The bytes that are live after it, beyond those before. No real amount of memory reaches 2^63.
+    /// The change of live bytes. No real amount of memory reaches 2^63.
     pub(super) const fn live(&self) -> i64 {
         self.allocated.wrapping_sub(self.freed) as i64
     }
@@ -41,18 +41,19 @@ impl Counts {
     }
 }
 
-/// How many scopes are open, over any thread or the process.
+/// The number of open scopes, over any thread or the process.
 ///
-/// Relaxed is enough: a thread sees the scopes that it opened itself, and those that were opened before it was started or
-/// told of them. Of a call that merely overlaps the opening of a scope nobody can say on which side it falls.
+/// Relaxed ordering suffices: a thread sees the scopes that it opened itself and those opened before it started or
+/// before another thread synchronized with it. If a call merely overlaps the opening of a scope, either answer is
+/// correct.
 static ANY: AtomicUsize = AtomicUsize::new(0);
 
-/// A scope is being opened.
+/// Called when a scope opens.
 pub(super) fn opened() {
     ANY.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A scope was closed.
+/// Called when a scope has closed.
 pub(super) fn closed() {
     ANY.fetch_sub(1, Ordering::Relaxed);
 }

@@ -4,13 +4,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeapError {
-    /// The program's allocator is another.
+    /// The program uses a different allocator.
     #[error(
         "the allocator of this program does not count: declare `#[global_allocator] static ALLOCATOR: plimsoll::alloc::Tracking = \
          plimsoll::alloc::Tracking::new();` in it, or `Tracking::wrap(..)` around the allocator that it has"
     )]
     NotTracking,
-    /// So many scopes are open that there is room for no other.
+    /// Too many scopes are open.
     #[error("{open} scopes are open over the same {of}: finish one before another is opened")]
     TooManyScopes {
         /// How many are open.

@@ -1,8 +1,8 @@
-//! Exact figures of the heap: what a thread or the whole process allocates between two moments.
+//! Exact heap figures: what a thread or the whole process allocates between two moments.
 //!
-//! [`Tracking`] stands before the allocator of a program and counts, as long as a [`Scope`] is open. A scope ends in
-//! [`HeapReadings`]: the most bytes that were live at one time, what was live at its end, and how many calls there
-//! were. Of one thread they are the same in every run of the same code, so that a test may gate at equality.
+//! [`Tracking`] wraps a program's allocator and counts while a [`Scope`] is open. A scope ends with [`HeapReadings`]:
+//! the most bytes that were live at one time, the bytes live at its end, and the number of calls. For one thread they
+//! are equal in every run of the same code, so a test can require exact values.
 //!
 //! ```
 //! use plimsoll_memory::alloc::{Scope, Tracking};
@@ -18,18 +18,18 @@
 //! # Ok::<(), plimsoll_memory::alloc::HeapError>(())
 //! ```
 //!
-//! What the figures mean:
-//! - Bytes are those that were asked for (`Layout::size`), not what the allocator took for them.
-//! - Live bytes count from the opening of the scope: they fall below zero if a scope frees what was allocated before
-//!   it, and the peak and what is retained are then zero.
-//! - A thread counts what it does itself. Memory that it gave to another thread, which freed it, stays retained here;
-//!   memory that it freed for another is taken off. Over the process both come out even.
-//! - `realloc` is one reallocation; the live bytes change by the difference, although both blocks exist for a moment
+//! Meaning of the figures:
+//! - Bytes are those requested (`Layout::size`), not those that the allocator used for them.
+//! - Live bytes count from the opening of the scope. If a scope frees memory allocated before it, they fall below zero;
+//!   peak and retained bytes are then reported as zero.
+//! - A thread counts its own calls. Memory that it passed to another thread, which freed it, stays retained here;
+//!   memory that it freed for another thread is subtracted. Over the whole process both balance.
+//! - `realloc` is one reallocation that changes live bytes by the difference, although both blocks exist for a moment
 //!   if the allocator has to move one.
-//! - A call that failed is not counted.
+//! - A failed call is not counted.
 //!
-//! Nothing here allocates or locks: a thread counts in cells of its own, and a scope over the process in atomics that
-//! exist from the start. With no scope open, a call costs one load.
+//! Counting neither allocates nor locks: a thread counts in its own cells, and a scope over the process in static
+//! atomics. Without an open scope, a call costs one load.
 
 mod counts;
 mod error;

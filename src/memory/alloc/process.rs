@@ -1,23 +1,23 @@
-//! What every thread has counted, in atomics that exist from the start.
+//! The counts of all threads, in static atomics.
 //!
-//! The live bytes of a scope are one atomic: the values that it takes one after the other are the true live bytes, so
-//! that the largest of them is the true peak. Everything else is counted by thread, each in a cache line of its own.
+//! The live bytes of a scope are a single atomic. Its successive values are the true live bytes, so the largest of them
+//! is the true peak. Everything else is counted per thread, each in its own cache line.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use super::counts::{Counts, closed, opened};
 use super::error::HeapError;
 
-/// So many scopes over the process can be open at once.
+/// Maximum number of open scopes over the process.
 const SCOPES: usize = 8;
-/// So many threads are told apart; what further ones do is counted together.
+/// Maximum number of threads counted separately; further ones are counted together.
 const THREADS: usize = 64;
-/// What the kernel keeps of a thread's name, and a NUL.
+/// The size of a thread's name in the kernel, including NUL.
 const NAME: usize = 16;
 
-/// The scopes that are open, one bit each.
+/// The open scopes, one bit each.
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// The scopes that someone has, or is about to open or to close.
+/// The scopes in use, including those about to open or close.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 static SLOTS: [Slot; SCOPES] = [const { Slot::new() }; SCOPES];
 
@@ -28,7 +28,7 @@ struct Slot {
     further: Entry,
 }
 
-/// What one thread does. `id` is 0 if none has it.
+/// The counts of one thread; `id` is 0 if the entry is free.
 #[repr(align(64))]
 struct Entry {
     id: AtomicU32,
@@ -40,24 +40,24 @@ struct Entry {
     freed: AtomicU64,
 }
 
-/// What one thread has done: its id, which is absent for those that are counted together, and its name.
+/// The counts of one thread with its id, which is absent for threads counted together, and its name.
 pub(super) struct ThreadCounts {
     pub(super) id: Option<u32>,
     pub(super) name: [u8; NAME],
     pub(super) counts: Counts,
 }
 
-/// The scopes that are open, one bit each.
+/// The open scopes, one bit each.
 #[inline]
 pub(super) fn open() -> u32 {
     OPEN.load(Ordering::Relaxed)
 }
 
-/// Counts a call of the allocator by thread `id` in the scopes of `open`, which was read right before.
+/// Counts an allocator call of thread `id` in the scopes of `open`, which was read immediately before.
 pub(super) fn count(change: &Counts, mut open: u32, id: u32) {
-    // With the release in `begin`: where the bit is seen, so are the zeros from which its scope counts. A thread that
-    // the scope's owner started later, or joins before it reads, is ordered by that; of a call that merely overlaps the
-    // opening of a scope nobody can say on which side it falls.
+    // Pairs with the release in `begin`: whoever sees the bit also sees the zeros from which its scope counts. Starting
+    // or joining a thread orders its calls relative to the scope; if a call merely overlaps the opening of a scope,
+    // either answer is correct.
     fence(Ordering::Acquire);
     while open != 0 {
         SLOTS[open.trailing_zeros() as usize].count(change, id);
@@ -77,8 +77,7 @@ impl Slot {
 
     fn count(&self, change: &Counts, id: u32) {
         let delta = change.live();
-        // Relaxed is enough: each atomic has one order of its values, and nothing is concluded from two of them
-        // together.
+        // Relaxed ordering suffices: each atomic has one order of values, and no conclusion depends on two of them.
         let live = self.live.fetch_add(delta, Ordering::Relaxed).wrapping_add(delta);
         if live > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(live, Ordering::Relaxed);
@@ -86,7 +85,7 @@ impl Slot {
         self.entry(id).add(change);
     }
 
-    /// The entry of a thread, taken for it if it has none.
+    /// The entry of a thread; claims a free one if it has none.
     fn entry(&self, id: u32) -> &Entry {
         let start = id as usize % THREADS;
         for entry in self.threads[start..].iter().chain(&self.threads[..start]) {
@@ -99,7 +98,7 @@ impl Slot {
                         }
                         return entry;
                     }
-                    // Only this thread takes one for its id, so that it was another's.
+                    // Only this thread claims an entry for its id, so another thread took this one.
                     Err(_) => continue,
                 },
                 _ => {}
@@ -171,12 +170,12 @@ impl Entry {
 /// The name of this thread, found without allocating; zeros if the kernel reports none.
 fn own_name() -> [u8; NAME] {
     let mut name = [0u8; NAME];
-    // SAFETY: PR_GET_NAME writes at most 16 bytes to its second argument, which points to so many.
+    // SAFETY: PR_GET_NAME writes at most 16 bytes to its second argument, which points to 16 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
 }
 
-/// Opens a scope over the process: its place.
+/// Opens a scope over the process and returns its slot.
 pub(super) fn begin() -> Result<usize, HeapError> {
     let mut taken = TAKEN.load(Ordering::Relaxed);
     let place = loop {
@@ -184,7 +183,7 @@ pub(super) fn begin() -> Result<usize, HeapError> {
         if place >= SCOPES {
             return Err(HeapError::TooManyScopes { open: SCOPES, of: "process" });
         }
-        // Acquire: what the scope that was here before has still written lies before this one's zeros.
+        // Acquire: writes of the slot's previous scope come before the zeros of this one.
         match TAKEN.compare_exchange_weak(taken, taken | 1 << place, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => break place,
             Err(now) => taken = now,
@@ -196,7 +195,7 @@ pub(super) fn begin() -> Result<usize, HeapError> {
     Ok(place)
 }
 
-/// The live bytes and the peak of the scope at `place`, and what each thread did.
+/// The live bytes and the peak of the scope at `place`; passes each thread's counts to `take`.
 pub(super) fn read(place: usize, take: &mut dyn FnMut(ThreadCounts)) -> (i64, i64) {
     let place = &SLOTS[place];
     let figures = (place.live.load(Ordering::Relaxed), place.peak.load(Ordering::Relaxed));
@@ -213,19 +212,19 @@ pub(super) fn read(place: usize, take: &mut dyn FnMut(ThreadCounts)) -> (i64, i6
     figures
 }
 
-/// The peak of the scope at `place` begins anew at the live bytes of now.
+/// Restarts the peak of the scope at `place` from the present live bytes.
 pub(super) fn restart_peak(place: usize) {
     SLOTS[place].peak.store(SLOTS[place].live.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Nothing more is counted at `place`.
+/// Stops counting at `place`.
 pub(super) fn stop(place: usize) {
     if OPEN.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place != 0 {
         closed();
     }
 }
 
-/// The place is free for another scope.
+/// Frees `place` for another scope.
 pub(super) fn release(place: usize) {
     TAKEN.fetch_and(!(1 << place), Ordering::Release);
 }

@@ -1,15 +1,15 @@
-//! [`HeapReadings`]: what a scope ends in.
+//! [`HeapReadings`]: the result of a scope.
 
 use crate::bytes::ByteSize;
 
-/// What a scope counts.
+/// Whose calls a scope counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum HeapScope {
-    /// What the thread that opened it does.
+    /// The calls of the thread that opened it.
     Thread,
-    /// What every thread of the process does, but for the meter's own.
+    /// The calls of every thread of the process, except the meter's own.
     Process,
 }
 
@@ -19,9 +19,9 @@ pub enum HeapScope {
 pub struct HeapReadings {
     /// Whose allocations they are.
     pub scope: HeapScope,
-    /// The most bytes that were live at one time, beyond those that were live when the scope was opened.
+    /// The most bytes that were live at one time, beyond those live at the opening of the scope.
     pub peak: ByteSize,
-    /// The bytes that are live at the end, beyond those that were when it was opened; 0 if there are fewer.
+    /// The bytes live at the end, beyond those live at the opening; 0 if there are fewer.
     pub retained: ByteSize,
     /// Calls of `alloc` and `alloc_zeroed`.
     pub allocations: u64,
@@ -29,11 +29,11 @@ pub struct HeapReadings {
     pub reallocations: u64,
     /// Calls of `dealloc`.
     pub deallocations: u64,
-    /// The bytes of all allocations, and those by which reallocations grew a block.
+    /// The bytes of all allocations, and the growth of all reallocated blocks.
     pub allocated: ByteSize,
-    /// The bytes of all deallocations, and those by which reallocations shrank a block.
+    /// The bytes of all deallocations, and the shrinkage of all reallocated blocks.
     pub freed: ByteSize,
-    /// Of a scope over the process: its threads, those that allocated most bytes first.
+    /// The threads of a scope over the process, those that allocated the most first.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub threads: Vec<ThreadAllocations>,
 }
@@ -42,7 +42,7 @@ pub struct HeapReadings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ThreadAllocations {
-    /// The id that the kernel gave it; absent for what further threads than fit did together.
+    /// The kernel's id for it; absent for the sum of the threads beyond the maximum.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub id: Option<u32>,
     /// Its name when it was first seen, of which the kernel keeps 15 bytes.

@@ -1,4 +1,4 @@
-//! [`Scope`]: counts from its opening to its end.
+//! [`Scope`]: counts allocations while it exists.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::bytes::ByteSize;
 
 pub use super::thread::uncounted;
 
-/// Counts what is allocated from its opening to its end, by one thread or by all. Scopes may overlap in any order.
+/// Counts what one thread or all threads allocate while it exists. Scopes may overlap in any order.
 ///
 /// A scope belongs to the thread that opened it.
 #[derive(Debug)]
@@ -30,26 +30,26 @@ enum Extent {
 }
 
 impl Scope {
-    /// A scope over this thread: exact, and the same in every run of the same code.
+    /// Opens a scope over this thread. Its figures are exact, and equal in every run of the same code.
     ///
     /// # Errors
-    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or 16 are open.
+    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or if 16 scopes are open.
     pub fn thread() -> Result<Self, HeapError> {
         tracking()?;
         let (place, before) = thread::open()?;
         Ok(Self { place: Extent::Thread { place, before }, not_send: PhantomData })
     }
 
-    /// A scope over every thread of the process: exact, and as deterministic as the threads are.
+    /// Opens a scope over every thread of the process. Its figures are exact, and as deterministic as the threads are.
     ///
     /// # Errors
-    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or 8 are open.
+    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or if 8 scopes are open.
     pub fn process() -> Result<Self, HeapError> {
         tracking()?;
         Ok(Self { place: Extent::Process { place: process::begin()? }, not_send: PhantomData })
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn readings(&self) -> HeapReadings {
         match &self.place {
             Extent::Thread { place, before } => {
@@ -60,7 +60,7 @@ impl Scope {
             }
             Extent::Process { place } => {
                 let (mut counts, mut threads) = (Counts::ZERO, Vec::new());
-                // The list is not counted: it would change what is read of the threads after it.
+                // The list itself is not counted: it would change the counts of the threads read after it.
                 let (live, peak) = process::read(*place, &mut |thread| {
                     counts = counts.plus(&thread.counts);
                     uncounted(|| threads.push(thread));
@@ -75,7 +75,7 @@ impl Scope {
         }
     }
 
-    /// The peak begins anew at the live bytes of now; it still counts from those at the opening.
+    /// Restarts the peak from the present live bytes; it remains relative to those at the opening.
     pub fn restart_peak(&self) {
         match self.place {
             Extent::Thread { place, .. } => thread::restart_peak(place),
@@ -83,7 +83,7 @@ impl Scope {
         }
     }
 
-    /// Ends the scope.
+    /// Ends the scope and returns its counts.
     pub fn finish(self) -> HeapReadings {
         if let Extent::Process { place } = self.place {
             process::stop(place);
@@ -134,7 +134,7 @@ fn thread_allocations(thread: ThreadCounts) -> ThreadAllocations {
     }
 }
 
-/// Whether the program's allocator is [`Tracking`](super::Tracking), or one that stands on it: found out by allocating.
+/// Whether the program's allocator is [`Tracking`](super::Tracking) or wraps it, tested by allocating.
 pub fn is_tracking() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| thread::is_counted(|| drop(black_box(Box::new(black_box(1u64))))))

@@ -1,4 +1,4 @@
-//! What one thread has counted, in cells of its own.
+//! The counts of one thread, in its own cells.
 
 use std::cell::Cell;
 
@@ -6,22 +6,22 @@ use super::counts::{Counts, closed, is_any_open, opened};
 use super::error::HeapError;
 use super::process;
 
-/// So many scopes over one thread can be open at once.
+/// Maximum number of open scopes over one thread.
 pub(super) const SCOPES: usize = 16;
-/// The bit of `open` by which it is found out whether anything is counted at all.
+/// The bit of `open` that tests whether anything is counted.
 const PROBE: u32 = 1 << 31;
 
-/// The cells of a thread. They have no destructor and a constant beginning, so that they stand from the first
-/// allocation of the thread to its last, that of other destructors included.
+/// The cells of a thread. They have a constant initial value and no destructor, so they are valid from the thread's
+/// first allocation to its last, including those in other destructors.
 struct Thread {
-    /// One bit a scope that is open.
+    /// The open scopes, one bit each.
     open: Cell<u32>,
-    /// How many calls of [`uncounted`] the thread is in.
+    /// The nesting depth of [`uncounted`] calls.
     uncounted: Cell<u32>,
-    /// The id that the kernel gave it; 0 as long as nobody asked.
+    /// The kernel's id for it; 0 until somebody asks.
     id: Cell<u32>,
     counts: Cell<Counts>,
-    /// The most live bytes since each scope was opened.
+    /// The most live bytes since each scope opened.
     peaks: [Cell<i64>; SCOPES],
 }
 
@@ -37,7 +37,7 @@ thread_local! {
     };
 }
 
-/// Counts a call of the allocator on this thread, if a scope is open.
+/// Counts an allocator call on this thread, if a scope is open.
 #[inline]
 pub(super) fn count(change: Counts) {
     if !is_any_open() {
@@ -78,8 +78,8 @@ impl Thread {
     }
 }
 
-/// Does `work` without counting what this thread allocates and frees meanwhile. What is allocated in it should be freed
-/// in it, or else the live bytes of an open scope no longer come out even.
+/// Runs `work` without counting what this thread allocates and frees during it. Memory allocated in it should be freed
+/// in it; otherwise the live bytes of an open scope become wrong.
 pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     struct Again;
     impl Drop for Again {
@@ -92,7 +92,7 @@ pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Whether `work`, which allocates, is counted.
+/// Whether the allocations of `work` are counted.
 pub(super) fn is_counted(work: impl FnOnce()) -> bool {
     THREAD.with(|thread| {
         let (open, uncounted, before) = (thread.open.get(), thread.uncounted.replace(0), thread.counts.get());
@@ -106,7 +106,7 @@ pub(super) fn is_counted(work: impl FnOnce()) -> bool {
     })
 }
 
-/// Opens a scope over this thread: its place, and what was counted before.
+/// Opens a scope over this thread; returns its slot and the counts before it.
 pub(super) fn open() -> Result<(usize, Counts), HeapError> {
     THREAD.with(|thread| {
         let open = thread.open.get();
@@ -122,12 +122,12 @@ pub(super) fn open() -> Result<(usize, Counts), HeapError> {
     })
 }
 
-/// What this thread has counted, and the most live bytes of the scope at `place`.
+/// The counts of this thread, and the most live bytes of the scope at `place`.
 pub(super) fn read(place: usize) -> (Counts, i64) {
     THREAD.with(|thread| (thread.counts.get(), thread.peaks[place].get()))
 }
 
-/// The peak of the scope at `place` begins anew at the live bytes of now.
+/// Restarts the peak of the scope at `place` from the present live bytes.
 pub(super) fn restart_peak(place: usize) {
     THREAD.with(|thread| thread.peaks[place].set(thread.counts.get().live()));
 }

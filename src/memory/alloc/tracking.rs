@@ -1,11 +1,11 @@
-//! [`Tracking`]: an allocator that counts.
+//! [`Tracking`]: a counting allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use super::counts::Counts;
 use super::thread::count;
 
-/// An allocator that counts what passes through it to another, as long as a [`Scope`](super::Scope) is open.
+/// Passes calls on to another allocator and counts them while a [`Scope`](super::Scope) is open.
 ///
 /// ```
 /// use plimsoll_memory::alloc::Tracking;
@@ -14,26 +14,26 @@ use super::thread::count;
 /// static ALLOCATOR: Tracking = Tracking::new();
 /// ```
 ///
-/// `Tracking::wrap(MiMalloc)` counts before an allocator of another kind.
+/// `Tracking::wrap(MiMalloc)` wraps an allocator other than the system's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracking<A = System> {
     inner: A,
 }
 
 impl Tracking {
-    /// Counts before the system's allocator.
+    /// Wraps the system's allocator.
     pub const fn new() -> Self {
         Self { inner: System }
     }
 }
 
 impl<A> Tracking<A> {
-    /// Counts before `inner`.
+    /// Wraps `inner`.
     pub const fn wrap(inner: A) -> Self {
         Self { inner }
     }
 
-    /// The allocator behind it.
+    /// The wrapped allocator.
     pub const fn inner(&self) -> &A {
         &self.inner
     }
@@ -43,7 +43,7 @@ const fn allocation(layout: Layout) -> Counts {
     Counts { allocations: 1, allocated: layout.size() as u64, ..Counts::ZERO }
 }
 
-// SAFETY: every call goes to `inner` as it came, which keeps the contract, and what `inner` gives is given on unchanged.
+// SAFETY: every call is passed to `inner` unchanged, which keeps the contract, and its result is returned unchanged.
 // Counting neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Tracking<A> {
     #[inline]
@@ -68,7 +68,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Tracking<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // Counted before, for as soon as it is free another thread may have it.
+        // Counted first, because another thread may get the block as soon as it is free.
         count(Counts { deallocations: 1, freed: layout.size() as u64, ..Counts::ZERO });
         // SAFETY: the caller keeps the contract.
         unsafe { self.inner.dealloc(block, layout) };

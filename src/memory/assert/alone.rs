@@ -1,10 +1,10 @@
-//! A block that needs figures of the whole process, in a test that has neighbours: the enclosing test runs once more,
+//! Blocks that need figures of the whole process, in a test that runs beside others: the enclosing test runs once more,
 //! alone in a process of its own, where its blocks are measured.
 //!
-//! The first block of a test waits until that process has ended. The test then goes on here, unmeasured, and each of its
-//! blocks ends with what was measured of it there, so that a broken limit fails the test as ever: with its message, in
-//! its place, and as the panic that `#[should_panic]` expects. What was measured comes through a memory file that the
-//! process inherits, a line of JSON a block.
+//! The first block of a test waits until that process has ended. The test then continues here unmeasured, and each of
+//! its blocks ends with the verdict from there. A broken limit thus fails the test as usual: with its message, in its
+//! place, and as the panic that `#[should_panic]` expects. The measurements arrive through a memory file that the
+//! process inherits, one line of JSON per block.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,21 +25,21 @@ use super::wire::{line, value};
 use crate::command::{CommandError, Metered, Step};
 use crate::meter::processor_ticks_of;
 
-/// The environment variable that names the file for what was measured: the process that made it, and its descriptor.
+/// The environment variable that names the file for measurements: the process that created it, and its descriptor.
 const BLOCKS: &str = "PLIMSOLL_BLOCKS";
 const FILE_NAME: &str = "plimsoll-blocks";
-/// No more is written to the file.
+/// Maximum size of the file.
 const MOST_BYTES: u64 = 64 << 20;
-/// A process that does nothing for so long waits for something that its other half holds.
+/// A process that makes no progress for this long is waiting for something that this process holds.
 const WAIT_FOR_PROGRESS: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_secs(1);
-/// So much of the end of what the process printed is shown.
+/// How much of the end of the process's output is shown.
 const SHOWN: usize = 4 << 10;
 
 const WAYS_OUT: &str = "write `#[plimsoll::test]`, or run the tests with nextest or `--test-threads=1`";
 
 thread_local! {
-    /// What was measured of the test of this thread: libtest starts a thread a test.
+    /// The measurements of this thread's test: libtest starts one thread per test.
     static ELSEWHERE: RefCell<Option<Rc<Elsewhere>>> = const { RefCell::new(None) };
 }
 
@@ -47,27 +47,27 @@ thread_local! {
 pub(super) enum Place {
     /// In this process.
     Here,
-    /// In a process that has run the test alone.
+    /// In a process that ran the test alone.
     Elsewhere(Rc<Elsewhere>),
-    /// Nowhere, and why.
+    /// Nowhere, with the reason.
     Nowhere(String),
 }
 
-/// What was measured of a test that ran alone.
+/// The measurements of a test that ran alone.
 pub(super) struct Elsewhere {
     measured: RefCell<VecDeque<Measured>>,
     /// How its process ended, as a sentence.
     ended: String,
 }
 
-/// Where a block of this thread that needs figures of the whole process is measured. `of_test` says that the code was
+/// Where to measure a block of this thread that needs figures of the whole process. `of_test` means that the code was
 /// compiled as a test.
 pub(super) fn place(of_test: bool) -> Place {
     if let Some(elsewhere) = ELSEWHERE.with_borrow(Clone::clone) {
         return Place::Elsewhere(elsewhere);
     }
     if crate::thread::is_main() {
-        // libtest uses its main thread only if nothing runs beside it.
+        // libtest uses its main thread only if no tests run in parallel.
         return Place::Here;
     }
     match runner() {
@@ -102,16 +102,16 @@ pub(super) fn place(of_test: bool) -> Place {
 }
 
 impl Elsewhere {
-    /// What was measured of the block of this name, the next that has ended.
+    /// The measurements of the next finished block with this name.
     ///
     /// # Errors
-    /// Why nothing was.
+    /// The reason, if there are none.
     pub(super) fn next(&self, name: &str) -> Result<Measured, String> {
         let mut measured = self.measured.borrow_mut();
         match measured.front() {
             Some(next) if next.name == name => Ok(measured.pop_front().expect("there is one")),
             Some(next) => Err(format!(
-                "other tests run in this process, and in a process of its own this test took another course: there {} \
+                "other tests run in this process, and in a process of its own this test behaved differently: there {} \
                  came next; {WAYS_OUT}",
                 next.name
             )),
@@ -120,22 +120,23 @@ impl Elsewhere {
     }
 }
 
-/// Hands `measured` to the process that started this one to measure it, if one did.
-pub(super) fn tell(measured: &mut Measured) {
+/// Sends `measured` to the process that started this one to measure it, if there is one.
+pub(super) fn send(measured: &mut Measured) {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let Some(mut file) = FILE.get_or_init(inherited).as_ref() else { return };
     measured.notes.push("measured in a process of its own, which ran this test alone".to_owned());
     let line = line(measured);
     if file.metadata().is_ok_and(|file| file.len() + line.len() as u64 <= MOST_BYTES) {
-        // What is missing is not measurable there.
+        // The other process reports missing measurements as not measurable.
         let _ = file.write_all(line.as_bytes());
     }
 }
 
-/// The file of the process that started this one. A process further below inherits the variable, and is not asked.
+/// The file of the process that started this one. A descendant of this process inherits the variable, but does not use
+/// it.
 fn inherited() -> Option<File> {
-    let told = std::env::var(BLOCKS).ok()?;
-    let (parent, descriptor) = told.split_once(':')?;
+    let variable = std::env::var(BLOCKS).ok()?;
+    let (parent, descriptor) = variable.split_once(':')?;
     let parent: i32 = parent.parse().ok()?;
     if rustix::process::getppid()?.as_raw_nonzero().get() != parent {
         return None;
@@ -145,10 +146,10 @@ fn inherited() -> Option<File> {
     is_ours.then(|| OpenOptions::new().append(true).open(&path).ok())?
 }
 
-/// Runs the test of this name in a second process of this program, and waits for its end.
+/// Runs the test with this name in a second process of this program, and waits for its end.
 fn run_alone(test: &str) -> Result<Elsewhere, CommandError> {
     let system = |what| move |source| CommandError::System { program: test.to_owned(), what, source };
-    // Inherited, as it is not closed when a program is executed.
+    // Inherited, because it is not closed on exec.
     let file = rustix::fs::memfd_create(FILE_NAME, MemfdFlags::empty());
     let mut file = File::from(file.map_err(|error| system("memory file")(error.into()))?);
     let mut command = Command::new(std::env::current_exe().map_err(system("path of this program"))?);
@@ -189,7 +190,7 @@ fn run_alone(test: &str) -> Result<Elsewhere, CommandError> {
     read(&mut outputs);
     let mut text = String::new();
     file.rewind().and_then(|()| file.read_to_string(&mut text)).map_err(system("memory file"))?;
-    // A line that was cut when the process was killed says nothing.
+    // The last line may be incomplete if the process was killed.
     let whole = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
     let measured = whole.map_while(value).collect();
     let ended = if printed.contains("running 0 tests") {
@@ -202,7 +203,7 @@ fn run_alone(test: &str) -> Result<Elsewhere, CommandError> {
     Ok(Elsewhere { measured: RefCell::new(measured), ended })
 }
 
-/// Leaves the end of a text that is too long.
+/// Keeps only the end of a long text.
 fn keep_end(text: &mut String) {
     if text.len() > SHOWN {
         let from = (text.len() - SHOWN..=text.len()).find(|&from| text.is_char_boundary(from)).unwrap_or(0);
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_variable_of_others_names_no_file() {
-        // This process was not started to run a test alone.
+        // This process was not started to run a single test.
         assert!(inherited().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! A block that is being measured: its meter, its heap, and the phases that it is told of.
+//! A block under measurement: its meter, its heap, and its phases.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::alloc::{HeapReadings, HeapScope, Scope};
 use crate::bytes::ByteSize;
 use crate::meter::{Meter, MeterOptions, Metric, PhaseReadings, ProcessPeak, Reading, Source, SwapScope};
 
-/// The phase that a block is in before it names another.
+/// The phase of a block until it names one.
 pub(super) const FIRST_PHASE: &str = "begin";
 
 thread_local! {
@@ -21,22 +21,22 @@ thread_local! {
     static METERED: RefCell<Vec<Rc<Watched>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A block that is being measured.
+/// A block under measurement.
 pub(super) struct Block {
     watched: Rc<Watched>,
-    /// Before the turn, so that no other block begins while this one is heard of phases.
+    /// Declared before the turn, so that no other block begins while this one still receives phases.
     _sink: Installed,
     others: Option<Others>,
     turn: Option<Turn>,
 }
 
-/// What measures it, shared with the list of those that hear of phases.
+/// The measurement, shared with the list of those notified of phases.
 struct Watched {
-    /// Absent if no limit needs it; else why there is none.
+    /// Absent if no limit needs a meter; an error says why there is none.
     meter: Option<Result<Meter, String>>,
-    /// Absent if no limit needs it and nobody counts; else why there is none.
+    /// Absent if no limit needs the heap and nobody counts; an error says why there is none.
     heap: Option<Result<Scope, String>>,
-    /// The phases of the heap, the one under way not among them.
+    /// The finished phases of the heap.
     heap_phases: RefCell<Vec<HeapPhase>>,
     phase: RefCell<String>,
     /// Whether a block within this one has reset the high-water mark.
@@ -49,10 +49,10 @@ struct HeapPhase {
     retained: ByteSize,
 }
 
-/// What was read of a block.
+/// The readings of a block.
 pub(super) struct Read {
     pub(super) phases: Vec<PhaseReadings>,
-    /// What was counted, or why nothing was; absent if no limit needs it and nobody counts.
+    /// The counts, or why there are none; absent if no limit needs them and nobody counts.
     pub(super) heap: Option<Result<HeapReadings, String>>,
     pub(super) notes: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl Block {
     pub(super) fn begin(limits: &Limits) -> Self {
         let turn = limits.need_meter().then(Turn::wait);
         let meter = turn.as_ref().map(|_| {
-            // An outer block learns what the mark has reached before it is reset for this one.
+            // Outer blocks note the high-water mark before it is reset for this one.
             METERED.with_borrow(|outer| outer.iter().for_each(|block| block.mark_is_reset()));
             let limited = |metric| limits.ceilings.get(metric).is_some();
             let options = MeterOptions {
@@ -75,7 +75,7 @@ impl Block {
             meter.phase(FIRST_PHASE);
             Ok(meter)
         });
-        // Opened last, so that nothing is counted of what is done to measure.
+        // Opened last, so that the measurement itself is not counted.
         let others = meter.is_some().then(Others::begin);
         let scope = match limits.heap_scope {
             HeapScope::Thread => Scope::thread(),
@@ -102,7 +102,7 @@ impl Block {
         let watched = &self.watched;
         watched.end_heap_phase();
         let heap = watched.heap.as_ref().map(|heap| match heap {
-            // The scope's own peak is that of the latest phase.
+            // The scope's own peak covers only the latest phase.
             Ok(scope) => Ok(HeapReadings { peak: watched.peak(), ..scope.readings() }),
             Err(reason) => Err(reason.clone()),
         });
@@ -110,7 +110,7 @@ impl Block {
         let mut notes = Vec::new();
         if self.turn.as_ref().is_some_and(|turn| turn.beside_another) {
             notes.push(
-                "another block of this process was measured at the same time, for its thread did not go on".to_owned(),
+                "another block of this process was measured at the same time, because its thread was stuck".to_owned(),
             );
         }
         if watched.mark_was_reset.get() {
@@ -145,7 +145,7 @@ const HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // Where the thread is ending, its list may be gone already.
+        // While the thread ends, its list may already be gone.
         let _ = METERED.try_with(|blocks| blocks.borrow_mut().retain(|block| !Rc::ptr_eq(block, &self.watched)));
     }
 }
@@ -158,7 +158,7 @@ impl Watched {
         }
     }
 
-    /// Notes what the heap did in the phase under way, and begins its peak anew.
+    /// Notes what the heap did in the current phase, and restarts its peak.
     fn end_heap_phase(&self) {
         let name = self.phase.borrow().clone();
         let (peak, retained) = match &self.heap {
@@ -177,7 +177,7 @@ impl Watched {
         self.heap_phases.borrow().iter().map(|phase| phase.peak).max().unwrap_or(ByteSize::ZERO)
     }
 
-    /// The readings of the heap, among those of the meter: both have the same phases.
+    /// Merges the heap readings into the meter's: both have the same phases.
     fn heap_into(&self, phases: &mut [PhaseReadings], heap: &HeapReadings) {
         for (phase, of_heap) in phases.iter_mut().zip(self.heap_phases.borrow().iter()) {
             for (metric, bytes) in HEAP.into_iter().zip([of_heap.peak, of_heap.retained]) {
@@ -199,7 +199,7 @@ impl Sink for Watched {
     }
 }
 
-/// Which processes below this one are in the figures, in a sentence; `None` if there is none.
+/// A sentence that names the child processes in the figures; `None` if there are none.
 fn children(phases: &[PhaseReadings]) -> Option<String> {
     let mut largest: BTreeMap<u32, &ProcessPeak> = BTreeMap::new();
     for process in phases.iter().flat_map(|phase| &phase.processes).filter(|process| process.pid != std::process::id())
@@ -215,7 +215,7 @@ fn children(phases: &[PhaseReadings]) -> Option<String> {
     Some(format!("child processes are in the figures of the process: {named}"))
 }
 
-/// A phase of which nothing was read.
+/// A phase without readings.
 pub(super) fn unread(name: &str, reason: &str) -> PhaseReadings {
     PhaseReadings {
         phase: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Ceilings on what the counting allocator counts besides live bytes.
+//! Ceilings on the counting allocator's figures other than live bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use crate::alloc::{HeapReadings, HeapScope};
 use crate::bytes::ByteSize;
 use crate::ceiling::CeilingStatus;
 
-/// What the counting allocator counts besides live bytes, and a ceiling may limit.
+/// A figure of the counting allocator, other than live bytes, that a ceiling can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum HeapCounter {
     /// Calls of `alloc` and `alloc_zeroed`.
     Allocations,
-    /// Calls of `realloc`: what a growing vector does.
+    /// Calls of `realloc`, such as those of a growing vector.
     Reallocations,
-    /// Bytes of all allocations, and those by which reallocations grew a block.
+    /// Bytes of all allocations, and the growth of all reallocated blocks.
     Allocated,
 }
 
@@ -33,7 +33,7 @@ impl HeapCounter {
         }
     }
 
-    /// A limit on it as it may be written.
+    /// An example of a limit on it.
     pub(crate) const fn example(self) -> &'static str {
         match self {
             Self::Allocations | Self::Reallocations => "a number of calls, such as `10`",
@@ -41,7 +41,7 @@ impl HeapCounter {
         }
     }
 
-    /// Its figure of a scope.
+    /// Its value in a scope.
     pub const fn of(self, heap: &HeapReadings) -> u64 {
         match self {
             Self::Allocations => heap.allocations,
@@ -50,7 +50,7 @@ impl HeapCounter {
         }
     }
 
-    /// A figure of it as people read it: a number of calls, or bytes.
+    /// Formats a value: a number of calls, or bytes.
     pub fn show(self, figure: u64) -> String {
         match self {
             Self::Allocations | Self::Reallocations => figure.to_string(),
@@ -65,13 +65,13 @@ impl fmt::Display for HeapCounter {
     }
 }
 
-/// The most of a counter.
+/// A maximum for a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HeapLimit {
-    /// What is limited.
+    /// The limited counter.
     pub counter: HeapCounter,
-    /// The limit: calls or bytes. A count that equals it holds.
+    /// The limit: calls or bytes. An equal count passes.
     pub limit: u64,
 }
 
@@ -85,20 +85,20 @@ impl fmt::Display for HeapLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HeapVerdict {
-    /// What is limited.
+    /// The limited counter.
     pub counter: HeapCounter,
     /// The limit: calls or bytes.
     pub limit: u64,
-    /// What became of it.
+    /// The result.
     pub status: CeilingStatus,
-    /// The count; absent if it could not be had.
+    /// The count; absent if unavailable.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub count: Option<u64>,
-    /// The verdict in one line.
+    /// The verdict on one line.
     pub message: String,
 }
 
-/// Holds every limit against what a scope counted, or against why there is none.
+/// Judges every limit by what a scope counted, or by why there is no count.
 pub fn judge_heap(heap: Result<&HeapReadings, &str>, limits: &[HeapLimit]) -> Vec<HeapVerdict> {
     let one = |limit: &HeapLimit| {
         let HeapLimit { counter, limit: most } = *limit;
@@ -122,7 +122,7 @@ pub fn judge_heap(heap: Result<&HeapReadings, &str>, limits: &[HeapLimit]) -> Ve
     limits.iter().map(one).collect()
 }
 
-/// Where a figure of the counting allocator comes from.
+/// The source of a figure of the counting allocator.
 pub(crate) const fn counter_of(scope: HeapScope) -> &'static str {
     match scope {
         HeapScope::Thread => "allocator, this thread",
@@ -135,7 +135,7 @@ pub(crate) fn exact(scope: HeapScope) -> String {
     format!("exact ({})", counter_of(scope))
 }
 
-/// A word that names no counter.
+/// The error for a word that is not a counter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a counter of the heap: write allocations, reallocations or allocated")]
 pub struct ParseHeapCounterError {

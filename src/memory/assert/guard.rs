@@ -1,4 +1,4 @@
-//! [`MemoryGuard`]: measures from its beginning to its end, and judges.
+//! [`MemoryGuard`]: measures from its creation to its end, and judges.
 
 use std::panic::Location;
 use std::rc::Rc;
@@ -9,17 +9,17 @@ use super::limits::{Limit, LimitError, Limits};
 use super::measured::Measured;
 use crate::alloc::{HeapScope, uncounted};
 
-/// Measures this process from its beginning to its end, and holds limits against what was read: what
+/// Measures this process from its creation to its end and judges the readings by limits. It does what
 /// [`assert_memory!`](crate::assert_memory) does around a block, for code that is not a block.
 ///
-/// A guard belongs to the thread that began it. While it measures more than the heap, every other such block of the
-/// process waits, unless it is within this one on the same thread.
+/// A guard belongs to the thread that created it. While it measures more than the heap, every other such block of the
+/// process waits, except one nested in it on the same thread.
 ///
-/// Among other tests of its process it is measured as [`assert_memory!`](crate::assert_memory) says: in a process of its
-/// own that runs the test alone.
+/// If other tests of its process run in parallel, it measures in a process of its own, as
+/// [`assert_memory!`](crate::assert_memory) describes.
 ///
-/// Where it is dropped without having been asked, it judges as [`MemoryGuard::judge`] does; a thread that panics already
-/// is left to it.
+/// A guard that is dropped without a verdict judges like [`MemoryGuard::judge`], unless the thread is already
+/// panicking.
 ///
 /// ```
 /// use plimsoll_memory::assert::MemoryGuard;
@@ -33,13 +33,13 @@ use crate::alloc::{HeapScope, uncounted};
 /// ```
 #[must_use = "a guard that is dropped at once measures nothing"]
 pub struct MemoryGuard {
-    /// Absent once it was judged.
+    /// Absent once it has judged.
     begun: Option<Begun>,
     limits: Limits,
     at: &'static Location<'static>,
 }
 
-/// A guard that has begun.
+/// A guard that has started.
 enum Begun {
     Here(Block),
     Elsewhere(Rc<Elsewhere>),
@@ -48,8 +48,8 @@ enum Begun {
 }
 
 impl MemoryGuard {
-    /// Begins to measure: waits for its turn, resets the high-water mark of the process if it can, and begins to
-    /// sample, each as far as the limits need it.
+    /// Starts measuring. As far as the limits need it, the guard waits for its turn, resets the high-water mark of the
+    /// process if possible, and starts sampling.
     #[track_caller]
     pub fn begin(limits: impl Into<Limits>) -> Self {
         Self::begin_at(limits.into(), false, Location::caller())
@@ -64,10 +64,10 @@ impl MemoryGuard {
         Self { begun: Some(begun), limits, at }
     }
 
-    /// What [`assert_memory!`](crate::assert_memory) begins with.
+    /// Starts measuring for [`assert_memory!`](crate::assert_memory).
     ///
     /// # Panics
-    /// If a limit is not an amount, or given twice.
+    /// If a limit is not an amount, or is given twice.
     #[doc(hidden)]
     #[track_caller]
     pub fn begin_block<const N: usize>(
@@ -85,12 +85,12 @@ impl MemoryGuard {
         }
     }
 
-    /// Ends the measurement and gives what was read, judged.
+    /// Ends the measurement and returns the judged readings.
     pub fn finish(mut self) -> Measured {
         self.end()
     }
 
-    /// Ends the measurement.
+    /// Ends the measurement and panics unless every limit holds.
     ///
     /// # Panics
     /// With the whole [message](fn@super::failure), if a limit is broken or not measurable.
@@ -99,7 +99,7 @@ impl MemoryGuard {
         self.judge_saying(|| None);
     }
 
-    /// As [`MemoryGuard::judge`], with the user's own words at the head of the message.
+    /// Like [`MemoryGuard::judge`], with the user's own message in front.
     ///
     /// # Panics
     /// If a limit is broken or not measurable.
@@ -110,7 +110,7 @@ impl MemoryGuard {
         if !measured.passed() {
             panic!("{}", measured.failure(message().as_deref()));
         }
-        // As it was made: a block around this one counts neither.
+        // Created uncounted and dropped uncounted, so that an outer block sees neither.
         uncounted(|| drop(measured));
     }
 
@@ -121,7 +121,7 @@ impl MemoryGuard {
             match self.begun.take() {
                 Some(Begun::Here(block)) => {
                     let mut measured = Measured::of(name, block.finish(), &limits);
-                    alone::tell(&mut measured);
+                    alone::send(&mut measured);
                     measured
                 }
                 Some(Begun::Elsewhere(elsewhere)) => match elsewhere.next(&name) {

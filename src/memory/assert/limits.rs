@@ -1,4 +1,4 @@
-//! [`Limits`]: all that a block or a test may take.
+//! [`Limits`]: everything that limits a block or a test.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::alloc::HeapScope;
 use crate::bytes::{ByteSize, ParseByteSizeError};
 use crate::ceiling::{Ceiling, CeilingError, Ceilings};
 
-/// All that a block or a test may take: ceilings on memory, and limits on what its allocator counts.
+/// Everything that limits a block or a test: ceilings on memory, and limits on its allocator's counts.
 ///
 /// ```
 /// use plimsoll_memory::assert::Limits;
@@ -19,9 +19,9 @@ use crate::ceiling::{Ceiling, CeilingError, Ceilings};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Limits {
-    /// Ceilings on memory, those on the heap among them.
+    /// Ceilings on memory, including those on the heap.
     pub ceilings: Ceilings,
-    /// Limits on the other counts of the heap, at most one each.
+    /// Limits on other counts of the heap, at most one for each.
     pub heap: Vec<HeapLimit>,
     /// Whose heap it is.
     pub heap_scope: HeapScope,
@@ -30,23 +30,23 @@ pub struct Limits {
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// On memory.
+    /// A limit on memory.
     Memory(Ceiling),
-    /// On what the allocator counts besides live bytes.
+    /// A limit on an allocator count other than live bytes.
     Heap(HeapLimit),
 }
 
-/// Why limits are none.
+/// Why limits are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// A ceiling is wrong, or given twice.
+    /// A ceiling is invalid, or given twice.
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
     /// A counter is limited twice.
     #[error("{counter} is limited twice, to {} and to {}: keep one of them", counter.show(*first), counter.show(*second))]
     Twice {
-        /// What is limited.
+        /// The limited counter.
         counter: HeapCounter,
         /// The first limit.
         first: u64,
@@ -56,7 +56,7 @@ pub enum LimitError {
     /// The limit of a counter is not a number.
     #[error("the limit of {counter}: `{text}` is not what it counts: write {}", counter.example())]
     Count {
-        /// What was to be limited.
+        /// The counter to limit.
         counter: HeapCounter,
         /// The text.
         text: String,
@@ -64,15 +64,15 @@ pub enum LimitError {
 }
 
 impl Limits {
-    /// No limit at all; the heap is that of the thread.
+    /// No limits; the heap scope is the thread.
     pub const fn new() -> Self {
         Self { ceilings: Ceilings::new(), heap: Vec::new(), heap_scope: HeapScope::Thread }
     }
 
-    /// Adds one.
+    /// Adds a limit.
     ///
     /// # Errors
-    /// [`LimitError`] if the same is limited already.
+    /// [`LimitError`] if the same figure already has a limit.
     pub fn add(&mut self, limit: Limit) -> Result<(), LimitError> {
         match limit {
             Limit::Memory(ceiling) => self.ceilings.add(ceiling)?,
@@ -87,17 +87,17 @@ impl Limits {
         Ok(())
     }
 
-    /// Whether anything is limited that only the counting allocator reports.
+    /// Whether a limit needs the counting allocator.
     pub fn need_heap(&self) -> bool {
         !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| ceiling.metric.is_of_heap())
     }
 
-    /// Whether anything is limited that the neighbours of a test have a part in.
+    /// Whether a limit depends on a figure that includes a test's neighbours.
     pub(crate) fn need_process(&self) -> bool {
         self.need_meter() || (self.heap_scope == HeapScope::Process && self.need_heap())
     }
 
-    /// Whether anything is limited that only the meter reports.
+    /// Whether a limit needs the meter.
     pub fn need_meter(&self) -> bool {
         self.ceilings.iter().any(|ceiling| !ceiling.metric.is_of_heap())
     }
@@ -126,7 +126,7 @@ impl fmt::Display for Limits {
 impl FromStr for Limit {
     type Err = LimitError;
 
-    /// Takes `peak_rss = "256 MiB"` and `allocations = 10`, and the same without quotes or blanks.
+    /// Parses `peak_rss = "256 MiB"` and `allocations = 10`, also without quotes or blanks.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = text.split_once('=').and_then(|(name, limit)| Some((name.parse().ok()?, limit.trim())));
         let Some((counter, limit)): Option<(HeapCounter, _)> = named else {
@@ -147,7 +147,7 @@ impl FromStr for Limit {
 impl FromStr for Limits {
     type Err = LimitError;
 
-    /// Takes limits that are separated by commas or line ends; an empty text has none.
+    /// Parses limits separated by commas or newlines; empty text means none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut limits = Self::new();
         for one in text.split([',', '\n']).filter(|one| !one.trim().is_empty()) {
@@ -157,7 +157,7 @@ impl FromStr for Limits {
     }
 }
 
-/// An amount that a macro takes as a limit: [`ByteSize`], bytes as `u64`, or a text such as `"64 MiB"`.
+/// An amount that a macro accepts as a limit: [`ByteSize`], bytes as `u64`, or text such as `"64 MiB"`.
 pub trait Amount {
     /// The amount.
     ///

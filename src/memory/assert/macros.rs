@@ -1,6 +1,6 @@
-//! `assert_memory!` and `debug_assert_memory!`: thin, they only turn their tokens into calls of `MemoryGuard`.
+//! `assert_memory!` and `debug_assert_memory!`, which only turn their tokens into calls of `MemoryGuard`.
 
-/// Asserts what a block takes of memory, in this process, and gives the block's value.
+/// Asserts limits on the memory that a block takes in this process, and returns the block's value.
 ///
 /// ```
 /// use plimsoll_memory::assert_memory;
@@ -13,10 +13,10 @@
 /// assert_eq!(table[1], 1);
 /// ```
 ///
-/// **Limits.** One or more, each a metric of [`assert::metrics`](crate::assert::metrics), `<=` (of a floor `>=`) and a
-/// limit: a text such as `"64 MiB"`, which the compiler checks if it is written out, or any expression of a text, a
-/// [`ByteSize`](crate::ByteSize) or a `u64`. `allocations` and `reallocations` take a number. Behind the block may stand
-/// a message with arguments, as in `assert!`; it is formatted only if a limit does not hold.
+/// **Limits.** One or more, each a metric of [`assert::metrics`](crate::assert::metrics), `<=` (`>=` for a floor) and a
+/// limit. A limit is text such as `"64 MiB"`, which the compiler checks if it is a literal, or any expression of type
+/// text, [`ByteSize`](crate::ByteSize) or `u64`. `allocations` and `reallocations` take a number. A message with
+/// arguments may follow the block, as in `assert!`; it is formatted only if a limit fails.
 ///
 /// ```
 /// # use plimsoll_memory::{ByteSize, assert_memory};
@@ -25,35 +25,35 @@
 /// assert_memory!(peak_rss_growth <= ROOM, available_floor >= 1024 * 1024, { drop(name.to_owned()) }, "loading {name}");
 /// ```
 ///
-/// **The block** stands where it is written, in no closure: `?`, `return`, `break` and `.await` mean what they mean
-/// around it, and it borrows as any code; a future that awaits in it stays on its thread (it is not `Send`). A block that is left early is judged as well. A block that panics is not: its
-/// panic goes on, and the next block is measured as ever.
+/// **The block** is not a closure: `?`, `return`, `break` and `.await` mean what they mean around it, and it borrows
+/// like any code. A future that awaits in it stays on its thread (it is not `Send`). A block that is left early is
+/// judged as well. A block that panics is not: its panic propagates, and the next block is measured as usual.
 ///
-/// **What is measured.** Resident and anonymous memory and all that comes from the kernel is of this process and its
-/// children, every thread included: peaks are absolute, a growth and what is retained count from the block's beginning.
-/// The block's value still lives when what is retained is read. The high-water mark of the process is reset as the block
-/// begins, so that `peak_rss` and `peak_rss_growth` miss nothing; if the system does not allow that they are sampled,
-/// as the other peaks are, every 10 ms. The message of a failure says which it was.
+/// **What is measured.** Resident and anonymous memory and everything else from the kernel cover this process with all
+/// its threads, and its children. Peaks are absolute; growth and retained memory count from the block's beginning. The
+/// block's value is still alive when retained memory is read. The high-water mark of the process is reset when the
+/// block begins, so `peak_rss` and `peak_rss_growth` miss nothing. If the system does not allow that, they are sampled
+/// every 10 ms like the other peaks. A failure message says which was the case.
 ///
-/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, if
-/// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator, of this thread alone, so that other tests in the
-/// process change nothing; `all_threads,` before the limits counts every thread.
+/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly if
+/// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator. Only this thread is counted, so that other
+/// tests in the process change nothing; `all_threads,` before the limits counts every thread.
 ///
-/// **Neighbours.** If libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
-/// the enclosing test run once more, alone in a process of its own, and is measured there; here the test then goes on
-/// unmeasured, and the block ends with the verdict from there. Under nextest, with `--test-threads=1` and in a program that
-/// is not a test it is measured where it stands. A block on a thread without a test's name is not measurable among others, and
-/// says what to do.
+/// **Neighbours.** If libtest runs several tests in parallel, a block that limits more than its thread's heap makes the
+/// enclosing test run once more, alone in a process of its own, and is measured there. Here the test then continues
+/// unmeasured, and the block ends with the verdict from there. Under nextest, with `--test-threads=1`, and outside
+/// tests, the block is measured in place. A block on a thread without a test's name cannot be measured beside other
+/// tests, and its message says what to do.
 ///
-/// **Other blocks.** A block that needs more than the heap waits until no other thread of the process is in one. Within
-/// such a block of the same thread it does not wait; the outer one then calls its peak a lower bound, for the inner one
-/// has reset the mark. A thread for which a block waits must not enter a block itself: it waits for its turn until the
-/// other thread has not run for a minute, and then says in its failures that it was not alone.
+/// **Other blocks.** A block that needs more than the heap waits until no other thread of the process is in one. A
+/// nested block of the same thread does not wait; the outer one then reports its peak as a lower bound, because the
+/// inner one has reset the mark. Do not wait inside a block for a thread that enters a block itself: that thread waits
+/// for its turn until the first one has not run for a minute, and then says in its failures that it was not alone.
 ///
 /// # Panics
-/// If a limit is broken or not measurable, with everything that is known of where the memory went.
+/// If a limit is broken or not measurable, with everything known about where the memory went.
 ///
-/// Wrong names and limits are errors of the compiler:
+/// Wrong names and limits are compile errors:
 /// ```compile_fail
 /// plimsoll_memory::assert_memory!(peak_rs <= "1 MiB", {});
 /// ```
@@ -75,14 +75,14 @@ macro_rules! assert_memory {
     ($($rest:tt)+) => { $crate::__measured_block!((true) (Thread) [] [] $($rest)+) };
 }
 
-/// [`assert_memory!`] if debug assertions are on; else the block alone, and neither limits nor message are evaluated.
+/// [`assert_memory!`] if debug assertions are on; otherwise only the block, without evaluating limits or message.
 #[macro_export]
 macro_rules! debug_assert_memory {
     (all_threads, $($rest:tt)+) => { $crate::__measured_block!((cfg!(debug_assertions)) (Process) [] [] $($rest)+) };
     ($($rest:tt)+) => { $crate::__measured_block!((cfg!(debug_assertions)) (Thread) [] [] $($rest)+) };
 }
 
-/// Takes the limits one by one: their names in the first brackets, themselves in the second.
+/// Processes the limits one by one: their names in the first brackets, the limits in the second.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __measured_block {
@@ -120,7 +120,7 @@ macro_rules! __measured_block {
             Some(::std::format!($($message)+)))
     };
     (@measure ($when:expr) ($scope:ident) [$($name:ident)+] [$($limit:tt)+] $block:block $message:expr) => {{
-        // A metric that is limited twice is a variant that is defined twice.
+        // A metric limited twice becomes a variant defined twice.
         #[allow(non_camel_case_types, dead_code)]
         enum LimitedOnce { $($name),+ }
         let guard = if $when {

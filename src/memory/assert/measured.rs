@@ -1,4 +1,4 @@
-//! [`Measured`]: what was measured of a block, and the verdicts on it.
+//! [`Measured`]: the measurements of a block, and the verdicts on them.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use crate::alloc::HeapReadings;
 use crate::ceiling::{CeilingStatus, CeilingVerdict, judge};
 use crate::meter::PhaseReadings;
 
-/// What a guard has measured, and the verdicts on it.
+/// The measurements of a guard, and the verdicts on them.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Where the block stands, as failures name it.
+    /// Where the block is, as failures name it.
     pub name: String,
     /// The verdict on each ceiling.
     pub verdicts: Vec<CeilingVerdict>,
     /// The verdict on each other limit of the heap.
     pub heap_verdicts: Vec<HeapVerdict>,
-    /// What was read in each phase.
+    /// The readings of each phase.
     pub phases: Vec<PhaseReadings>,
-    /// What the allocator counted, if one counts.
+    /// The allocator's counts, if there are any.
     pub heap: Option<HeapReadings>,
-    /// What else one should know to trust the figures.
+    /// Remarks that matter for trusting the figures.
     pub notes: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl Measured {
         Self { name, verdicts, heap_verdicts, phases, heap: heap.and_then(Result::ok), notes }
     }
 
-    /// What becomes of a block that was not measured.
+    /// The result for a block that could not be measured.
     pub(super) fn nowhere(name: String, reason: &str, limits: &Limits) -> Self {
         let heap = Some(Err(reason.to_owned()));
         Self::of(name, Read { phases: vec![unread(FIRST_PHASE, reason)], heap, notes: Vec::new() }, limits)
@@ -49,7 +49,7 @@ impl Measured {
             .all(|status| status == CeilingStatus::Holds)
     }
 
-    /// The message of [`failure`](fn@failure), with `message` at its head.
+    /// The message of [`failure`](fn@failure), with `message` in front.
     pub fn failure(&self, message: Option<&str>) -> String {
         failure(&Failure {
             name: &self.name,

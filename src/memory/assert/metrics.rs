@@ -1,4 +1,4 @@
-//! The names that `assert_memory!` knows, as constants: a wrong one is an error of the compiler at its very place.
+//! The metric names of `assert_memory!` as constants, so that a wrong name is a compile error at its place.
 
 #![allow(non_upper_case_globals, reason = "they are written in the macro as they are in records")]
 
@@ -8,19 +8,19 @@ use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, CeilingError};
 use crate::meter::{Metric, with_metrics};
 
-/// A metric that has a most.
+/// A metric with a maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct Most(Metric);
 
-/// A metric that has a least.
+/// A metric with a minimum.
 #[derive(Clone, Copy, Debug)]
 pub struct Least(Metric);
 
-/// A number of calls, which has a most.
+/// A number of calls with a maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls(HeapCounter);
 
-/// A sum of bytes, which has a most.
+/// A sum of bytes with a maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(HeapCounter);
 
@@ -41,7 +41,7 @@ pub const reallocations: Calls = Calls(HeapCounter::Reallocations);
 /// [`HeapCounter::Allocated`].
 pub const allocated: Bytes = Bytes(HeapCounter::Allocated);
 
-/// What `metric <= limit` makes.
+/// Builds the limit for `metric <= limit`.
 #[diagnostic::on_unimplemented(
     message = "this metric is not limited to `{Limit}` with `<=`",
     label = "a metric of bytes takes a text such as \"64 MiB\", a `ByteSize` or a `u64`; \
@@ -55,7 +55,7 @@ pub trait AtMost<Limit> {
     fn at_most(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
 }
 
-/// What `metric >= limit` makes.
+/// Builds the limit for `metric >= limit`.
 #[diagnostic::on_unimplemented(
     message = "this metric is not limited to `{Limit}` with `>=`",
     label = "only a floor, such as `available_floor`, is written with `>=`; a ceiling is written with `<=`"
@@ -68,7 +68,7 @@ pub trait AtLeast<Limit> {
     fn at_least(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
 }
 
-/// What `metric = limit` makes, of a most and of a floor: an argument of `#[plimsoll::test]`.
+/// Builds the limit for `metric = limit`, an argument of `#[plimsoll::test]`, as a maximum or as a floor.
 #[diagnostic::on_unimplemented(
     message = "this metric is not limited to `{Limit}`",
     label = "a metric of bytes takes a text such as \"64 MiB\", a `ByteSize` or a `u64`; a number of calls takes a `u64`"
@@ -136,7 +136,7 @@ impl<A: Amount> AtMost<A> for Bytes {
     }
 }
 
-/// A limit that is written out, which the compiler checks.
+/// A literal limit, which the compiler checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Literal<T>(pub T);
 
@@ -144,7 +144,7 @@ impl Literal<&str> {
     /// The amount.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the text is not an amount.
     pub const fn checked(self) -> ByteSize {
         match ByteSize::parse(self.0) {
             Some(limit) => limit,

@@ -1,12 +1,12 @@
-//! Ceilings in tests: of a block in this process, of a whole test in a process of its own, and what a broken one says.
+//! Ceilings in tests: for a block in this process or for a whole test in a process of its own, and the failure message.
 //!
-//! [`assert_memory!`](crate::assert_memory) measures a block, [`MemoryGuard`] code that is not a block. [`isolated`] is
-//! what `#[plimsoll::test]` stands for. [`phase`] names what a
-//! test does, for the timeline and for verdicts. [`failure`](fn@failure) is the message of a test or block whose limits do
-//! not all hold: the short of it first, the details below.
+//! [`assert_memory!`](crate::assert_memory) measures a block, [`MemoryGuard`] code that is not a block.
+//! `#[plimsoll::test]` expands to [`isolated`]. [`phase`] names what a test is doing, for the timeline and the
+//! verdicts. [`failure`](fn@failure) is the message of a test or block that broke a limit: a summary first, details
+//! below.
 //!
-//! What a block is judged by is exact if the kernel or the allocator counts, and else says so. A limit on what could
-//! not be read is broken, never passed over.
+//! Figures that judge a block are exact if the kernel or the allocator counts them; otherwise the message says so. A
+//! limit on a figure that could not be read counts as broken and is never skipped.
 
 mod alone;
 mod block;

@@ -1,4 +1,4 @@
-//! What other threads of the process did while a block was measured: their memory is in the process's figures.
+//! What other threads of the process did during a block: their memory is part of the process's figures.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use crate::bytes::ByteSize;
 use crate::meter::{ThreadUsage, own_threads};
 use crate::text::duration;
 
-/// So many threads are named.
+/// Maximum number of threads named.
 const NAMED: usize = 4;
-/// A thread that ran for less, and touched no page, is not worth a word.
+/// A thread that ran for less and touched no page is not worth mentioning.
 const BRIEF: Duration = Duration::from_micros(100);
-/// The thread of the meter itself.
+/// The name of the meter's own thread.
 const METER: &str = "memory-meter";
 
-/// What is known of the other threads when a block begins.
+/// What is known about the other threads when a block begins.
 pub(super) enum Others {
-    /// What they allocate is counted.
+    /// A count of their allocations.
     Counted(Scope),
-    /// How much they had run.
+    /// The processor time that they had used.
     Ran(Vec<ThreadUsage>),
 }
 
@@ -27,7 +27,7 @@ impl Others {
         Scope::process().map_or_else(|_| Self::Ran(own_threads()), Self::Counted)
     }
 
-    /// What they did, in a sentence; `None` if that is nothing.
+    /// A sentence on what they did; `None` if they did nothing.
     pub(super) fn finish(self) -> Option<String> {
         let own = crate::thread::id();
         match self {
@@ -44,7 +44,7 @@ fn allocated(own: u32, heap: &HeapReadings) -> Option<String> {
         format!("{}{id} {} in {} allocations", thread.name, thread.allocated, thread.allocations)
     };
     let threads = list(threads.map(one))?;
-    Some(format!("other threads allocated meanwhile, which is in the figures of the process: {threads}"))
+    Some(format!("other threads allocated at the same time, which the figures of the process include: {threads}"))
 }
 
 fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String> {
@@ -65,12 +65,12 @@ fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String
     others.sort_by_key(|(faults, _)| std::cmp::Reverse(*faults));
     let threads = list(others.into_iter().map(|(_, text)| text))?;
     Some(format!(
-        "other threads ran meanwhile, and what they touched is in the figures of the process: {threads}; those that came \
-         and went are not seen"
+        "other threads ran at the same time, and the figures of the process include the pages they touched: {threads}; \
+         threads that started and ended in between are not seen"
     ))
 }
 
-/// The first of them, and how many more there are; `None` if there is none.
+/// The first items, and how many more there are; `None` if there are none.
 pub(super) fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
     let named: Vec<String> = items.by_ref().take(NAMED).collect();
     let more = items.count();
@@ -97,7 +97,7 @@ mod tests {
         after.push(thread(4, METER, 30, 70));
         after.extend((10..16).map(|id| thread(id, "new", 1, 1)));
         let said = ran(1, &before, &after).unwrap();
-        assert!(said.contains("process: busy (3) ran 7.00 ms with 256 page faults, new (10)"), "{said}");
+        assert!(said.contains("touched: busy (3) ran 7.00 ms with 256 page faults, new (10)"), "{said}");
         assert!(said.contains(" and 3 more;") && !said.contains(METER), "{said}");
     }
 }

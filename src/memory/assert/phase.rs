@@ -1,4 +1,4 @@
-//! [`phase`]: names what a measured test or block does from here on.
+//! [`phase`]: names what a measured test or block does from now on.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,11 +8,11 @@ use crate::alloc::uncounted;
 
 /// A measurement that is notified of phases.
 pub trait Sink {
-    /// The phase under way ends here, and `name` begins.
+    /// Ends the current phase and begins `name`.
     fn phase(&self, name: &str);
 }
 
-/// One that any thread may tell.
+/// A sink that any thread may notify.
 type SharedSink = dyn Sink + Send + Sync;
 
 /// The measurements of the whole process, oldest first.
@@ -23,10 +23,10 @@ thread_local! {
     static THREAD: RefCell<Vec<Rc<dyn Sink>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins a phase of every measurement under way: of the blocks that this thread is in, and of the isolated test that
-/// this process runs. If nothing is measured it does nothing, so that code may name its phases for good.
+/// Begins a phase in every active measurement: of the blocks that this thread is in, and of the isolated test that this
+/// process runs. Without a measurement it does nothing, so code can name its phases permanently.
 ///
-/// A block hears only the thread that began it: another test that runs meanwhile names phases of its own.
+/// A block notices only the thread that began it, because other tests that run at the same time name their own phases.
 ///
 /// ```
 /// plimsoll_memory::phase("load");
@@ -35,9 +35,9 @@ thread_local! {
 /// assert_eq!(rows.iter().sum::<u64>(), 499_500);
 /// ```
 pub fn phase(name: &str) {
-    // What a measurement allocates for itself is none of what it measures.
+    // Allocations of the measurement itself are not part of what it measures.
     uncounted(|| {
-        // The lists are copied, for a sink may take its time, and may itself be ended by another thread meanwhile.
+        // The lists are copied, because a sink may take long and another thread may end it meanwhile.
         let thread = THREAD.with_borrow(Clone::clone);
         let process = process().clone();
         thread.iter().for_each(|sink| sink.phase(name));
@@ -45,8 +45,8 @@ pub fn phase(name: &str) {
     });
 }
 
-/// A sink that is notified of phases for as long as this lives.
-#[must_use = "the sink is told of phases only as long as this lives"]
+/// Keeps a sink notified of phases while it lives.
+#[must_use = "the sink is notified of phases only while this lives"]
 pub struct Installed(Registered);
 
 enum Registered {
@@ -54,13 +54,13 @@ enum Registered {
     Thread(Rc<dyn Sink>),
 }
 
-/// Notifies `sink` of the phases that any thread of this process names.
+/// Notifies `sink` of phases that any thread of this process names.
 pub fn install(sink: Arc<dyn Sink + Send + Sync>) -> Installed {
     process().push(Arc::clone(&sink));
     Installed(Registered::Process(sink))
 }
 
-/// Notifies `sink` of the phases that this thread names.
+/// Notifies `sink` of phases that this thread names.
 pub fn install_on_thread(sink: Rc<dyn Sink>) -> Installed {
     THREAD.with_borrow_mut(|sinks| sinks.push(Rc::clone(&sink)));
     Installed(Registered::Thread(sink))
@@ -71,14 +71,14 @@ impl Drop for Installed {
         match &self.0 {
             Registered::Process(ended) => process().retain(|sink| !Arc::ptr_eq(sink, ended)),
             Registered::Thread(ended) => {
-                // Where the thread is ending, its list may be gone already.
+                // While the thread ends, its list may already be gone.
                 let _ = THREAD.try_with(|sinks| sinks.borrow_mut().retain(|sink| !Rc::ptr_eq(sink, ended)));
             }
         }
     }
 }
 
-/// A list of sinks is whole after any panic.
+/// A panic cannot leave the list of sinks inconsistent.
 fn process() -> MutexGuard<'static, Vec<Arc<SharedSink>>> {
     PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
 }

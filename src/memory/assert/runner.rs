@@ -1,31 +1,32 @@
-//! What runs the tests of this process: whether others may run beside the one that measures a block.
+//! The test harness of this process, and whether other tests may run beside one that measures a block.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-/// The variable by which libtest runs one test in a process, if panics abort.
+/// libtest sets this variable in a process that runs a single test, if panics abort.
 const INVOKED: &str = "__RUST_TEST_INVOKE";
-/// How many tests libtest runs at a time, if no argument says it.
+/// The number of tests that libtest runs in parallel, unless an argument sets it.
 const THREADS: &str = "RUST_TEST_THREADS";
-/// The name of a variable that libtest alone reads, in lower case: as it is, it would be a part of every program.
+/// The name of a variable that only libtest reads, in lower case: in upper case, the constant itself would put it into
+/// every program.
 const MARK: &[u8] = b"rust_test_time_integration";
 /// How much of the program is searched at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What runs the tests of a process.
+/// The test harness of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
     /// Not libtest: a program, a doctest, a test with `harness = false`.
     Other,
-    /// libtest, with one test at a time, as nextest has it run.
+    /// libtest with one test at a time, as nextest runs it.
     OneAtATime,
-    /// libtest, with several tests at a time.
+    /// libtest with several tests at a time.
     Several,
 }
 
-/// What runs the tests of this process; found out once.
+/// The test harness of this process, determined once.
 pub(super) fn runner() -> Runner {
     static KNOWN: OnceLock<Runner> = OnceLock::new();
     *KNOWN.get_or_init(|| {
@@ -41,18 +42,18 @@ pub(super) fn runner() -> Runner {
     })
 }
 
-/// Whether these arguments of libtest leave one test at a time.
+/// Whether these arguments make libtest run one test at a time.
 fn one_at_a_time(arguments: &[OsString], threads: Option<&str>) -> bool {
-    // A value of a flag counts as a name as well: then the test is isolated, which is never wrong.
+    // The value of a flag counts as a name as well; the test is then isolated, which is always correct.
     let names = arguments.iter().filter(|argument| !argument.as_encoded_bytes().starts_with(b"-")).count();
     if names == 1 && arguments.iter().any(|argument| argument == "--exact") {
         return true;
     }
-    let told = arguments.iter().enumerate().find_map(|(at, argument)| match argument.to_str()? {
+    let given = arguments.iter().enumerate().find_map(|(at, argument)| match argument.to_str()? {
         "--test-threads" => arguments.get(at + 1).and_then(|threads| threads.to_str()),
         argument => argument.strip_prefix("--test-threads="),
     });
-    match told.or(threads) {
+    match given.or(threads) {
         Some(threads) => threads.trim() == "1",
         None => std::thread::available_parallelism().is_ok_and(|threads| threads.get() == 1),
     }
@@ -67,13 +68,13 @@ fn holds_libtest() -> bool {
     let (mark, mut buffer) = (MARK.to_ascii_uppercase(), vec![0; CHUNK]);
     maps.lines().filter_map(Mapped::parse).any(|mapped| {
         let name = mapped.path.rsplit('/').next().unwrap_or_default();
-        // With `-C prefer-dynamic` it is a library.
+        // With `-C prefer-dynamic`, libtest is a shared library.
         (name.starts_with("libtest-") && name.ends_with(".so"))
             || (OsStr::new(mapped.path) == path.as_os_str() && holds(&program, &mapped, &mark, &mut buffer))
     })
 }
 
-/// A part of a file that is mapped to be read, and not to be written.
+/// A part of a file that is mapped readable but not writable.
 struct Mapped<'a> {
     offset: u64,
     length: u64,
@@ -81,7 +82,7 @@ struct Mapped<'a> {
 }
 
 impl<'a> Mapped<'a> {
-    /// A line of `/proc/PID/maps`.
+    /// Parses a line of `/proc/PID/maps`.
     fn parse(line: &'a str) -> Option<Self> {
         let mut words = line.splitn(6, ' ');
         let (from, to) = words.next()?.split_once('-')?;
@@ -92,10 +93,10 @@ impl<'a> Mapped<'a> {
     }
 }
 
-/// Whether `mark` stands in this part of the program.
+/// Whether `mark` occurs in this part of the program.
 fn holds(program: &File, mapped: &Mapped<'_>, mark: &[u8], buffer: &mut [u8]) -> bool {
     let (mut at, end) = (mapped.offset, mapped.offset + mapped.length);
-    // Chunks overlap, so that a mark on their border is in one of them.
+    // Chunks overlap, so that a mark across a boundary is found.
     while at < end {
         let wanted = buffer.len().min((end - at) as usize);
         let Ok(read @ 1..) = program.read_at(&mut buffer[..wanted], at) else { return false };
@@ -110,9 +111,10 @@ fn holds(program: &File, mapped: &Mapped<'_>, mark: &[u8], buffer: &mut [u8]) ->
     false
 }
 
-/// Whether `needle` stands in `text`. By the C library, which is fast in a program that is built without optimization too.
+/// Whether `needle` occurs in `text`. Uses the C library, which is fast even if the program is built without
+/// optimization.
 fn contains(text: &[u8], needle: &[u8]) -> bool {
-    // SAFETY: both pointers are to slices of the lengths that are given, and the function only reads them.
+    // SAFETY: both pointers are to slices of the given lengths, and the function only reads them.
     let found = unsafe { libc::memmem(text.as_ptr().cast(), text.len(), needle.as_ptr().cast(), needle.len()) };
     !found.is_null()
 }

@@ -1,4 +1,4 @@
-//! [`TestRun`]: what the run of a test gave, for those who keep records of it.
+//! [`TestRun`]: the results of a test run, for those who record them.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -8,7 +8,7 @@ use crate::ceiling::{CeilingVerdict, Ceilings};
 use crate::command::ProcessEnd;
 use crate::meter::PhaseReadings;
 
-/// What the run of a test in a process of its own gave.
+/// The results of a test that ran in a process of its own.
 #[derive(Clone, Debug)]
 pub struct TestRun {
     /// The package that the test belongs to.
@@ -17,11 +17,11 @@ pub struct TestRun {
     pub suite: String,
     /// The test's name within it.
     pub name: String,
-    /// The limits that it was held to.
+    /// The limits of the test.
     pub ceilings: Ceilings,
     /// Whether its processes were to be killed at a ceiling.
     pub enforce: bool,
-    /// The longest that it might take.
+    /// The time limit.
     pub timeout: Option<Duration>,
     /// The time between two samples.
     pub sample_interval: Duration,
@@ -33,7 +33,7 @@ pub struct TestRun {
     pub end: ProcessEnd,
     /// The memory of each phase.
     pub phases: Vec<PhaseReadings>,
-    /// Whether the test's body did what it was to do.
+    /// Whether the test's body behaved as expected.
     pub passed: bool,
     /// What its body did, as a sentence.
     pub outcome: String,
@@ -46,13 +46,13 @@ pub struct TestRun {
 /// The environment variable that names the folder for records of tests.
 pub const RECORD_DIR: &str = "PLIMSOLL_RECORD_DIR";
 
-/// Keeps a record of a test if one is asked for: the file that it wrote, or why it could not.
+/// Records a test if a record is requested: returns the file that it wrote, or why it could not.
 pub type Keeper = fn(TestRun) -> Result<PathBuf, String>;
 
-/// Hands the run to `keeper` if [`RECORD_DIR`] names a folder.
+/// Passes the run to `keeper` if [`RECORD_DIR`] names a folder.
 ///
 /// # Errors
-/// The keeper's; that there is none, if a record is asked for.
+/// The keeper's error, or that there is no keeper although a record is requested.
 pub(super) fn keep(keeper: Option<Keeper>, run: impl FnOnce() -> TestRun) -> Result<Option<PathBuf>, String> {
     if std::env::var_os(RECORD_DIR).is_none_or(|folder| folder.is_empty()) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! [`Turn`]: one block of a process is measured at a time, for each would find the memory of the others in its own.
+//! [`Turn`]: lets one block of a process measure at a time, because each would see the memory of the others as its own.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -7,30 +7,31 @@ use std::time::{Duration, Instant};
 
 use crate::meter::{is_gone, processor_time};
 
-/// A thread that has its turn and has not run for so long may wait, in its block, for the one that waits for the turn.
+/// A thread that has its turn but has not run for this long may be waiting, in its block, for the thread that waits for
+/// the turn.
 const WAIT_FOR_TURN: Duration = Duration::from_secs(60);
-/// How often the thread that has its turn is looked at.
+/// How often the thread that has its turn is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The thread that has its turn, by the kernel's id.
+/// The kernel's id of the thread that has its turn.
 static HOLDER: Mutex<Option<u32>> = Mutex::new(None);
 static FREE: Condvar = Condvar::new();
 
 thread_local! {
-    /// How many turns this thread has within one another.
+    /// The number of nested turns of this thread.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The turn of this thread. A block within a block of the same thread has that of the outer.
+/// The turn of this thread. A nested block of the same thread shares the outer block's turn.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// Whether the thread waited in vain, and goes on beside another that measures.
+    /// Whether the thread gave up waiting and measures beside another one.
     pub(super) beside_another: bool,
     not_send: PhantomData<*const ()>,
 }
 
 impl Turn {
-    /// Waits for it.
+    /// Waits for the turn.
     pub(super) fn wait() -> Self {
         let within = HELD.get() > 0;
         let beside_another = !within && !wait(&mut Patience::default(), WAIT_FOR_TURN, LOOK);
@@ -73,11 +74,11 @@ impl Patience {
     }
 }
 
-/// Takes the turn; `false` if it is not to be had.
+/// Takes the turn; `false` if waiting was given up.
 fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     let mut taken = holder();
     loop {
-        // A thread that forgot its guard has ended with its turn.
+        // A thread that leaked its guard has ended with its turn.
         let Some(other) = taken.filter(|&other| !is_gone(other)) else {
             *taken = Some(crate::thread::id());
             return true;
@@ -89,7 +90,7 @@ fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     }
 }
 
-/// What it guards is whole after any panic.
+/// A panic cannot leave the guarded value inconsistent.
 fn holder() -> MutexGuard<'static, Option<u32>> {
     HOLDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,19 +111,19 @@ mod tests {
             to.send(turn.beside_another).unwrap();
         });
         drop(outer);
-        // Still that of the inner: in whichever order they end.
+        // The inner one still has it: guards may end in any order.
         assert!(from.recv_timeout(Duration::from_millis(50)).is_err());
         drop(inner);
         assert!(!from.recv().unwrap());
         other.join().unwrap();
 
-        // A thread that waits for one that waits for its turn is found out: it does not run.
+        // Detects a thread that waits for one which waits for the turn, because it does not run.
         let turn = Turn::wait();
         let waits = || wait(&mut Patience::default(), Duration::from_millis(50), Duration::from_millis(5));
         assert!(!std::thread::spawn(waits).join().unwrap());
         drop(turn);
 
-        // One that ends with its turn leaves it.
+        // A thread that ends with its turn releases it.
         std::thread::spawn(|| std::mem::forget(Turn::wait())).join().unwrap();
         assert!(!Turn::wait().beside_another);
     }

@@ -1,4 +1,4 @@
-//! [`Allowance`]: how much growth is let pass.
+//! [`Allowance`]: how much growth is accepted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::unit::Unit;
 use crate::bytes::ByteSize;
 
-/// How much a figure may grow: a share of what it was, an amount, or both, of which a regression exceeds each.
+/// How much a figure may grow: a share of its previous value, an amount, or both. Only growth beyond every part is a
+/// regression.
 ///
-/// Both parts have their use: a share alone fails a figure of a few KiB on a page more, an amount alone lets a small
-/// figure double. A part for times may stand beside one for bytes; each figure is judged by the parts of its unit.
+/// Both parts are useful: a share alone fails a figure of a few KiB for one more page, an amount alone lets a small
+/// figure double. An amount of time may be combined with one of bytes; each figure is judged by the parts for its unit.
 ///
 /// ```
 /// use plimsoll_memory::ceiling::Allowance;
@@ -29,16 +30,16 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// `percent` per cent and `bytes`.
+    /// Allows `percent` percent and `bytes`.
     ///
     /// # Errors
-    /// [`AllowanceError::Percent`] if the share is negative or no number.
+    /// [`AllowanceError::Percent`] if the share is negative or not a number.
     pub fn new(percent: f64, bytes: ByteSize) -> Result<Self, AllowanceError> {
         let percent = Some(checked(percent).ok_or_else(|| AllowanceError::Percent { text: percent.to_string() })?);
         Ok(Self { percent, bytes: Some(bytes), time: None })
     }
 
-    /// The share, in per cent of what the figure was.
+    /// The share, in percent of the previous value.
     pub fn percent(&self) -> Option<f64> {
         self.percent
     }
@@ -53,8 +54,8 @@ impl Allowance {
         self.time
     }
 
-    /// What a figure of `unit` that was `before` may grow by: the larger of the parts that apply to it, for both must
-    /// be exceeded. `None` if no part does.
+    /// How much a figure of `unit` with the previous value `before` may grow: the larger of the applicable parts,
+    /// because both must be exceeded. `None` if no part applies.
     pub fn margin(&self, before: f64, unit: Unit) -> Option<f64> {
         let share = self.percent.map(|percent| before.abs() * percent / 100.0);
         let amount = match unit {
@@ -70,12 +71,12 @@ impl Allowance {
 }
 
 fn checked(percent: f64) -> Option<f64> {
-    // The sign of a zero is dropped, so that what is printed is what was read.
+    // Drops the sign of a zero, so that formatting and parsing agree.
     (percent.is_finite() && percent >= 0.0).then_some(percent + 0.0)
 }
 
 impl fmt::Display for Allowance {
-    /// Writes an amount that reads back as the same allowance.
+    /// Formats the allowance so that it can be parsed back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.percent.map(|percent| format!("{percent}%")),
@@ -86,7 +87,7 @@ impl fmt::Display for Allowance {
     }
 }
 
-/// Why a text is not an allowance.
+/// Why text is not a valid allowance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllowanceError {
@@ -105,7 +106,7 @@ pub enum AllowanceError {
         /// The text.
         text: String,
     },
-    /// Two parts say the same thing.
+    /// Two parts have the same unit.
     #[error("`{text}` has two {what}: keep one of them")]
     Twice {
         /// The text.
@@ -118,7 +119,7 @@ pub enum AllowanceError {
 impl FromStr for Allowance {
     type Err = AllowanceError;
 
-    /// Takes up to one share, one amount of bytes and one time, in any order, with `|` between them.
+    /// Parses up to one share, one amount of bytes and one time, in any order, separated by `|`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut allowance = Self { percent: None, bytes: None, time: None };
         for part in text.split('|').map(str::trim) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::bytes::{ByteSize, ParseByteSizeError};
 use crate::meter::{Metric, ParseMetricError, Watch};
 
-/// A limit on a metric: the most that may be used or, of a floor, the least that must remain.
+/// A limit on a metric: a maximum, or for a floor, the minimum that must remain.
 ///
 /// ```
 /// use plimsoll_memory::ceiling::Ceiling;
@@ -17,9 +17,9 @@ use crate::meter::{Metric, ParseMetricError, Watch};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Ceiling {
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
-    /// The limit; a reading that equals it holds.
+    /// The limit; an equal reading passes.
     pub limit: ByteSize,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Ceiling {
     }
 }
 
-/// Why a text is not a ceiling.
+/// Why text is not a valid ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CeilingError {
@@ -39,13 +39,13 @@ pub enum CeilingError {
         /// The text.
         text: String,
     },
-    /// What stands before the `=` names no metric.
+    /// The text before the `=` is not a metric.
     #[error(transparent)]
     Metric(#[from] ParseMetricError),
-    /// What stands behind it is not an amount.
+    /// The text after the `=` is not an amount.
     #[error("the limit of {metric}: {source}")]
     Limit {
-        /// What was to be limited.
+        /// The metric to limit.
         metric: Metric,
         /// What is wrong with the amount.
         source: ParseByteSizeError,
@@ -53,7 +53,7 @@ pub enum CeilingError {
     /// A metric is limited twice.
     #[error("{metric} is limited twice, to {first} and to {second}: keep one of them")]
     Twice {
-        /// What is limited.
+        /// The limited metric.
         metric: Metric,
         /// The first limit.
         first: ByteSize,
@@ -65,7 +65,7 @@ pub enum CeilingError {
 impl FromStr for Ceiling {
     type Err = CeilingError;
 
-    /// Takes `peak_rss = "256 MiB"`, and the same without quotes or blanks.
+    /// Parses `peak_rss = "256 MiB"`, also without quotes or blanks.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (metric, limit) =
             text.split_once('=').ok_or_else(|| CeilingError::Form { text: text.trim().to_owned() })?;
@@ -77,22 +77,22 @@ impl FromStr for Ceiling {
     }
 }
 
-/// Ceilings, at most one a metric, in the order in which they were given.
+/// Ceilings in the order given, at most one per metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(try_from = "Vec<Ceiling>", into = "Vec<Ceiling>"))]
 pub struct Ceilings(Vec<Ceiling>);
 
 impl Ceilings {
-    /// No ceiling at all.
+    /// Creates an empty set of ceilings.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds one.
+    /// Adds a ceiling.
     ///
     /// # Errors
-    /// [`CeilingError::Twice`] where its metric is limited already.
+    /// [`CeilingError::Twice`] if its metric already has one.
     pub fn add(&mut self, ceiling: Ceiling) -> Result<(), CeilingError> {
         match self.get(ceiling.metric) {
             Some(first) => Err(CeilingError::Twice { metric: ceiling.metric, first, second: ceiling.limit }),
@@ -113,12 +113,12 @@ impl Ceilings {
         self.0.iter().copied()
     }
 
-    /// Whether nothing is limited.
+    /// Whether there are no ceilings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a meter is to look at in every sample, so that a runaway process can be stopped at once.
+    /// What a meter must check in every sample, so that a runaway process can be stopped at once.
     pub fn watches(&self) -> Vec<Watch> {
         self.iter().map(|Ceiling { metric, limit }| Watch { metric, limit }).collect()
     }
@@ -143,7 +143,7 @@ impl From<Ceilings> for Vec<Ceiling> {
 impl FromStr for Ceilings {
     type Err = CeilingError;
 
-    /// Takes ceilings that are separated by commas or line ends; an empty text has none.
+    /// Parses ceilings separated by commas or newlines; empty text means none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut ceilings = Self::new();
         for one in text.split([',', '\n']).filter(|one| !one.trim().is_empty()) {

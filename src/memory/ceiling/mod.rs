@@ -1,10 +1,10 @@
 //! Ceilings: limits on what a phase may take, and their verdicts.
 //!
-//! A [`Ceiling`] limits one [`Metric`](crate::meter::Metric); it is written `peak_rss = "256 MiB"`. [`Ceilings`] holds
-//! at most one of each metric. [`judge`] holds them against the readings of every phase: a broken one says which phase,
-//! which process and by how much; one on a figure that could not be read is not measurable, and never holds.
+//! A [`Ceiling`] limits one [`Metric`](crate::meter::Metric) and is written `peak_rss = "256 MiB"`. [`Ceilings`] holds
+//! at most one per metric. [`judge`] compares them with the readings of every phase. A broken ceiling names the phase,
+//! the process and the excess; one on a figure that could not be read is not measurable and never passes.
 //!
-//! [`propose`] makes ceilings of what several runs took and a headroom, an [`Allowance`] such as `5% | 1 MiB`.
+//! [`propose`] derives ceilings from several runs and a headroom, an [`Allowance`] such as `5% | 1 MiB`.
 
 mod allowance;
 mod limit;

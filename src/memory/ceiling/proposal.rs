@@ -6,7 +6,7 @@ use super::propose::{Proposal, ProposedCeiling};
 use super::verdict::trust;
 use crate::text::{Align, Cell, Screen, clean, counted, fitted, labelled};
 
-/// The table of `proposal`: a row a metric with what the runs took and the ceiling, then what is to be known.
+/// Formats `proposal`: one row per metric with the range of the runs and the ceiling, then remarks.
 pub fn proposal(proposal: &Proposal, screen: &Screen) -> String {
     let palette = &screen.palette;
     let columns = [
@@ -61,7 +61,7 @@ fn row(ceiling: &ProposedCeiling, screen: &Screen) -> Vec<Cell> {
     ]
 }
 
-/// How far a figure can be trusted; its counter is in the JSON.
+/// How exact a figure is; the JSON also names its counter.
 fn source(trust: &str) -> &str {
     trust.split_once(" (").map_or(trust, |(source, _)| source)
 }

@@ -1,4 +1,4 @@
-//! [`propose`]: ceilings from what several runs took.
+//! [`propose`]: derives ceilings from several runs.
 
 use super::allowance::Allowance;
 use super::unit::Unit;
@@ -6,21 +6,21 @@ use super::{Ceiling, Ceilings};
 use crate::bytes::{ByteSize, KIB};
 use crate::meter::{Metric, PhaseReadings, Reading};
 
-/// The headroom if none is given, as an [`Allowance`] is written.
+/// The default headroom, written as an [`Allowance`].
 pub const DEFAULT_HEADROOM: &str = "10% | 4 MiB";
 
-/// Ceilings that several runs stay below by a headroom.
+/// Ceilings that leave a headroom above several runs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Proposal {
-    /// How many runs there were. Nothing else being different, one run more exceeds the largest of n with a probability
-    /// of 1 / (n + 1): that is what the headroom is for.
+    /// The number of runs. All else being equal, another run exceeds the largest of n with a probability of 1 / (n +
+    /// 1), which is why there is a headroom.
     pub runs: u64,
-    /// What is left free above the largest reading (below the smallest, of a floor): the larger of the two parts.
+    /// The room above the largest reading (below the smallest for a floor): the larger of the two parts.
     pub headroom: Allowance,
-    /// One ceiling a metric that every run has a reading of, in the order of a report.
+    /// One ceiling per metric that every run has read, in the order of reports.
     pub ceilings: Vec<ProposedCeiling>,
-    /// The metrics that some run lacks.
+    /// The metrics that at least one run lacks.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub unavailable: Vec<Unavailable>,
 }
@@ -29,21 +29,21 @@ pub struct Proposal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProposedCeiling {
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
-    /// The limit, rounded away from the readings to an amount that is easily read.
+    /// The limit, rounded away from the readings to a readable amount.
     pub limit: ByteSize,
     /// The smallest of the runs' worst readings.
     pub smallest: ByteSize,
-    /// The middle one; the larger of the two in the middle.
+    /// Their median; the larger of the two in the middle.
     pub median: ByteSize,
-    /// The largest.
+    /// The largest of them.
     pub largest: ByteSize,
-    /// The reading that the limit was made of.
+    /// The reading that determined the limit.
     pub reading: Reading,
-    /// The phase that it is of.
+    /// The phase of that reading.
     pub phase: String,
-    /// Whether the readings differ by more than the headroom, so that a run may well go beyond the limit.
+    /// Whether the readings differ by more than the headroom, so that another run may well exceed the limit.
     pub scattered: bool,
 }
 
@@ -57,10 +57,10 @@ pub struct Unavailable {
     pub reason: String,
 }
 
-/// Proposes a ceiling for every metric that each of `runs` has a reading of, in every phase: the worst reading of all, and
-/// `headroom` beyond it.
+/// Proposes a ceiling for every metric that each of `runs` has read in every phase: the worst reading plus `headroom`.
 ///
-/// What is retained is taken of the last phase, as a ceiling on it is judged. Swap that no run used gets a ceiling of 0.
+/// Retained memory is read from the last phase, where a ceiling on it is judged. Swap that no run used gets a ceiling
+/// of 0.
 pub fn propose(runs: &[Vec<PhaseReadings>], headroom: Allowance) -> Proposal {
     let mut proposal = Proposal { runs: runs.len() as u64, headroom, ceilings: Vec::new(), unavailable: Vec::new() };
     if runs.is_empty() {
@@ -116,7 +116,7 @@ fn ceiling(metric: Metric, mut worst: Vec<(&Reading, &str)>, headroom: Allowance
     }
 }
 
-/// The limit that leaves `headroom` above the largest reading. Swap that was not used is to stay unused.
+/// The limit that leaves `headroom` above the largest reading. Unused swap should remain unused.
 pub fn limit_above(metric: Metric, largest: ByteSize, headroom: Allowance) -> ByteSize {
     if matches!(metric, Metric::PeakSwap | Metric::SwapGrowth) && largest == ByteSize::ZERO {
         return ByteSize::ZERO;
@@ -125,7 +125,7 @@ pub fn limit_above(metric: Metric, largest: ByteSize, headroom: Allowance) -> By
     ByteSize::new(round_up(largest.bytes().saturating_add(margin)))
 }
 
-/// A step that is at most 1 part in 32 of `bytes`, a power of two, and at least a KiB, in which large amounts are whole
+/// A step for rounding: at most 1/32 of `bytes`, a power of two and at least a KiB, so that large amounts become whole
 /// numbers of a large unit. Amounts below 32 KiB stay as they are.
 fn step(bytes: u64) -> u64 {
     if bytes < 32 * KIB { 1 } else { 1 << (bytes.ilog2() - 5) }
@@ -140,19 +140,19 @@ fn round_up(bytes: u64) -> u64 {
 }
 
 impl Proposal {
-    /// The proposal for `metrics` alone, in the order of a report.
+    /// The proposal restricted to `metrics`, in the order of reports.
     pub fn only(mut self, metrics: &[Metric]) -> Self {
         self.ceilings.retain(|ceiling| metrics.contains(&ceiling.metric));
         self.unavailable.retain(|unavailable| metrics.contains(&unavailable.metric));
         self
     }
 
-    /// The ceilings that say something of what was run, and not of the machine that it ran on.
+    /// The ceilings that depend on the run rather than on the machine.
     fn of_the_run(&self) -> impl Iterator<Item = &ProposedCeiling> {
         self.ceilings.iter().filter(|ceiling| !ceiling.metric.is_of_machine())
     }
 
-    /// The ceilings that are of the run and not of the machine.
+    /// The ceilings that depend on the run rather than on the machine.
     pub fn ceilings(&self) -> Ceilings {
         let list: Vec<Ceiling> =
             self.of_the_run().map(|ceiling| Ceiling { metric: ceiling.metric, limit: ceiling.limit }).collect();
@@ -195,7 +195,7 @@ mod tests {
         let rss = of(&proposal, Metric::PeakRss);
         assert_eq!([rss.smallest, rss.median, rss.largest].map(|bytes| bytes.bytes() / MIB), [200, 202, 205]);
         assert_eq!((rss.limit, rss.scattered), (ByteSize::mib(228), false));
-        // The larger part counts: of 10 MiB, 4 MiB.
+        // The larger part applies: 4 MiB for 10 MiB.
         assert_eq!(of(&propose(&[run(10)], headroom()), Metric::PeakRss).limit, ByteSize::mib(14));
         assert!(of(&propose(&[run(10), run(20)], headroom()), Metric::PeakRss).scattered);
         assert_eq!(propose(&[], headroom()).ceilings, []);

@@ -1,4 +1,4 @@
-//! [`Unit`]: what a figure is an amount of.
+//! [`Unit`]: the unit of a figure.
 
 /// The unit of a figure's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +9,6 @@ pub enum Unit {
     Bytes,
     /// Nanoseconds.
     Nanoseconds,
-    /// Something else that is counted, such as page faults: what it may grow by can only be a share.
+    /// Anything else that is counted, such as page faults; its growth can only be limited by a share.
     Count,
 }

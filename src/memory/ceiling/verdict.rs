@@ -1,4 +1,4 @@
-//! [`judge`]: readings held against ceilings.
+//! [`judge`]: judges readings by ceilings.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use super::limit::{Ceiling, Ceilings};
 use crate::bytes::ByteSize;
 use crate::meter::{Metric, Part, PhaseReadings, ProcessPeak, Reading, Source, Watch, worst_reading};
 
-/// What became of a ceiling.
+/// The result of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum CeilingStatus {
-    /// No reading is past it.
+    /// No reading exceeds it.
     Holds,
-    /// A reading is past it.
+    /// A reading exceeds it.
     Broken,
-    /// No reading is past it, but a phase has none, so that it is not known to hold.
+    /// No reading exceeds it, but a phase has none, so it may be broken.
     NotMeasurable,
 }
 
@@ -23,30 +23,30 @@ pub enum CeilingStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct CeilingVerdict {
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
     /// The limit.
     pub limit: ByteSize,
-    /// What became of it.
+    /// The result.
     pub status: CeilingStatus,
-    /// The phase with the worst reading; if the ceiling is not measurable, the phase that lacks one.
+    /// The phase with the worst reading; for a ceiling that is not measurable, the phase without one.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub phase: Option<String>,
     /// The worst reading.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub reading: Option<Reading>,
-    /// The process that took most in that phase.
+    /// The process that took the most in that phase.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub process: Option<ProcessPeak>,
-    /// How far the worst reading is past the limit; absent if none is.
+    /// The excess of the worst reading over the limit; absent if none exceeds it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub by: Option<ByteSize>,
-    /// The verdict in one line.
+    /// The verdict on one line.
     pub message: String,
 }
 
 impl CeilingVerdict {
-    /// Whether it is a worse verdict on the same ceiling than `other`: by what became of it, then by the reading.
+    /// Whether this verdict on the same ceiling is worse than `other`: by status, then by reading.
     pub fn is_worse_than(&self, other: &Self) -> bool {
         let rank = |verdict: &Self| match verdict.status {
             CeilingStatus::Holds => 0,
@@ -61,27 +61,27 @@ impl CeilingVerdict {
     }
 }
 
-/// Why no more is known of a phase than a bound.
+/// Why only a bound is known for a phase.
 const SHORT: &str = "it ended before it could be read again";
 /// Why the peak of a tree with short processes is a lower bound.
-const SHORT_PROCESSES: &str = "the mark of its control group says so, and processes were too short for samples";
-/// Why the peak of a figure that is read seldom is a lower bound.
-const SELDOM: &str = "it is read seldom, and resident memory was more between two readings";
+const SHORT_PROCESSES: &str = "the mark of its control group shows it, and its processes were too short for samples";
+/// Why the peak of a rarely read figure is a lower bound.
+const SELDOM: &str = "it is read rarely, and resident memory was larger between two readings";
 
-/// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
-/// the last phase alone.
+/// Judges every ceiling by the worst reading of its metric in any phase; ceilings on retained memory only by the last
+/// phase.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
     ceilings.iter().map(|ceiling| judge_one(phases, ceiling)).collect()
 }
 
-/// Holds the limits of a meter against the readings that it took, as [`judge`] does ceilings.
+/// Judges the limits of a meter by its readings, like [`judge`] for ceilings.
 pub fn judge_watches(phases: &[PhaseReadings], watches: &[Watch]) -> Vec<CeilingVerdict> {
     watches.iter().map(|&Watch { metric, limit }| judge_one(phases, Ceiling { metric, limit })).collect()
 }
 
 fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     let Ceiling { metric, limit } = ceiling;
-    // What one phase leaves may be gone with the next.
+    // Memory that one phase retains may be freed in the next.
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let worst = worst_reading(phases, metric);
     let unread = || phases.iter().filter(|phase| !phase.readings.contains_key(&metric));
@@ -135,32 +135,32 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     }
 }
 
-/// What a metric may have been, if that is past the ceiling and its reading, which is less than exact, is not.
+/// The possible value of a metric if it exceeds the ceiling while its inexact reading does not.
 fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
     most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
 }
 
-/// What a metric was at most, if its reading is less than exact and that is known.
+/// The upper bound of an inexact metric, if known.
 fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
     match metric {
-        // What grew is no more than what there was.
+        // Growth cannot exceed the whole.
         Metric::PeakRss | Metric::PeakRssGrowth => phase.peak_rss_at_most,
         Metric::PeakPss => phase.peak_pss_at_most,
         _ => None,
     }
 }
 
-/// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
-/// before, is no more than the whole, whose mark the kernel keeps to the end.
+/// A bound for a part of the resident memory that was never sampled, because its process ended too early: the whole,
+/// whose mark the kernel keeps to the end.
 fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
     let is_part =
         !metric.is_retained() && matches!(metric.facts().part, Part::Anon | Part::File | Part::Shmem | Part::Pss);
     let whole = phase.readings.get(&Metric::PeakRss).filter(|whole| whole.source == Source::Exact);
-    // What was sampled and refused has a reason of its own.
+    // A figure that was sampled but refused has its own reason.
     whole.filter(|_| is_part && phase.timeline.is_empty())
 }
 
-/// Why a metric of a phase is known by bounds alone.
+/// Why only bounds of a phase's metric are known.
 fn why(phase: &PhaseReadings, metric: Metric) -> &'static str {
     match metric {
         Metric::PeakPss => SELDOM,
@@ -169,7 +169,7 @@ fn why(phase: &PhaseReadings, metric: Metric) -> &'static str {
     }
 }
 
-/// Names the phase and what the metric was at least and at most there.
+/// Names the phase and the bounds of the metric in it.
 fn between(ceiling: Ceiling, phase: &PhaseReadings, most: ByteSize) -> String {
     let least = phase.readings.get(&ceiling.metric).map_or(ByteSize::ZERO, |reading| reading.bytes);
     format!(
@@ -179,7 +179,7 @@ fn between(ceiling: Ceiling, phase: &PhaseReadings, most: ByteSize) -> String {
     )
 }
 
-/// Names the phase, the reading and by how much it is past the limit, and the process that took most.
+/// Names the phase, the reading with its excess over the limit, and the process that took the most.
 fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String {
     let past = ceiling.metric.past();
     let by = distance(reading.bytes, ceiling.limit);
@@ -208,7 +208,7 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
     message
 }
 
-/// Where a reading comes from, and so what it may have missed.
+/// The source of a reading, which shows what it may have missed.
 pub fn trust(reading: &Reading) -> String {
     match reading.source {
         Source::Exact => format!("exact ({})", reading.counter),
@@ -233,7 +233,7 @@ fn distance(a: ByteSize, b: ByteSize) -> ByteSize {
 }
 
 fn largest(phase: &PhaseReadings, metric: Metric) -> Option<&ProcessPeak> {
-    // The process that is largest in RAM need not be the one that holds these.
+    // The process with the most RAM need not be the one that holds these.
     if matches!(metric, Metric::GpuPeak | Metric::PeakHeap | Metric::RetainedHeap) {
         return None;
     }
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn no_process_is_blamed_for_what_its_resident_set_does_not_tell() {
+    fn no_process_is_blamed_for_what_its_resident_set_does_not_show() {
         let phases = [phase("a", &[(Metric::GpuPeak, 9, SAMPLED), (Metric::PeakAnonGrowth, 9, SAMPLED)])];
         let gpu = one(&phases, "gpu_peak = 4 MiB");
         assert!(gpu.process.is_none() && !gpu.message.contains("most is"), "{}", gpu.message);
@@ -387,9 +387,9 @@ mod tests {
             holds.message,
             "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`; it ended before it could be read again"
         );
-        // What was read is enough to break it.
+        // The part that was read suffices to break it.
         assert_eq!(one(&[short(1)], "peak_rss = 1023 KiB").status, CeilingStatus::Broken);
-        // Of several phases the one that may be past it counts, though another was larger.
+        // Among several phases, the one that may exceed it counts, even if another was larger.
         let read = phase("load", &[(Metric::PeakRss, 2, Source::Exact)]);
         assert_eq!(one(&[read, short(1)], "peak_rss = 2 MiB").status, CeilingStatus::NotMeasurable);
     }
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_told_as_they_are() {
+    fn intervals_are_shown_as_they_are() {
         let say = |us| milliseconds(Duration::from_micros(us));
         assert_eq!([say(10_000), say(500), say(12_349), say(123_456)], ["10 ms", "0.5 ms", "12.3 ms", "123 ms"]);
     }

@@ -1,4 +1,4 @@
-//! [`ProcessEnd`]: how a process ended, and who or what ended it.
+//! [`ProcessEnd`]: how a process ended, and what ended it.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -17,17 +17,17 @@ use crate::nanoseconds;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessEnd {
-    /// The code that it exited with; absent if a signal ended it.
+    /// Its exit code; absent if a signal ended it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub signal: Option<Signal>,
-    /// Who or what ended it.
+    /// What ended it.
     pub cause: EndCause,
 }
 
-/// Who or what ended a process.
+/// What ended a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(tag = "kind", rename_all = "snake_case"))]
@@ -35,92 +35,92 @@ pub struct ProcessEnd {
 pub enum EndCause {
     /// The command exited by itself.
     Exited,
-    /// A signal, of which nothing else is known: its own fault, or another program sent it.
+    /// A signal of unknown origin: the program's own fault, or another program sent it.
     Signal,
     /// Plimsoll killed the command because it ran longer than its timeout.
     Timeout {
         /// Nanoseconds that it may take.
         limit_ns: u64,
     },
-    /// The command was killed at an enforced ceiling: by Plimsoll, or by the limit of a control group made for it.
+    /// The command was killed at an enforced ceiling, by Plimsoll or by the limit of a control group created for it.
     CeilingEnforced {
-        /// What was limited.
+        /// The limited metric.
         metric: Metric,
         /// The ceiling.
         limit: ByteSize,
         /// What enforced it.
         by: Enforcement,
-        /// What was seen.
+        /// The evidence.
         evidence: Vec<String>,
     },
-    /// The kernel killed it at the memory limit of the Slurm job or step that it was in.
+    /// The kernel killed it at the memory limit of its Slurm job or step.
     SlurmOomKill {
-        /// The job and, if it is known, the step.
+        /// The job, and the step if known.
         step: SlurmStep,
-        /// What shows that.
+        /// The evidence.
         evidence: Vec<String>,
     },
-    /// The command failed after it had said that the memory of a device (a GPU) was exhausted.
+    /// The command failed after reporting that the memory of a device (a GPU) was exhausted.
     DeviceOutOfMemory {
-        /// What it said.
+        /// Its report.
         evidence: Vec<String>,
     },
-    /// The kernel killed it at the memory limit of a control group that it was in and that was not made for it.
+    /// The kernel killed it at the memory limit of a control group that was not created for it.
     CgroupOomKill {
-        /// What shows that.
+        /// The evidence.
         evidence: Vec<String>,
     },
-    /// The kernel killed it, for the system had no memory left.
+    /// The kernel killed it because the system ran out of memory.
     KernelOomKill {
-        /// What shows that.
+        /// The evidence.
         evidence: Vec<String>,
     },
-    /// Plimsoll killed the command because the run was given up.
+    /// Plimsoll killed the command because the run was cancelled.
     Cancelled,
 }
 
-/// Why a process was killed here.
+/// Why Plimsoll killed a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Killed {
     Timeout(Duration),
-    /// A sample was past a ceiling.
+    /// A sample exceeded a ceiling.
     Ceiling(Box<Breach>),
-    /// The kernel has killed a process at the limit of the group that was made for the run, and the others were killed
-    /// here.
+    /// The kernel killed a process at the limit of the run's control group, and Plimsoll killed the others.
     GroupLimit,
     Cancelled,
 }
 
-/// What the kernel's counters say of out-of-memory kills while a process lived.
+/// The kernel's evidence of out-of-memory kills while a process lived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OomEvidence {
-    /// Of the control group that was made for it.
+    /// From the control group created for it.
     pub(super) own_group: Vec<String>,
-    /// Whether one around that has a limit.
+    /// Whether that group has a limit.
     pub(super) limited: bool,
-    /// Of the control group that it was in anyway.
+    /// From the control group that it was in already.
     pub(super) group_around: Vec<String>,
-    /// Of the whole system.
+    /// From the whole system.
     pub(super) system: Vec<String>,
-    /// The Slurm step that the control group is of.
+    /// The Slurm step that the control group belongs to.
     pub(super) step: Option<SlurmStep>,
 }
 
-/// The code by which a shell, and what is written in one, says that a process of it was killed by SIGKILL.
+/// The exit code by which a shell or a script reports that one of its processes was killed by SIGKILL.
 const KILLED_BELOW: i32 = 128 + libc::SIGKILL;
 
 impl OomEvidence {
-    /// The cause of an end that was not brought about here.
+    /// The cause of an end that Plimsoll did not bring about.
     fn cause(self, status: ExitStatus) -> EndCause {
         let Self { own_group, limited, group_around, system, step } = self;
         let of_group = |evidence| match step {
             Some(step) => EndCause::SlurmOomKill { step, evidence },
             None => EndCause::CgroupOomKill { evidence },
         };
-        // In a group of its own every kill is of its processes; in others its own word is needed beside the count.
+        // In its own group, every kill concerns its processes; in others, the count needs the process's own status as
+        // confirmation.
         let killed = status.signal() == Some(libc::SIGKILL) || status.code() == Some(KILLED_BELOW);
         match (own_group.is_empty(), killed) {
-            // A group that was made without a limit counts kills at the limits of those around it, and of the system.
+            // A group without a limit also counts kills at the limits of its parents and of the system.
             (false, _) if limited => of_group(own_group),
             (_, true) if !group_around.is_empty() => of_group(group_around),
             (false, _) => EndCause::KernelOomKill { evidence: [own_group, system].concat() },
@@ -132,13 +132,13 @@ impl OomEvidence {
 }
 
 impl ProcessEnd {
-    /// The end of a process with this status, which was `killed` here for a reason or not.
+    /// The end of a process with this status; `killed` is the reason if Plimsoll killed it.
     pub(super) fn of(status: ExitStatus, killed: Option<&Killed>, oom: OomEvidence, guard: Option<&Guard>) -> Self {
         let signal = status.signal().map(Signal::new);
         let was_killed = status.signal() == Some(libc::SIGKILL);
         let group = guard.and_then(|guard| Some((guard, guard.group.as_ref()?.1)));
         let cause = match (killed, guard, group) {
-            // The kernel may have taken another process than the root, which then exited by itself.
+            // The kernel may have killed another process than the root, which then exited by itself.
             (None | Some(Killed::GroupLimit), _, Some((guard, Ceiling { metric, limit })))
                 if !oom.own_group.is_empty() =>
             {
@@ -163,25 +163,25 @@ impl ProcessEnd {
         self.exit_code == Some(0)
     }
 
-    /// The code by which a shell reports such an end: its own, or 128 and the signal.
+    /// The code by which a shell reports this end: its own exit code, or 128 plus the signal.
     pub fn shell_exit_code(&self) -> u8 {
         let code = match (&self.signal, self.exit_code) {
             (Some(signal), _) => 128 + signal.number,
             (None, code) => code.unwrap_or(1),
         };
-        // Linux hands over the lowest eight bits of a code; 128 and a signal always fit.
+        // Linux passes on the lowest eight bits of a code; 128 plus a signal always fits.
         (code & 0xff) as u8
     }
 }
 
 impl fmt::Display for ProcessEnd {
-    /// The end in one sentence without a subject: `exited with code 3`, `was killed by SIGSEGV (signal 11)`.
+    /// Formats the end as a sentence without a subject: `exited with code 3`, `was killed by SIGSEGV (signal 11)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             EndCause::Exited => write!(f, "exited with code {}", self.exit_code.unwrap_or_default()),
             EndCause::Signal => match &self.signal {
                 Some(signal) if signal.number == libc::SIGKILL => {
-                    write!(f, "was killed by {signal}: by another program, no out-of-memory kill was counted meanwhile")
+                    write!(f, "was killed by {signal}: by another program, as the kernel counted no out-of-memory kill")
                 }
                 Some(signal) => write!(f, "was killed by {signal}"),
                 None => f.write_str("was killed by a signal"),
@@ -210,13 +210,13 @@ impl fmt::Display for ProcessEnd {
                 let code = self.exit_code.unwrap_or_default();
                 write!(f, "exited with code {code}, because the memory of a device was exhausted{}", Evidence(evidence))
             }
-            EndCause::Cancelled => f.write_str("was killed because the run was given up"),
+            EndCause::Cancelled => f.write_str("was killed because the run was cancelled"),
         }
     }
 }
 
 impl ProcessEnd {
-    /// A kill may have been of another process than the one that was started, which then exited by itself.
+    /// The killed process may be a descendant of the root, which then exited by itself.
     fn killed_by_kernel(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.exit_code {
             Some(code) => write!(f, "exited with code {code} after a process of it was killed by the kernel"),

@@ -14,23 +14,24 @@ use crate::nanoseconds;
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(tag = "kind", rename_all = "snake_case"))]
 pub enum Enforcement {
-    /// The memory limit of a control group that was made for the run, beside the watchdog: the kernel stops what is too
-    /// fast for samples.
+    /// The memory limit of a control group created for the run, in addition to the watchdog: the kernel stops what is
+    /// too fast for samples.
     Cgroup {
-        /// Which interface.
+        /// The cgroup version.
         version: CgroupVersion,
-        /// The limit of the group: a ceiling on `peak_cgroup` itself; above one on `peak_rss` by what a group counts beside
-        /// resident memory.
+        /// The limit of the group: the ceiling on `peak_cgroup`, or for one on `peak_rss` a higher value that allows
+        /// for what a group counts beside resident memory.
         limit: ByteSize,
-        /// The group's path in its hierarchy, which says where room for it was found: below the group of this process, beside
-        /// it, or in a scope of the user's systemd (`plimsoll-PID-START.scope`). Absent in records of earlier versions.
+        /// The path of the group in its hierarchy, which shows where it was created: below the group of this process,
+        /// beside it, or in a scope of the user's systemd (`plimsoll-PID-START.scope`). Absent in records of earlier
+        /// versions.
         #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "String::is_empty"))]
         group: String,
         /// Nanoseconds between two samples of the watchdog.
         interval_ns: u64,
     },
-    /// The meter's samples alone: the whole tree is killed once one of them is past a ceiling. What grows faster than
-    /// they come gets further.
+    /// Only the meter's samples: the whole tree is killed once a sample exceeds a ceiling. Growth faster than the
+    /// samples gets further.
     Watchdog {
         /// Nanoseconds between two samples.
         interval_ns: u64,
@@ -41,7 +42,7 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    /// This, as far as it is the watchdog.
+    /// Returns the watchdog part of this enforcement.
     pub(super) fn watchdog(&self) -> Self {
         match self {
             Self::Cgroup { interval_ns, .. } => Self::Watchdog { interval_ns: *interval_ns, no_cgroup: None },
@@ -72,16 +73,16 @@ impl fmt::Display for Enforcement {
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) enforcement: Enforcement,
-    /// The group, and the ceiling that its limit stands for.
+    /// The group, and the ceiling that its limit enforces.
     pub(super) group: Option<(Cgroup, Ceiling)>,
 }
 
 impl Guard {
-    /// A control group if a ceiling can be enforced by one and the system allows it, otherwise the watchdog alone.
+    /// Creates a control group if it can enforce a ceiling and the system allows it; otherwise only the watchdog.
     pub(super) fn new(ceilings: &Ceilings, interval: Duration, room: Room) -> Self {
         let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {
-            let no_cgroup = Some("no ceiling on peak_rss or peak_cgroup, which its limit could stand for".to_owned());
+            let no_cgroup = Some("no ceiling on peak_rss or peak_cgroup, which its limit could enforce".to_owned());
             return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };
         };
         match make_limited_group(limit, room) {
@@ -102,17 +103,17 @@ impl Guard {
     }
 }
 
-/// Whether this process may move to another control group, so that one can be made for a run.
+/// Whether this process may move to another control group to make room for a run's group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Room {
     /// The process stays in its control group.
     #[default]
     AsItIs,
-    /// The process may move, and its parent with it, which is of the same program.
+    /// The process may move, and so may its parent, which runs the same program.
     Made,
 }
 
-/// A group for one run, without limits.
+/// Creates a group for one run, without limits.
 pub(super) fn make_group(room: Room) -> Result<Cgroup, MeterError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let create = || Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)));
@@ -128,20 +129,20 @@ pub(super) fn make_group(room: Room) -> Result<Cgroup, MeterError> {
 fn make_limited_group(limit: ByteSize, room: Room) -> Result<Cgroup, MeterError> {
     let group = make_group(room)?;
     group.limit_memory(limit)?;
-    // What may be swapped is not resident, but a limit that only moves memory to a disk stops nobody. A kernel that does
-    // not account swap has none to limit, and version 1 kills one process, after which the others are killed here.
+    // Swapped memory is not resident, but a limit that only moves memory to disk stops nothing. A kernel without swap
+    // accounting has nothing to limit. Version 1 kills only one process; Plimsoll then kills the others.
     let _ = group.limit_swap(ByteSize::ZERO);
     let _ = group.kill_whole_group();
     Ok(group)
 }
 
-/// The ceiling that the memory limit of a control group can stand for, and that limit.
+/// The ceiling that a control group's memory limit can enforce, and that limit.
 ///
-/// A group counts page tables, stacks of the kernel and files in memory beside what is resident, so that its limit lies
-/// above the ceiling, by a sixteenth and at least 16 MiB: it does not stop what is within the ceiling, and stops what is
-/// far past it, however fast that comes. Page cache is taken back before anything is killed.
+/// A group counts page tables, kernel stacks and files in memory as well as resident memory. Its limit is therefore
+/// above the ceiling by a sixteenth, and at least 16 MiB: it never stops a run within the ceiling, but stops any run
+/// far beyond it, however fast it grows. Page cache is reclaimed before anything is killed.
 ///
-/// A ceiling on `peak_cgroup` is one on what a group counts, and so is the limit itself.
+/// A ceiling on `peak_cgroup` limits what a group counts, so the group's limit equals it.
 fn group_limit(ceilings: &Ceilings) -> Option<(Ceiling, ByteSize)> {
     let ceiling = |metric| ceilings.get(metric).map(|limit| Ceiling { metric, limit });
     let room = |limit: ByteSize| ByteSize::new((limit.bytes() / 16).max(16 * MIB));
@@ -159,11 +160,11 @@ mod tests {
         let limit = |ceilings: &str| group_limit(&ceilings.parse().unwrap()).map(|(_, limit)| limit);
         assert_eq!(limit("peak_rss = 64 MiB"), Some(ByteSize::mib(80)));
         assert_eq!(limit("peak_anon = 1 MiB, peak_rss = 16 GiB"), Some(ByteSize::gib(17)));
-        // What a group counts is limited as it is.
+        // What a group counts can be limited directly.
         assert_eq!(limit("peak_cgroup = 100 MiB"), Some(ByteSize::mib(100)));
         assert_eq!(limit("peak_cgroup = 100 MiB, peak_rss = 64 MiB"), Some(ByteSize::mib(80)));
         assert_eq!(limit("peak_cgroup = 70 MiB, peak_rss = 64 MiB"), Some(ByteSize::mib(70)));
-        // Files in memory, which a group counts, are within a ceiling on anonymous memory.
+        // Files in memory count for a group but not for a ceiling on anonymous memory.
         assert_eq!(limit("peak_anon = 64 MiB"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::signal::Signal;
 use crate::meter::MeterError;
 
-/// Why a command could not be run under the meter. A command that ran and failed is no such error.
+/// Why a command could not run under the meter. A command that ran and failed is not such an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -18,18 +18,18 @@ pub enum CommandError {
         /// The system's error.
         source: io::Error,
     },
-    /// A signal of others ended the process before it had executed the program.
-    #[error("`{program}` was killed by {signal} before it began; nothing of it has run")]
+    /// A signal from elsewhere ended the process before it executed the program.
+    #[error("`{program}` was killed by {signal} before it started; nothing of it ran")]
     Killed {
         /// The program as it was named.
         program: String,
         /// The signal.
         signal: Signal,
     },
-    /// What the meter needs could not be read.
+    /// The meter could not read something that it needs.
     #[error(transparent)]
     Meter(#[from] MeterError),
-    /// The system refused something that running it takes.
+    /// The system refused something that the run needs.
     #[error(
         "cannot run `{program}` under the meter: {what}: {source}; the process may be at its limit of descriptors or threads"
     )]
@@ -44,8 +44,8 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// The exit code by which a shell reports this: 127 if there is no such program, 126 if it cannot be executed,
-    /// 128 and the number of the signal if one ended it before.
+    /// The code by which a shell reports this error: 127 if the program does not exist, 126 if it cannot be executed,
+    /// 128 plus the signal if a signal ended it first.
     pub fn shell_exit_code(&self) -> Option<u8> {
         match self {
             Self::Start { source, .. } if source.kind() == ErrorKind::NotFound => Some(127),
@@ -58,7 +58,7 @@ impl CommandError {
 
 fn hint(program: &str, source: &io::Error) -> &'static str {
     match source.kind() {
-        // The same error is that of a script whose interpreter, or of a program whose loader is missing.
+        // The error is the same for a script whose interpreter is missing and for a program whose loader is missing.
         ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
             "; the file exists, but the interpreter it names does not: see its first line (`head -n 1`) or `file`"
         }
@@ -75,10 +75,11 @@ mod tests {
     #[test]
     fn a_script_without_its_interpreter_is_not_said_to_be_missing() {
         let script = tempfile::NamedTempFile::new().unwrap();
-        let told = |program: &str| hint(program, &io::Error::from(ErrorKind::NotFound));
-        assert!(told(script.path().to_str().unwrap()).starts_with("; the file exists"));
+        let hint_of = |program: &str| hint(program, &io::Error::from(ErrorKind::NotFound));
+        assert!(hint_of(script.path().to_str().unwrap()).starts_with("; the file exists"));
         assert!(
-            told("/no/such/program").starts_with("; is it installed") && told("sh").starts_with("; is it installed")
+            hint_of("/no/such/program").starts_with("; is it installed")
+                && hint_of("sh").starts_with("; is it installed")
         );
     }
 }

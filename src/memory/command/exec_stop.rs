@@ -1,9 +1,8 @@
-//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked
-//! at.
+//! Stops a child at the first instruction of its program, so that even the shortest program is measured.
 //!
-//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with
-//! privileges. One that the kernel gives privileges of its own when it is executed would not get them while it is
-//! traced: such a one is not stopped, nor if the system does not allow it. Then the first look comes as soon as it can.
+//! This uses ptrace from the start latch to that instruction and no longer, because the program executed next may be
+//! privileged. The kernel denies a setuid program its privileges while it is traced, so such a program is not stopped;
+//! nor is any if the system forbids tracing. In those cases the first look comes as soon as it can.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -17,31 +16,31 @@ use crate::bytes::ByteSize;
 
 /// `S_ISUID` and `S_ISGID`.
 const SET_ID: u32 = 0o6000;
-/// Bits of a status below the number of an event.
+/// The number of status bits below the event.
 const EVENT_SHIFT: u32 = 8;
 
-/// A child that will stop. Belongs to the thread that made it.
+/// A child that will stop; belongs to the thread that created it.
 #[derive(Debug)]
 pub(super) struct ExecStop {
     pid: libc::pid_t,
 }
 
 impl ExecStop {
-    /// For a child that waits at its start latch; `None` if the system does not allow it.
+    /// Traces a child that waits at its start latch; `None` if the system does not allow it.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = libc::pid_t::try_from(pid).ok()?;
-        // SAFETY: for PTRACE_SEIZE the address is to be 0 and the data are flags; no memory is touched.
+        // SAFETY: PTRACE_SEIZE takes address 0 and flags as data; no memory is touched.
         let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, libc::PTRACE_O_TRACEEXEC) };
         (seized == 0).then_some(Self { pid })
     }
 
-    /// Waits until the program is executed and calls `look` before its first instruction. Does not if the child ended
-    /// or was stopped by a signal before that.
+    /// Waits until the program is executed and calls `look` before its first instruction, unless the child ends or a
+    /// signal stops it first.
     ///
-    /// Tells what the program seems to have had by then (`ru_maxrss`): all of it is what the child had before.
+    /// Returns the program's apparent peak so far (`ru_maxrss`), all of which is really the child's before the exec.
     pub(super) fn look(self, look: impl FnOnce()) -> Option<ByteSize> {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // Its end is left to be seen by the one who started it.
+        // The end remains for the caller to collect.
         let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
         // SAFETY: the call writes to the structure, whose size it knows.
         while unsafe { libc::waitid(libc::P_PID, self.pid.cast_unsigned(), info.as_mut_ptr(), flags) } != 0 {
@@ -49,7 +48,7 @@ impl ExecStop {
                 return None;
             }
         }
-        // SAFETY: the call has succeeded and has written the fields of a child's state; before, all were zeros.
+        // SAFETY: the call succeeded and wrote the fields for a child's state; before, all were zeros.
         let (code, status) = unsafe { (info.assume_init_ref().si_code, info.assume_init_ref().si_status()) };
         if code != libc::CLD_TRAPPED {
             return None;
@@ -59,15 +58,15 @@ impl ExecStop {
             look();
             wait::kept_of_stopped(self.pid.cast_unsigned()).ok().map(|line| line.largest)
         });
-        // A stop that is not an event's is that of a signal, which it is to get.
+        // Any other stop is caused by a signal, which is passed on.
         let signal = if event == 0 { libc::c_long::from(status) } else { 0 };
-        // SAFETY: for PTRACE_DETACH the address is ignored and the data are a signal's number; no memory is touched.
+        // SAFETY: PTRACE_DETACH ignores the address and takes a signal number as data; no memory is touched.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, signal) };
         inherited.flatten()
     }
 }
 
-/// Whether the program of `command` is known to get no privileges of its own when it is executed.
+/// Whether the program of `command` is known to get no privileges when it is executed.
 pub(super) fn is_plain(command: &Command) -> bool {
     let Some(path) = resolve(command) else { return false };
     let set_id = std::fs::metadata(&path).map_or(true, |file| file.mode() & SET_ID != 0);
@@ -75,7 +74,7 @@ pub(super) fn is_plain(command: &Command) -> bool {
     !set_id && !capabilities
 }
 
-/// The file that is going to be executed, as far as that can be known.
+/// The file that will be executed, as far as that can be known.
 fn resolve(command: &Command) -> Option<PathBuf> {
     let program = Path::new(command.get_program());
     if program.as_os_str().as_bytes().contains(&b'/') {

@@ -1,34 +1,34 @@
-//! [`KernelLog`]: what the kernel logs while a command runs.
+//! [`KernelLog`]: the kernel's messages while a command runs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// A record of the log is no longer: more is cut by the kernel.
+/// The kernel cuts longer records.
 const LONGEST: usize = 8 << 10;
 
-/// So many records are read at most; the kernel's report of a kill has some hundred.
+/// Maximum number of records read; the kernel's report of a kill has some hundred.
 const MOST: usize = 20_000;
 
-/// The place in the kernel's log at which a command began.
+/// The position in the kernel's log when a command began.
 #[derive(Debug)]
 pub struct KernelLog(File);
 
 impl KernelLog {
-    /// The end of the log as it is now. `None` if this user may not read the log.
+    /// Remembers the present end of the log. `None` if this user may not read it.
     pub fn begin() -> Option<Self> {
         let mut log = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").ok()?;
         log.seek(SeekFrom::End(0)).ok()?;
         Some(Self(log))
     }
 
-    /// What was logged since then, a line a record.
+    /// The messages logged since then, one line per record.
     pub fn since(self) -> Vec<u8> {
         read(self.0)
     }
 }
 
-/// The records that `log` gives, each by one `read`, as lines.
+/// Reads the records of `log`, one per `read`, as lines.
 fn read(mut log: impl Read) -> Vec<u8> {
     let mut lines = Vec::new();
     let mut record = [0; LONGEST];
@@ -37,7 +37,7 @@ fn read(mut log: impl Read) -> Vec<u8> {
             Ok(0) => break,
             Ok(count) => line(&record[..count], &mut lines),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The oldest records made room for newer ones: the next read gives what is there.
+            // Newer records overwrote the oldest; the next read returns the oldest remaining one.
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             Err(_) => break,
         }
@@ -45,8 +45,8 @@ fn read(mut log: impl Read) -> Vec<u8> {
     lines
 }
 
-/// Adds a record of `/dev/kmsg`, `priority,sequence,microseconds,flags;message`, as dmesg prints it. Lines below the first
-/// are the record's dictionary.
+/// Adds a record of `/dev/kmsg`, `priority,sequence,microseconds,flags;message`, in the format of dmesg. Lines below
+/// the first are the record's dictionary.
 fn line(record: &[u8], lines: &mut Vec<u8>) {
     let Some(at) = record.iter().position(|byte| *byte == b';') else { return };
     let message = record[at + 1..].split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -62,7 +62,7 @@ fn line(record: &[u8], lines: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Gives a record a read, as the kernel does.
+    /// Returns one record per read, as the kernel does.
     struct Records(Vec<io::Result<&'static str>>);
 
     impl Read for Records {

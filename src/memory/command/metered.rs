@@ -1,4 +1,4 @@
-//! [`Metered`]: a command that is to run under the meter.
+//! [`Metered`]: a command to run under the meter.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::start_latch::{self, Birth};
 use crate::ceiling::Ceilings;
 use crate::meter::{Meter, MeterOptions, Metric, ProcessMemory, SwapScope};
 
-/// A command whose process tree is to run under the meter.
+/// A command whose process tree runs under the meter.
 ///
 /// Standard input, output and error, the environment and the working directory are those of the [`Command`].
 ///
@@ -44,8 +44,8 @@ pub struct Metered {
 }
 
 impl Metered {
-    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL),
-    /// without a ceiling or a timeout.
+    /// Creates a run of `command` in one phase `run`, sampled every
+    /// [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL), without ceilings or a timeout.
     pub fn new(command: Command) -> Self {
         let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
         Self {
@@ -69,13 +69,13 @@ impl Metered {
         self
     }
 
-    /// Whether the tree is stopped at its ceilings while it runs, and not only judged afterwards.
+    /// Whether the tree is stopped as soon as it exceeds a ceiling, rather than judged afterwards.
     pub fn enforce(mut self, enforce: bool) -> Self {
         self.enforce = enforce;
         self
     }
 
-    /// Kills the whole tree once it has run for so long.
+    /// Kills the whole tree once it has run for this long.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -93,47 +93,48 @@ impl Metered {
         self.sample_interval(interval)
     }
 
-    /// Whether the proportional set is read, which takes some 9 ms a GiB at most every 100 ms.
+    /// Whether the proportional set is read, which takes some 9 ms per GiB, at most every 100 ms.
     pub fn pss(mut self, pss: bool) -> Self {
         self.options.pss = pss;
         self
     }
 
-    /// Whether what each mapping holds is read, so that the readings show what grew.
+    /// Whether each mapping is read, so that the readings show what grew.
     pub fn mappings(mut self, mappings: bool) -> Self {
         self.options.mappings = mappings;
         self
     }
 
-    /// Whether memory on GPUs is read.
+    /// Whether GPU memory is read.
     pub fn gpu(mut self, gpu: bool) -> Self {
         self.options.gpu = gpu;
         self
     }
 
-    /// Whether a control group is made for the run, so that `peak_cgroup` is of its processes alone: page cache, page
-    /// tables and the kernel's memory for them included. If none can be made, `peak_cgroup` is absent with the reason.
+    /// Whether a control group is created for the run. `peak_cgroup` then covers exactly its processes, including page
+    /// cache, page tables and the kernel's memory for them. If none can be created, `peak_cgroup` is absent with the
+    /// reason.
     pub fn own_cgroup(mut self, own: bool) -> Self {
         self.own_cgroup = own;
         self
     }
 
-    /// Whether a control group is made for the run, if one can be, so that short processes cannot hide: a ceiling on
-    /// `peak_rss` that the samples keep, but not what the group held, is not measurable.
+    /// Whether a control group is created for the run if possible, so that short processes cannot hide: if the samples
+    /// stay within a ceiling on `peak_rss` but the group's peak does not, the ceiling is not measurable.
     pub fn bounded_by_cgroup(mut self, bounded: bool) -> Self {
         self.bounded = bounded;
         self
     }
 
-    /// Whether this process may move to another control group, if none can be made for the run from where it is
-    /// ([`Cgroup::make_room`](crate::meter::Cgroup::make_room)). Its parent moves with it, if nobody else is in their group:
-    /// only for a process that was forked from its own program.
+    /// Whether this process may move to another control group, if none can be created from its present one
+    /// ([`Cgroup::make_room`](crate::meter::Cgroup::make_room)). Its parent moves with it if nobody else is in their
+    /// group. Only for a process that was forked from its own program.
     pub fn makes_room(mut self, makes: bool) -> Self {
         self.room = if makes { Room::Made } else { Room::AsItIs };
         self
     }
 
-    /// One part in so many of a processor's time may go into samples: the larger the tree, the seldomer they are.
+    /// Limits sampling to one part in `parts` of a processor's time: the larger the tree, the less often it is sampled.
     pub fn cost(mut self, parts: u32) -> Self {
         self.options.parts = Some(parts);
         self
@@ -145,46 +146,45 @@ impl Metered {
         self
     }
 
-    /// The name of the process that is started, in readings and messages, in place of its command's.
+    /// Sets the name of the started process in readings and messages, instead of its command's.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins
-    /// before [`Running::phase`], and what is before it counts for nothing.
+    /// Sets the phase that begins with the program's first instruction, instead of `run`. With `None` no phase begins
+    /// before [`Running::phase`], and nothing before it counts.
     pub fn first_phase(mut self, phase: Option<&str>) -> Self {
         self.phase = phase.map(str::to_owned);
         self
     }
 
-    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is
-    /// exact in each. For programs that do not read their own mark.
+    /// Whether the high-water mark of the started process is reset when a phase begins, so that its peak is exact in
+    /// each phase. For programs that do not read their own mark.
     pub fn resets_mark(mut self, resets: bool) -> Self {
         self.options.resets_root = resets;
         self
     }
 
-    /// Whether this process may become a subreaper (prctl(2)) for good, so that daemons and orphans of the tree stay in
-    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's,
-    /// and is killed and reaped when the run is over.
+    /// Whether this process may permanently become a subreaper (prctl(2)), so that daemons and orphans of the tree stay
+    /// in it and end with it. Only for a process that starts nothing else: all of its children count as the tree's, and
+    /// are killed and reaped when the run is over.
     pub fn subreaper(mut self, subreaper: bool) -> Self {
         self.options.adopts = subreaper;
         self
     }
 
-    /// Whether the process that is started is killed when the thread that called [`Metered::spawn`] ends, by whatever
-    /// means.
+    /// Whether the started process is killed when the thread that called [`Metered::spawn`] ends for any reason.
     pub fn dies_with_thread(mut self, dies: bool) -> Self {
         self.dies_with_thread = dies;
         self
     }
 
-    /// Starts the command. The meter is in place before the program's first instruction.
+    /// Starts the command. The meter is ready before the program's first instruction.
     ///
     /// # Errors
-    /// [`CommandError::Start`] if the program cannot be executed, the others if it cannot be metered; nothing of
-    /// it has run then.
+    /// [`CommandError::Start`] if the program cannot be executed, others if it cannot be measured; the program has not
+    /// run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
         let Self {
             command,
@@ -217,7 +217,7 @@ impl Metered {
         let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval, room));
         let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
         if group.is_none() && (own_cgroup || (bounded && ceilings.get(Metric::PeakRss).is_some())) {
-            // What was asked for is worth a move; a bound alone is not.
+            // An explicit request justifies a move; a mere bound does not.
             match make_group(if own_cgroup { room } else { Room::AsItIs }) {
                 Ok(made) => group = Some(made),
                 Err(_) if !own_cgroup => {}
@@ -229,7 +229,7 @@ impl Metered {
         options.cgroup.clone_from(&group);
         let group = group.as_ref();
         let prepare = |pid| {
-            // What it would seem to have had even if its program took nothing.
+            // The apparent peak even of a program that takes nothing.
             let at_gate = ProcessMemory::read(pid)?.peak_rss;
             let oom = OomWatch::begin(pid, group);
             if let Some(group) = group {

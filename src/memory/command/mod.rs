@@ -1,16 +1,16 @@
-//! A command's process tree under the meter: its ceilings judged and, if asked for, enforced; its timeout; its end,
-//! typed.
+//! Runs a command's process tree under the meter: judges and optionally enforces its ceilings, applies its timeout, and
+//! reports how it ended.
 //!
-//! [`Metered`] starts a command, [`Running`] is waited for, [`Ended`] says what was read and how it ended. What holds:
-//! - The child waits at a latch between fork and exec until the meter is in place, and is looked at before the first
-//!   instruction of its program, so that nothing of it is unmetered, however short it is.
-//! - The peak of one process alone is exact to its very end: `ru_maxrss` of the ended process, which is kept until it is
-//!   reaped, is its own largest resident set if it is above what the child had inherited at the latch. Where it is
-//!   not, the reading is the last `VmHWM` that was sampled, and says so.
-//! - At its timeout or a ceiling that is enforced the whole tree is killed, and what a tree leaves running when its root
-//!   ends is killed as well: nothing of it is left, neither a process nor an entry that waits to be reaped.
-//! - "Killed at the ceiling" is never confused with a kill by others: what was sent from here is known, and an
-//!   out-of-memory kill is only called one if a counter of the kernel shows it.
+//! [`Metered`] starts a command, [`Running`] waits for it, [`Ended`] has its readings and its end. Guarantees:
+//! - The child waits at a latch between fork and exec until the meter is ready, and is read before the first
+//!   instruction of its program. Nothing of it goes unmeasured, however short it is.
+//! - The peak of a single process is exact to its very end. `ru_maxrss`, which the kernel keeps until the process is
+//!   reaped, is its largest resident set if it exceeds what the child had inherited at the latch. Otherwise the reading
+//!   is the last sampled `VmHWM`, and is marked accordingly.
+//! - At the timeout or an enforced ceiling the whole tree is killed, and so is whatever a tree leaves running when its
+//!   root ends. No process and no zombie is left.
+//! - "Killed at the ceiling" is never confused with a kill by others: Plimsoll knows the signals it sent, and reports
+//!   an out-of-memory kill only if a counter of the kernel shows it.
 
 mod end;
 mod enforcement;

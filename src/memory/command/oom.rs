@@ -8,14 +8,14 @@ use crate::meter::{Cgroup, OomKills};
 #[derive(Clone, Debug)]
 pub(super) struct OomWatch {
     system: Option<OomKills>,
-    /// The group that the process was in anyway, if that or one above it has a limit, and its count.
+    /// The group that the process was in already, if it or one above it has a limit, with its count.
     around: Option<(Cgroup, u64)>,
-    /// The group that was made for the run.
+    /// The group created for the run.
     own: Option<Cgroup>,
 }
 
 impl OomWatch {
-    /// Begins to watch for the process `pid`, which was not moved yet to the group `own` that was made for it.
+    /// Starts watching for the process `pid`, which has not yet moved to its group `own`.
     pub(super) fn begin(pid: u32, own: Option<&Cgroup>) -> Self {
         let around = Cgroup::of(pid).ok().filter(|group| group.limits().is_some_and(|limits| limits.memory.is_some()));
         Self {
@@ -25,21 +25,21 @@ impl OomWatch {
         }
     }
 
-    /// Whether the kernel has killed a process of the group that was made for the run.
+    /// Whether the kernel has killed a process of the run's group.
     pub(super) fn own_group(&self) -> Option<String> {
         let own = self.own.as_ref()?;
         risen(own, 0)
     }
 
-    /// Kills what is in the group that was made for the run, if the kernel has a way to do so at once.
+    /// Kills all processes in the run's group, if the kernel can do so at once.
     pub(super) fn kill_own_group(&self) {
         if let Some(group) = &self.own {
-            // A kernel without it leaves the processes to be killed one by one.
+            // On an older kernel the processes are killed one by one.
             let _ = group.kill();
         }
     }
 
-    /// What has risen since.
+    /// The counts that have risen since.
     pub(super) fn evidence(&self) -> OomEvidence {
         let now = OomKills::read().ok().flatten();
         let killed = self.system.zip(now).map_or(0, |(before, now)| now.since(before));
@@ -56,7 +56,7 @@ impl OomWatch {
     }
 }
 
-/// Says by how much the kills of a group have risen since they were `before`; `None` if they have not.
+/// Says by how much a group's kills have risen from `before`; `None` if they have not.
 fn risen(group: &Cgroup, before: u64) -> Option<String> {
     let killed = group.oom_kills().ok()??.saturating_sub(before);
     (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))

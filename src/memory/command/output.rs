@@ -1,5 +1,5 @@
-//! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases and for
-//! whoever watches it.
+//! [`OutputTap`]: passes the output of a command through unchanged, while looking for lines that begin phases and
+//! showing it to a watcher.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
@@ -19,49 +19,49 @@ use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcset
 
 use super::marks::PhaseLines;
 
-/// So much of the last of standard error is kept.
+/// How much of the end of standard error is kept.
 const SAID: usize = 64 << 10;
 
-/// A pipe that is watched holds so much, so that a command does not wait for what a look at its output takes.
+/// The size of a watched pipe, large enough that the command does not wait for the watcher.
 const PIPE: usize = 1 << 20;
 
-/// So much is read at once.
+/// The size of a read.
 const PIECE: usize = 256 << 10;
 
-/// A line without end is handed to the watcher in pieces of this size.
+/// A line without an end is passed to the watcher in pieces of this size.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// What a process that escaped the tree holds open is not waited for any longer.
+/// How long to wait for output that an escaped process holds open.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_secs(2);
 
-/// Standard output and standard error of a command, handed through to those of this process.
+/// Standard output and standard error of a command, passed through to those of this process.
 ///
-/// Where one of them is a terminal the command gets a terminal as well, a pseudo-terminal in raw mode of the same size,
-/// so that it prints as it always does, colours and progress included; both together get one, so that their order
-/// stays. Else it gets a pipe; one for both if they are the same file, for the same reason. Standard input is left
+/// If one of them is a terminal, the command gets one as well: a pseudo-terminal in raw mode of the same size, so that
+/// it prints as usual, including colours and progress. If both are, they share one, which keeps their order. Otherwise
+/// the command gets a pipe, or a shared pipe if both are the same file, for the same reason. Standard input is left
 /// alone.
 #[derive(Debug)]
 pub struct OutputTap {
     names: Receiver<String>,
-    /// The last that came through of standard error, or of a terminal.
+    /// The end of standard error, or of a terminal.
     said: Arc<Mutex<VecDeque<u8>>>,
     wake: UnixStream,
-    /// Its other side: closed, it would be readable for ever.
-    _told: UnixStream,
+    /// The other end: if it were closed, this one would stay readable.
+    _notified: UnixStream,
     pumps: Vec<JoinHandle<()>>,
-    /// The terminal that was made, and the one that it stands for.
+    /// The created terminal, and the one that it stands for.
     terminal: Option<(OwnedFd, OwnedFd)>,
 }
 
-/// Takes the output of a command in whole lines, those of standard output and standard error in the order of their
-/// ends.
+/// Receives the output of a command in whole lines; lines of standard output and standard error come in the order of
+/// their ends.
 pub type OutputWatch = Box<dyn FnMut(&[u8]) + Send>;
 
 impl OutputTap {
-    /// Takes the output of `command`, which is not started yet; `watch` sees what passes.
+    /// Takes over the output of `command`, which has not started yet; `watch` sees what passes.
     ///
     /// # Errors
-    /// The system's, if it gives no pipe, terminal or thread.
+    /// The system's error, if it gives no pipe, terminal or thread.
     pub fn attach(
         command: &mut Command,
         expressions: &[Regex],
@@ -69,22 +69,28 @@ impl OutputTap {
         out: BorrowedFd<'_>,
     ) -> io::Result<Self> {
         let err = io::stderr();
-        let (wake, told) = UnixStream::pair()?;
+        let (wake, notified) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
-        told.set_nonblocking(true)?;
+        notified.set_nonblocking(true)?;
         let (sender, names) = channel();
         let said = Arc::<Mutex<VecDeque<u8>>>::default();
-        let mut tap =
-            Self { names, said: Arc::clone(&said), wake, _told: told.try_clone()?, pumps: Vec::new(), terminal: None };
-        let teller = Teller { sender, wake: told };
+        let mut tap = Self {
+            names,
+            said: Arc::clone(&said),
+            wake,
+            _notified: notified.try_clone()?,
+            pumps: Vec::new(),
+            terminal: None,
+        };
+        let notifier = Notifier { sender, wake: notified };
         let watch = watch.map(|watch| Arc::new(Mutex::new(watch)));
         let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
         let pump = |from: OwnedFd, to: BorrowedFd<'_>, keeps: bool| -> io::Result<JoinHandle<()>> {
-            let (to, teller) = (to.try_clone_to_owned()?, teller.try_clone()?);
+            let (to, notifier) = (to.try_clone_to_owned()?, notifier.try_clone()?);
             let mut eyes = Eyes {
                 said: keeps.then(|| Arc::clone(&said)),
                 phases: (!expressions.is_empty()).then(|| PhaseLines::new(expressions.to_vec())),
-                teller,
+                notifier,
                 watch: watch.clone(),
                 open: Vec::new(),
             };
@@ -92,7 +98,7 @@ impl OutputTap {
         };
         let pipe = || -> io::Result<_> {
             let (reader, writer) = io::pipe()?;
-            // Refused beyond the user's share of the kernel's memory: the usual size does, too.
+            // The kernel refuses this beyond the user's share of its memory; the usual size works as well.
             let _ = watch.as_ref().map(|_| rustix::pipe::fcntl_setpipe_size(&reader, PIPE));
             Ok((OwnedFd::from(reader), writer))
         };
@@ -127,12 +133,12 @@ impl OutputTap {
         Ok(tap)
     }
 
-    /// Becomes readable when a phase is to begin.
+    /// A descriptor that is readable when a phase should begin.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Takes the phases that are to begin.
+    /// Takes the phases that should begin.
     pub fn take(&self, mut begin: impl FnMut(&str)) {
         while matches!(rustix::io::read(&self.wake, &mut [0; 64]), Ok(1..)) {}
         self.names.try_iter().for_each(|name| begin(&name));
@@ -147,7 +153,7 @@ impl OutputTap {
         }
     }
 
-    /// Waits until all output of the command, which has ended, is through; the last of its standard error.
+    /// Waits until all output of the ended command has passed, and returns the end of its standard error.
     pub fn finish(self) -> Vec<u8> {
         let began = Instant::now();
         while began.elapsed() < WAIT_FOR_OUTPUT && self.pumps.iter().any(|pump| !pump.is_finished()) {
@@ -158,32 +164,32 @@ impl OutputTap {
     }
 }
 
-/// Notifies the owner of a tap of a phase.
+/// Notifies the owner of a tap about phases.
 #[derive(Debug)]
-struct Teller {
+struct Notifier {
     sender: Sender<String>,
     wake: UnixStream,
 }
 
-impl Teller {
+impl Notifier {
     fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { sender: self.sender.clone(), wake: self.wake.try_clone()? })
     }
 
-    fn tell(&self, name: String) {
-        // A pipe that is full wakes the owner as well; one that is gone wants to hear of no phase.
+    fn notify(&self, name: String) {
+        // A full pipe also wakes the owner; a closed one means that it needs no phases.
         if self.sender.send(name).is_ok() {
             let _ = rustix::io::write(&self.wake, b"p");
         }
     }
 }
 
-/// What looks at the bytes of one stream on their way.
+/// Inspects the bytes of one stream.
 struct Eyes {
     said: Option<Arc<Mutex<VecDeque<u8>>>>,
-    /// Absent if no line begins a phase: what is only watched is not cut into lines here.
+    /// Absent if no line begins a phase: output that is only watched is not split here.
     phases: Option<PhaseLines>,
-    teller: Teller,
+    notifier: Notifier,
     watch: Option<Arc<Mutex<OutputWatch>>>,
     /// A line that has not ended yet.
     open: Vec<u8>,
@@ -192,7 +198,7 @@ struct Eyes {
 impl Eyes {
     fn see(&mut self, bytes: &[u8]) {
         if let Some(phases) = &mut self.phases {
-            phases.feed(bytes, |name| self.teller.tell(name));
+            phases.feed(bytes, |name| self.notifier.notify(name));
         }
         if let Some(said) = &self.said {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +207,7 @@ impl Eyes {
             said.drain(..beyond);
         }
         let Some(watch) = &self.watch else { return };
-        // The other stream may be in the middle of a line of its own: only whole lines may come between.
+        // Only whole lines are passed on, because the other stream may be in the middle of one.
         let ended = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
         let (whole, open) = bytes.split_at(ended);
         if !whole.is_empty() || self.open.len() + open.len() > LONGEST_LINE {
@@ -215,7 +221,7 @@ impl Eyes {
         self.open.extend_from_slice(open);
     }
 
-    /// Hands over the last line, which has no end.
+    /// Passes on the last line, which has no end.
     fn close(&mut self) {
         if let Some(watch) = self.watch.as_ref().filter(|_| !self.open.is_empty()) {
             watch.lock().unwrap_or_else(PoisonError::into_inner)(&self.open);
@@ -223,16 +229,15 @@ impl Eyes {
     }
 }
 
-/// Copies until one of the two sides is closed. If nobody reads any more, the command is to see that as well, which it
-/// does once `from` is dropped.
+/// Copies until one side is closed. If nobody reads any more, the command notices once `from` is dropped.
 fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
     let mut bytes = vec![0; PIECE];
     loop {
         match rustix::io::read(from, &mut bytes[..]) {
-            // A terminal whose other side is closed gives an error.
+            // Reading a terminal whose other side is closed is an error.
             Ok(0) | Err(Errno::IO) => break,
             Ok(count) => {
-                // Seen first: a phase that a line begins is not to wait for the reader of that line.
+                // Inspected first, so that a phase does not wait for the reader of the line that begins it.
                 eyes.see(&bytes[..count]);
                 if write_all(to, &bytes[..count]).is_err() {
                     break;
@@ -245,7 +250,7 @@ fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
     eyes.close();
 }
 
-/// Whether both lead to the same file, pipe or socket.
+/// Whether both refer to the same file, pipe or socket.
 fn same_file(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
     let of = |fd| rustix::fs::fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
     of(one).is_some_and(|one| of(other) == Some(one))
@@ -256,7 +261,7 @@ fn write_all(to: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
         match rustix::io::write(to, bytes) {
             Ok(count) => bytes = &bytes[count..],
             Err(Errno::INTR) => {}
-            // The other side may have been made non-blocking by someone who shares it.
+            // Someone who shares the other side may have made it non-blocking.
             Err(Errno::AGAIN) => {
                 let mut fds = [rustix::event::PollFd::new(to, rustix::event::PollFlags::OUT)];
                 let _ = rustix::event::poll(&mut fds, None);
@@ -267,14 +272,14 @@ fn write_all(to: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A terminal of the size of `real` that changes no byte: our side, and that of the command.
+/// Creates a terminal of the size of `real` that changes no bytes: our side, and the command's.
 fn terminal_like(real: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     rustix::pty::grantpt(&ours)?;
     rustix::pty::unlockpt(&ours)?;
     let name = rustix::pty::ptsname(&ours, Vec::new())?;
     let theirs = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
-    // The real one adds carriage returns, once.
+    // The real terminal adds carriage returns, so this one must not.
     let mut modes = tcgetattr(&theirs)?;
     modes.make_raw();
     tcsetattr(&theirs, OptionalActions::Now, &modes)?;

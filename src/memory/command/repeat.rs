@@ -7,8 +7,8 @@ use crate::bytes::ByteSize;
 use crate::ceiling::CeilingVerdict;
 use crate::meter::{Metric, worst_reading};
 
-/// Several runs of one command, in bounded room: all readings of each are kept, timeline and processes of the one alone
-/// whose resident memory was largest.
+/// Several runs of one command in bounded memory: all readings of each run are kept, but the timeline and processes
+/// only of the run with the largest resident memory.
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
     runs: Vec<(Duration, Ended)>,
@@ -16,11 +16,11 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Notes a run that began `offset` after the first was to begin.
+    /// Adds a run that began `offset` after the start of the first.
     pub fn push(&mut self, offset: Duration, ended: Ended) {
         let number = self.runs.len();
         self.runs.push((offset, ended));
-        // Of equals the first is kept.
+        // In a tie the first is kept.
         let smaller = if number > 0 && peak(&self.runs[number].1) > peak(&self.runs[self.largest].1) {
             std::mem::replace(&mut self.largest, number)
         } else {
@@ -31,17 +31,17 @@ impl Repeats {
         }
     }
 
-    /// The runs in order, each with the time from the beginning of all to its own.
+    /// The runs in order, each with its start relative to the first.
     pub fn runs(&self) -> impl ExactSizeIterator<Item = (Duration, &Ended)> {
         self.runs.iter().map(|(offset, ended)| (*offset, ended))
     }
 
-    /// The run whose resident memory was largest; `None` if there is no run.
+    /// The run with the largest resident memory; `None` without runs.
     pub fn largest(&self) -> Option<&Ended> {
         self.runs.get(self.largest).map(|(_, ended)| ended)
     }
 
-    /// The first run that did not exit with code 0, and its number, from 1.
+    /// The first run that did not exit with code 0, and its number from 1.
     pub fn failure(&self) -> Option<(usize, &Ended)> {
         self.runs
             .iter()
@@ -50,7 +50,7 @@ impl Repeats {
             .map(|(at, (_, ended))| (at + 1, ended))
     }
 
-    /// The verdict on each ceiling: that of the run that did worst by it.
+    /// The verdict on each ceiling, from the run that did worst.
     pub fn verdicts(&self) -> Vec<CeilingVerdict> {
         let count = self.runs.len();
         let ceilings = self.runs.first().map_or(0, |(_, ended)| ended.verdicts.len());
@@ -84,9 +84,9 @@ mod tests {
     use crate::ceiling::CeilingStatus;
     use crate::command::Metered;
 
-    /// A run that holds a buffer of so many MiB and exits with this code. It holds it until it was sampled, by a pipe that
-    /// nobody reads: the mark of a child that ends at once is hidden below what it inherited of this process, whose other
-    /// tests may be larger.
+    /// A run that holds a buffer of this many MiB and exits with this code. A pipe that nobody reads makes it hold the
+    /// buffer until it is sampled: the mark of a child that ends at once is hidden below what it inherited from this
+    /// process, which may be larger because of other tests.
     fn run(mib: u64, code: u8) -> Ended {
         let mut command = Command::new("sh");
         let script = format!("dd if=/dev/zero count=1 bs={mib}M | sleep 0.5; exit {code}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_is_told_as_it_is() {
+    fn one_run_is_reported_as_it_is() {
         let mut repeats = Repeats::default();
         let ended = run(1, 0);
         repeats.push(Duration::ZERO, ended.clone());

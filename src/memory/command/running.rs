@@ -1,4 +1,4 @@
-//! [`Running`]: a command under the meter, until it has ended.
+//! [`Running`]: a command under the meter until it ends.
 
 use std::io::ErrorKind;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
@@ -16,28 +16,28 @@ use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
 use crate::meter::{CpuTime, EndMark, Meter, PhaseReadings, ProcessId};
 
-/// Between the start latch and its program the child touches some pages more, at most about so much.
+/// Between the start latch and its program, the child touches at most about this much more memory.
 const INHERITED_MARGIN: ByteSize = ByteSize::new(MIB / 2);
 
-/// What the process had before it executed its program, of which its mark at the end still tells.
+/// The memory of the process before it executed its program, which its mark at the end still includes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inherited {
     /// Its high-water mark at the start latch.
     pub(super) at_gate: Option<ByteSize>,
-    /// Its mark at the first instruction of its program, if it was stopped there.
+    /// Its mark at the first instruction of its program, if it stopped there.
     pub(super) at_exec: Option<ByteSize>,
 }
 
 impl Inherited {
-    /// What the mark at the end says of the program: its peak if it is above all that was inherited, else no more than
-    /// that its peak is no larger.
+    /// Interprets the mark at the end: it is the program's peak if it exceeds everything inherited; otherwise the peak
+    /// is at most the mark.
     fn end_mark(self, mark: ByteSize) -> EndMark {
         let most = self.at_exec.or(self.at_gate.map(|mark| mark + INHERITED_MARGIN));
         if most.is_some_and(|most| mark > most) { EndMark::Peak(mark) } else { EndMark::AtMost(mark) }
     }
 }
 
-/// A command that runs under the meter. Dropped, it is killed with its whole tree.
+/// A command that runs under the meter. Dropping it kills the whole tree.
 #[derive(Debug)]
 pub struct Running {
     pub(super) program: String,
@@ -58,53 +58,53 @@ pub struct Running {
     pub(super) reaped: bool,
 }
 
-/// What [`Running::step`] waited for.
+/// Why [`Running::step`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// One of the descriptors is ready.
     Ready,
-    /// The process that was started has ended.
+    /// The started process has ended.
     Over,
-    /// The time that may be waited for has passed.
+    /// The time limit for waiting has passed.
     Elapsed,
 }
 
-/// A command that ran under the meter. Nothing of its tree is left.
+/// A command that has run under the meter; its whole tree is gone.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// The status of the process that was started.
+    /// The exit status of the started process.
     pub status: ExitStatus,
-    /// How it ended, and who or what ended it.
+    /// How it ended, and what ended it.
     pub end: ProcessEnd,
-    /// What was read, phase by phase.
+    /// The readings of each phase.
     pub phases: Vec<PhaseReadings>,
-    /// What was to stop it at its ceilings, if that was asked for.
+    /// What was set up to stop it at its ceilings, if requested.
     pub enforcement: Option<Enforcement>,
     /// The verdict on each ceiling.
     pub verdicts: Vec<CeilingVerdict>,
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub wall: Duration,
-    /// How many processes it had left running, which were killed.
+    /// How many processes it left running, which were killed.
     pub left_running: usize,
 }
 
 impl Running {
-    /// The id of the process that was started.
+    /// The id of the started process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard input, if that is a pipe; once.
+    /// Takes its standard input, if it is a pipe.
     pub fn stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// Its standard output, if that is a pipe; once.
+    /// Takes its standard output, if it is a pipe.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Its standard error, if that is a pipe; once.
+    /// Takes its standard error, if it is a pipe.
     pub fn stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
@@ -114,23 +114,23 @@ impl Running {
         &self.meter
     }
 
-    /// Begins a phase and ends the one before.
+    /// Begins a phase and ends the previous one.
     pub fn phase(&self, name: &str) {
         self.meter.phase(name);
     }
 
-    /// Kills the whole tree once it has run for so long from now, in place of the timeout that it was started with.
+    /// Kills the whole tree once it has run for this long from now, replacing the original timeout.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.deadline = Some((timeout, Instant::now() + timeout));
     }
 
-    /// Kills the whole tree, for the run is given up.
+    /// Kills the whole tree, because the run is cancelled.
     pub fn cancel(&mut self) {
         self.kill(Killed::Cancelled);
     }
 
-    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which
-    /// may be because it was killed here at its timeout or a ceiling.
+    /// Waits until one of `others` is readable (or closed at its other side), or until the process has ended, possibly
+    /// killed at its timeout or at a ceiling.
     ///
     /// # Errors
     /// [`CommandError::System`] if the system refuses to wait.
@@ -138,10 +138,10 @@ impl Running {
         self.step_until(others, None)
     }
 
-    /// Waits for the next step, at most until `end`.
+    /// Waits for the next step until `end` at the latest.
     ///
     /// # Errors
-    /// As for [`Running::step`].
+    /// Under the same conditions as [`Running::step`].
     pub fn step_until(&mut self, others: &[BorrowedFd<'_>], end: Option<Instant>) -> Result<Step, CommandError> {
         loop {
             let left = match (&self.killed, self.deadline) {
@@ -166,13 +166,13 @@ impl Running {
                 }
             }
             let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
-            // One that was killed is not killed again, and a breach would wait for ever.
+            // After a kill, further breaches are ignored, because an untaken one would keep the descriptor readable.
             if self.killed.is_none() {
                 fds.push(PollFd::from_borrowed_fd(self.meter.breach_fd(), PollFlags::IN));
             }
             let own = fds.len();
             fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
-            // The kernel notifies nobody of its kills: they are looked for.
+            // The kernel does not announce its kills, so they must be polled.
             let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
             let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let to_end = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -200,8 +200,8 @@ impl Running {
         }
     }
 
-    /// Takes the last readings while the process still runs, so that its own mark is in them. What it does from then on
-    /// is not metered.
+    /// Takes the last readings while the process still runs, so that they include its own mark. What it does afterwards
+    /// is not measured.
     pub fn finish_phases(&mut self) {
         if self.phases.is_none() {
             self.phases = Some(self.meter.finish());
@@ -221,7 +221,7 @@ impl Running {
         let mut phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
         let wall = self.began.elapsed();
         let Reaped { status, left_running, adopted } = self.reap()?;
-        // Whose processor time was taken over by nobody is not in what was told.
+        // Processor time that nobody inherited is missing from the kernel's sum.
         if let ([whole], Some(line)) = (&mut phases[..], kept)
             && to_the_end
             && self.from_start
@@ -247,7 +247,7 @@ impl Running {
         self.kill_tree();
     }
 
-    /// Kills what is left of the tree; how many processes that were.
+    /// Kills what is left of the tree and returns how many processes that were.
     fn kill_tree(&self) -> usize {
         let own = std::process::id();
         tree::kill_all(|| self.meter.processes().into_iter().filter(|id: &ProcessId| id.pid != own).collect())
@@ -276,15 +276,15 @@ impl Running {
     }
 }
 
-/// What is known once nothing of a tree is left.
+/// Facts that are known once the whole tree is gone.
 struct Reaped {
     status: ExitStatus,
     left_running: usize,
-    /// The processor time of what this process had to take over.
+    /// The processor time of the processes that this one inherited.
     adopted: CpuTime,
 }
 
-/// A ceiling at which the tree was killed is broken, even if the last reading is just within it.
+/// Marks a ceiling at which the tree was killed as broken, even if the last reading is just within it.
 fn enforced(verdict: &mut CeilingVerdict, end: &ProcessEnd) {
     if verdict.status != CeilingStatus::Broken {
         verdict.status = CeilingStatus::Broken;
@@ -301,7 +301,7 @@ impl Drop for Running {
     }
 }
 
-/// How often the control group that was made for a run is asked for kills.
+/// How often the run's control group is checked for kills.
 const LOOK: Duration = Duration::from_millis(50);
 
 const LONGEST_POLL: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };

@@ -43,7 +43,7 @@ const NAMES: [&str; 31] = [
 pub struct Signal {
     /// Its number.
     pub number: i32,
-    /// Its name, such as `SIGSEGV`; a signal without one is named by its number.
+    /// Its name, such as `SIGSEGV`; a signal without a name gets its number.
     pub name: String,
 }
 

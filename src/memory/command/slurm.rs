@@ -1,21 +1,21 @@
-//! [`SlurmStep`]: the step of a Slurm job that a control group is of.
+//! [`SlurmStep`]: the step of a Slurm job that a control group belongs to.
 
 use std::fmt;
 
-/// A job of Slurm, or a step of it.
+/// A Slurm job, or a step of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SlurmStep {
     /// The number of the job.
     pub job: String,
-    /// Which step of it: a number, `batch`, `interactive` or `extern`.
+    /// The step: a number, `batch`, `interactive` or `extern`.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub step: Option<String>,
 }
 
 impl SlurmStep {
-    /// By the name of a control group: `/slurm/uid_1000/job_7/step_0/task_1` in version 1, with the node's name behind
-    /// `slurm` or not, `/system.slice/slurmstepd.scope/job_7/step_batch/user` in version 2.
+    /// Parses the name of a control group: `/slurm/uid_1000/job_7/step_0/task_1` in version 1, with or without the
+    /// node's name after `slurm`, or `/system.slice/slurmstepd.scope/job_7/step_batch/user` in version 2.
     pub(super) fn of_group(name: &str) -> Option<Self> {
         let mut parts = name.split('/').skip_while(|part| !part.starts_with("slurm"));
         let job = parts.find_map(|part| part.strip_prefix("job_"))?;
@@ -26,7 +26,7 @@ impl SlurmStep {
 }
 
 impl fmt::Display for SlurmStep {
-    /// `Slurm step 7.batch`, as Slurm writes it; `Slurm job 7`.
+    /// Formats `Slurm step 7.batch`, as Slurm does, or `Slurm job 7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.step {
             Some(step) => write!(f, "Slurm step {}.{step}", self.job),

@@ -1,5 +1,5 @@
-//! Starts a program behind a latch: the child waits, before it executes the program, until everything that is to see it
-//! from its first instruction on is in place.
+//! Starts a program behind a latch: the child waits before it executes the program, until everything that should
+//! observe it from the first instruction is ready.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -14,23 +14,22 @@ use super::exec_stop::{self, ExecStop};
 use super::signal::Signal;
 use crate::bytes::ByteSize;
 
-/// How long a child that is ending may take to end.
+/// How long a dying child may take to end.
 const DYING: Duration = Duration::from_secs(2);
 
-/// What is asked of the child before it executes its program.
+/// What the child should do before it executes its program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Birth {
     /// Whether the command is killed when the thread that started it ends.
     pub(super) dies_with_thread: bool,
 }
 
-/// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program, and `look`
-/// before its first instruction or, if the system does not allow that, as soon as it can be. The last of what it gives
-/// is what the program seemed to have had at its first instruction, if it was stopped there.
+/// Starts `command`. `prepare` is called with the id of the child, which then waits before it executes its program.
+/// `look` is called before the program's first instruction or, if the system does not allow that, as soon as possible.
+/// The last element of the result is the program's apparent peak at its first instruction, if it stopped there.
 ///
 /// # Errors
-/// [`CommandError::Start`] if the program cannot be executed; what `prepare` refuses, before anything of the program
-/// has run.
+/// [`CommandError::Start`] if the program cannot be executed; errors of `prepare`, before the program has run.
 pub(super) fn start<T: Send>(
     mut command: Command,
     birth: Birth,
@@ -45,25 +44,25 @@ pub(super) fn start<T: Send>(
     let (ours, theirs) = UnixStream::pair().map_err(system("socket"))?;
     let (ours, theirs) = (out_of_the_way(ours), out_of_the_way(theirs));
     let (their_fd, our_fd) = (theirs.as_raw_fd(), ours.as_raw_fd());
-    // SAFETY: between fork and exec the closure makes system calls alone, on descriptors that are open here until spawn
+    // SAFETY: between fork and exec the closure only makes system calls, on descriptors that stay open here until spawn
     // has returned; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(move || wait_at(their_fd, our_fd, birth)) };
     let refused = system("descriptor of the start latch");
     let may_stop = exec_stop::is_plain(&command);
     std::thread::scope(|scope| {
-        // The system library returns from spawn only once the program is executed, so another thread opens the latch.
+        // The standard library returns from spawn only after exec, so another thread must open the latch.
         let keeper = std::thread::Builder::new()
             .spawn_scoped(scope, move || keep(&ours, may_stop, prepare, &look, refused))
             .map_err(system("thread"))?;
         let child = command.spawn();
-        // Where no child was made, this is what the keeper waits for.
+        // If no child was created, the keeper waits for this.
         drop(theirs);
         let prepared = keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (child, prepared) {
             (Ok(child), Ok(Some((prepared, inherited)))) => Ok((child, prepared, inherited)),
             (Err(_), Err(error)) => Err(error),
             (Err(source), Ok(_)) => Err(CommandError::Start { program: program.clone(), source }),
-            // It was not let through, and did not say that it gave up: it was ended, or runs all the same.
+            // The child was not let through and did not report giving up: it was killed, or runs anyway.
             (Ok(mut child), refused) => match ended_by(&mut child) {
                 Some(signal) => Err(CommandError::Killed { program: program.clone(), signal: Signal::new(signal) }),
                 None => Err(refused.err().unwrap_or_else(|| system("start latch")(ErrorKind::UnexpectedEof.into()))),
@@ -72,10 +71,10 @@ pub(super) fn start<T: Send>(
     })
 }
 
-/// The signal of others that ended a child which was not let through. Nothing is left of it.
+/// The foreign signal that killed a child before it was let through. The child is reaped.
 fn ended_by(child: &mut Child) -> Option<i32> {
     let began = Instant::now();
-    // It closes its descriptors a moment before it can be waited for.
+    // A child closes its descriptors a moment before it can be reaped.
     while began.elapsed() < DYING {
         match child.try_wait() {
             Ok(Some(status)) => return status.signal(),
@@ -88,7 +87,7 @@ fn ended_by(child: &mut Child) -> Option<i32> {
     None
 }
 
-/// The socket under a number of at least 256, which no descriptor of the command has; unchanged if none is free.
+/// Moves the socket to a number of at least 256, which the command does not use; unchanged if none is free.
 fn out_of_the_way(socket: UnixStream) -> UnixStream {
     rustix::io::fcntl_dupfd_cloexec(&socket, 256).map_or(socket, UnixStream::from)
 }
@@ -119,7 +118,7 @@ fn keep<T>(
         Ok((prepared, inherited))
     });
     if prepared.is_err() {
-        // Told so, the child gives up.
+        // The child sees this and gives up.
         let _ = latch.shutdown(Shutdown::Both);
     }
     prepared.map(Some)
@@ -129,15 +128,15 @@ fn keep<T>(
 fn wait_at(latch: RawFd, other_side: RawFd, birth: Birth) -> io::Result<()> {
     let last_error = || Err(io::Error::last_os_error());
     // SAFETY: every call takes descriptors that are open in the child, or memory of this frame with its length; all of
-    // them may be made between fork and exec (signal-safety(7)).
+    // them are allowed between fork and exec (signal-safety(7)).
     unsafe {
-        // Orphans of the tree stay in it, where they are found, for as long as this process lives; programs keep this
-        // through exec. An older kernel than 3.4 does not know it, and loses some orphans.
+        // Orphans of the tree stay in it for as long as this process lives; the setting survives exec. A kernel older
+        // than 3.4 lacks it and loses some orphans.
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         if birth.dies_with_thread && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return last_error();
         }
-        // The child's copy of the parent's side would keep it from seeing that the parent has gone.
+        // With the child's copy of the parent's side open, the child could not notice that the parent is gone.
         libc::close(other_side);
         let pid = libc::getpid().to_ne_bytes();
         if libc::write(latch, pid.as_ptr().cast(), pid.len()) != pid.len() as isize {

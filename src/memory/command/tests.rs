@@ -1,4 +1,4 @@
-//! Commands of known behaviour under the meter.
+//! Tests with commands of known behaviour under the meter.
 
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn dd(mib: u64) -> Command {
 }
 
 #[test]
-fn an_exit_is_told_by_its_code() {
+fn an_exit_is_reported_by_its_code() {
     let ended = run(shell("exit 7"));
     assert_eq!((ended.end.exit_code, &ended.end.cause), (Some(7), &EndCause::Exited));
     assert_eq!((ended.end.to_string().as_str(), ended.end.shell_exit_code()), ("exited with code 7", 7));
@@ -35,7 +35,7 @@ fn an_exit_is_told_by_its_code() {
 }
 
 #[test]
-fn a_signal_is_told_by_its_name() {
+fn a_signal_is_reported_by_its_name() {
     let ended = run(shell("kill -SEGV $$"));
     assert_eq!(ended.end.signal, Some(Signal::new(libc::SIGSEGV)));
     assert_eq!(ended.end.cause, EndCause::Signal);
@@ -54,9 +54,9 @@ fn a_program_that_is_not_there_is_no_end_but_an_error() {
 }
 
 #[test]
-fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
+fn a_command_killed_before_it_begins_is_reported_by_the_signal() {
     use std::os::unix::process::CommandExt;
-    let told = |error: CommandError| {
+    let is_killed = |error: CommandError| {
         assert!(matches!(error, CommandError::Killed { signal: Signal { number: 9, .. }, .. }), "{error}");
         assert_eq!(error.shell_exit_code(), Some(137));
     };
@@ -68,17 +68,17 @@ fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
             Ok(())
         })
     };
-    told(Metered::new(command).spawn().map(drop).unwrap_err());
-    // At its latch, when everything was prepared.
+    is_killed(Metered::new(command).spawn().map(drop).unwrap_err());
+    // Called at its latch, when everything is prepared.
     let kill = |pid: u32| -> Result<(), CommandError> {
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        // What it is prepared by cannot be read once it has ended.
+        // The state that `prepare` needs cannot be read once the child has ended.
         loop {
             ProcessMemory::read(pid.as_raw_nonzero().get().unsigned_abs())?;
         }
     };
-    told(
+    is_killed(
         super::start_latch::start(Command::new("true"), super::start_latch::Birth::default(), kill, |()| ())
             .map(drop)
             .unwrap_err(),
@@ -88,16 +88,16 @@ fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
 #[test]
 fn the_peak_of_one_process_is_exact_to_its_end_however_fast_it_is() {
     let base = run(Metered::new(dd(1))).phases.remove(0).readings[&Metric::PeakRss].bytes;
-    // The meter looks once a minute: what is read is what the kernel kept.
+    // The meter samples once a minute, so the reading is what the kernel kept.
     let ended = run(Metered::new(dd(48)).sample_interval(Duration::from_secs(60)));
     let peak = &ended.phases[0].readings[&Metric::PeakRss];
-    // A mark below what the child inherited from this process, other tests included, proves nothing.
+    // A mark below what the child inherited from this process, including other tests, proves nothing.
     let inherited = ProcessMemory::read(std::process::id()).unwrap().peak_rss.unwrap();
     if inherited > ByteSize::mib(48) && peak.source == Source::LowerBound {
         return;
     }
     assert_eq!(peak.source, Source::Exact, "{peak:?}");
-    // The base may be a sample, taken before it had its MiB.
+    // The base may be a sample from before it had its MiB.
     let above = peak.bytes.saturating_sub(base).bytes();
     assert!((46 << 20..51 << 20).contains(&above), "{peak:?}, and {base} with 1 MiB");
     assert_eq!(ended.phases[0].processes[0].peak_rss.bytes, peak.bytes);
@@ -109,7 +109,7 @@ fn a_small_child_of_a_large_parent_is_not_taken_for_large() {
     let peak =
         run(shell("true").sample_interval(Duration::from_secs(60))).phases.remove(0).readings.remove(&Metric::PeakRss);
     assert!(large.iter().step_by(4096).all(|&byte| byte == 1));
-    // Too fast to be sampled, its own mark hidden below what it inherited: nothing is claimed to be exact.
+    // Too fast for a sample, and its mark hidden below what it inherited: nothing may be reported as exact.
     if let Some(peak) = peak {
         assert!(peak.bytes < ByteSize::mib(16), "{peak:?}");
         assert_ne!(peak.source, Source::Exact);
@@ -146,7 +146,7 @@ fn a_child_that_waits_long_at_its_gate_is_not_taken_for_its_parent() {
     child.wait().unwrap();
     assert!(held.iter().step_by(4096).all(|&byte| byte == 1));
     assert!(phase.readings[&Metric::PeakRss].bytes < ByteSize::mib(32), "{:?}", phase.readings);
-    // Its mark at the end would say so much; absent if it could not be stopped at its first instruction.
+    // This is its mark at the end; absent if it could not be stopped at its first instruction.
     assert!(inherited.is_none_or(|inherited| inherited >= ByteSize::mib(64)), "{inherited:?}");
 }
 
@@ -160,7 +160,7 @@ fn a_timeout_ends_the_whole_tree() {
     assert!(!runs(&mark));
 }
 
-/// Whether a process runs that has `word` in its command line.
+/// Whether a process with `word` in its command line is running.
 fn runs(word: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -196,7 +196,7 @@ fn a_dropped_run_leaves_nothing() {
     let mut running = Metered::new(command).spawn().unwrap();
     let output = running.stdout().unwrap();
     assert_eq!(running.step(&[output.as_fd()]).unwrap(), Step::Ready);
-    // A shell that has forked has not executed yet.
+    // A forked shell may not have executed its program yet.
     while !runs(&mark) {
         std::thread::yield_now();
     }
@@ -220,7 +220,7 @@ fn an_enforced_ceiling_ends_the_tree_and_says_what_did() {
 #[test]
 fn a_system_call_that_takes_gigabytes_is_ended_at_a_ceiling_and_not_waited_for() {
     const ALL: u64 = 3 << 30;
-    // The watchdog alone: no control group stands for this ceiling. Pages of 4 KiB take the kernel longest.
+    // Only the watchdog: no control group can enforce this ceiling. Pages of 4 KiB keep the kernel busy longest.
     let script = format!(
         "import ctypes, mmap\n\
          ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)\n\
@@ -233,7 +233,7 @@ fn a_system_call_that_takes_gigabytes_is_ended_at_a_ceiling_and_not_waited_for()
         .sample_interval(Duration::from_millis(2))
         .enforce(true));
     assert!(matches!(ended.end.cause, EndCause::CeilingEnforced { .. }), "{}", ended.end);
-    // A process that is stopped, and not killed, has all of it before it stops.
+    // A process that was stopped rather than killed would have all of it before it stops.
     let peak = ended.phases[0].readings[&Metric::PeakRss].bytes;
     assert!(peak < ByteSize::new(ALL), "{peak}");
 }
@@ -241,7 +241,7 @@ fn a_system_call_that_takes_gigabytes_is_ended_at_a_ceiling_and_not_waited_for()
 #[test]
 fn a_tree_that_forks_while_it_is_ended_is_ended_whole() {
     let mark = format!("87{}", std::process::id());
-    // Most of these processes are over before they were seen.
+    // Most of these processes end before anybody sees them.
     let script = format!(
         "for i in 1 2 3 4; do (sleep {mark} & sleep {mark}) & done; \
         i=0; while [ $i -lt 100000 ]; do (:) & i=$((i+1)); done; wait"
@@ -260,7 +260,7 @@ fn a_broken_ceiling_that_is_not_enforced_is_judged_at_the_end() {
 }
 
 #[test]
-fn phases_are_told_apart() {
+fn phases_are_distinguished() {
     let mut command = Command::new("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut running = Metered::new(command).first_phase(None).name("reader").spawn().unwrap();

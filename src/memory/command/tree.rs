@@ -1,4 +1,4 @@
-//! The end of a process tree: everything in it is killed, and nothing is left of it.
+//! The end of a process tree: kills and reaps everything in it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use super::wait::reap_any;
 use crate::meter::{CpuTime, ProcessId, ProcessMemory, process_tree};
 
-/// A process that cannot be killed, as it waits for a disk that is gone, must not hold us for longer.
+/// The time limit for a process that cannot be killed, for example because it waits for a lost disk.
 const WAIT_FOR_DEATHS: Duration = Duration::from_secs(10);
 const PAUSE_BETWEEN_KILLS: Duration = Duration::from_micros(200);
 
-/// How often new processes are looked for before all are killed. A tree that grows by generations faster than it is looked
-/// through is killed as far as it is known, again and again.
+/// How often new processes are searched before all are killed. A tree that forks faster than the search is killed as
+/// far as it is known, repeatedly.
 const LOOKS: usize = 8;
 
-/// Kills processes until none of those that `alive` names is left, parents before their children; how many were killed.
+/// Kills processes until `alive` returns none, parents before their children; returns how many were killed.
 ///
-/// All of them are sent a stop first, which nothing waits for: with a signal pending, a process completes no fork any more,
-/// so that after one look at which nobody new was found nobody can come, and one whose child is killed does not go on, as a
-/// shell goes on with its next command. One that is within a system call stops at its end alone, which may be gigabytes
-/// later (mmap(2) with `MAP_POPULATE`, read(2)); a kill ends the call.
+/// All of them are first sent a stop, without waiting for it. A process with a pending signal completes no fork, so
+/// after one search that finds nobody new nobody can appear, and a shell whose child is killed does not start its next
+/// command. A process in a system call stops only at its end, which may be gigabytes later (mmap(2) with
+/// `MAP_POPULATE`, read(2)); a kill interrupts the call.
 pub(super) fn kill_all(mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
     let began = Instant::now();
-    // One that has ended has no memory left.
+    // An ended process has no memory left.
     let mut living =
         || alive().into_iter().filter(|id| ProcessMemory::read(id.pid).is_ok()).collect::<Vec<ProcessId>>();
     let mut stopped: HashSet<ProcessId> = HashSet::new();
@@ -48,20 +48,20 @@ pub(super) fn kill_all(mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
     }
 }
 
-/// Whether `id` was there to be sent to. A later process with the same number is not touched.
+/// Sends a signal; returns whether `id` existed. A later process with the same number is not affected.
 fn send(id: ProcessId, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(id.pid.cast_signed()) else { return false };
     let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
     !id.is_gone() && rustix::process::pidfd_send_signal(&pidfd, signal).is_ok()
 }
 
-/// Kills and reaps every process below this one. For a process that starts nothing else: as a subreaper it inherits what
-/// its children leave behind, such as daemons.
+/// Kills and reaps every process below this one. For a process that starts nothing else: as a subreaper it inherits
+/// what its children leave behind, such as daemons.
 pub fn end_children() -> usize {
     reap_children().0
 }
 
-/// Reaps children that have ended: how many, and their processor time with that of the processes they had reaped.
+/// Reaps ended children: returns how many, and their processor time including that of processes they had reaped.
 pub(super) fn reap_children() -> (usize, CpuTime) {
     let mut cpu = CpuTime::default();
     let killed = end(&[], |_| {
@@ -72,19 +72,19 @@ pub(super) fn reap_children() -> (usize, CpuTime) {
     (killed, cpu)
 }
 
-/// As [`end_children`], but for the children `spared` and the processes below them. Their statuses are left to who waits
-/// for them.
+/// Like [`end_children`], except for the children `spared` and their descendants, whose statuses remain for their
+/// parents.
 pub fn end_children_but(spared: &[u32]) -> usize {
     end(spared, |others| {
         for id in others {
-            // Fails for those that are not a child of this process.
+            // Fails for processes that are not children of this one.
             let _ = rustix::process::waitpid(Pid::from_raw(id.pid.cast_signed()), WaitOptions::NOHANG);
         }
     })
 }
 
-/// Kills every process below this one but those `spared` and below; how many were killed. `reap` is given those that are left,
-/// to reap what of them has ended.
+/// Kills every process below this one except `spared` and their descendants; returns how many were killed. `reap`
+/// receives the remaining ones and reaps those that have ended.
 fn end(spared: &[u32], mut reap: impl FnMut(&[ProcessId])) -> usize {
     let own = std::process::id();
     let mut below = || {

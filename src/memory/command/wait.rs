@@ -1,4 +1,4 @@
-//! What the kernel reports about children that have ended.
+//! What the kernel reports about ended children.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,29 +7,28 @@ use std::time::Duration;
 use crate::bytes::{ByteSize, KIB};
 use crate::meter::CpuTime;
 
-/// What the kernel keeps of the line of a child: of the child itself, and of those of its descendants that were reaped
-/// below it.
+/// The kernel's accounting of a child: the child itself, and those descendants that were reaped below it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// The largest resident set that any process of it has had (`ru_maxrss`), and what the child inherited by exec from
-    /// what it was forked from.
+    /// The largest resident set of any of these processes (`ru_maxrss`), including what the child inherited through
+    /// fork before exec.
     pub(super) largest: ByteSize,
-    /// The processor time of all of them, to the microsecond.
+    /// Their total processor time, to the microsecond.
     pub(super) cpu: CpuTime,
 }
 
-/// What is kept of a child that has ended, which is not reaped by it.
+/// The accounting of an ended child, without reaping it.
 ///
 /// # Errors
-/// The system's, if `pid` is not a child of this process that has ended.
+/// The system's error, if `pid` is not an ended child of this process.
 pub(super) fn kept_of(pid: u32) -> io::Result<Line> {
     line_of(pid, libc::WEXITED)
 }
 
-/// The usage of a child that is stopped, and stays so.
+/// The accounting of a stopped child, which stays stopped.
 ///
 /// # Errors
-/// The system's, if `pid` is not a child of this process that is stopped.
+/// The system's error, if `pid` is not a stopped child of this process.
 pub(super) fn kept_of_stopped(pid: u32) -> io::Result<Line> {
     line_of(pid, libc::WSTOPPED)
 }
@@ -38,29 +37,29 @@ fn line_of(pid: u32, state: libc::c_int) -> io::Result<Line> {
     let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     let flags = state | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: the system call writes to the two structures, which are of the size that it expects, and takes integers
-    // beside them. It is called by number as only then it has its fifth argument.
+    // SAFETY: the system call writes to the two structures, which have the expected size, and takes integers otherwise.
+    // It is called by number because only then it has its fifth argument.
     let result =
         unsafe { libc::syscall(libc::SYS_waitid, libc::P_PID, pid, info.as_mut_ptr(), flags, usage.as_mut_ptr()) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so that the first fields of `info` were written; the field is an integer at an offset
-    // that all kinds of this structure share.
+    // SAFETY: the call succeeded, so the first fields of `info` were written; the field is an integer at an offset that
+    // all variants of this structure share.
     if unsafe { info.assume_init_ref().si_pid() } == 0 {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    // SAFETY: the child is in that state, so that the call has written the whole structure.
+    // SAFETY: the child is in that state, so the call has written the whole structure.
     let usage = unsafe { usage.assume_init() };
     Ok(Line::of(&usage))
 }
 
-/// Reaps a child that has ended, whichever it is; `None` if there is none.
+/// Reaps any ended child; `None` if there is none.
 pub(super) fn reap_any() -> Option<Line> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the call takes no status and writes to the structure, whose size it knows.
     let pid = unsafe { libc::wait4(-1, std::ptr::null_mut(), libc::WNOHANG, usage.as_mut_ptr()) };
-    // SAFETY: a child was reaped, so that the call has written the whole structure.
+    // SAFETY: a child was reaped, so the call has written the whole structure.
     (pid > 0).then(|| Line::of(unsafe { usage.assume_init_ref() }))
 }
 
@@ -82,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_told_of_once_it_has_ended_and_until_it_is_reaped() {
+    fn a_child_is_reported_from_its_end_until_it_is_reaped() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         assert!(kept_of(child.id()).is_err());
         drop(child.stdin.take());

@@ -1,4 +1,5 @@
-//! [`Activity`]: what memory cost during a phase, from counters that only rise, read when it begins and when it ends.
+//! [`Activity`]: what memory cost during a phase, as the difference of monotonic counters between its beginning and its
+//! end.
 
 use crate::nanoseconds;
 use std::collections::BTreeMap;
@@ -11,19 +12,19 @@ use super::process::{ProcessId, Stat};
 use super::tree::Tree;
 use super::usage::Usage;
 
-/// What a count is of that cannot be told process by process.
+/// The scope of a count that does not exist per process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum ActivityScope {
-    /// The whole system, every other program included.
+    /// The whole system, including every other program.
     #[default]
     System,
-    /// The control group that was metered.
+    /// The measured control group.
     Cgroup,
 }
 
-/// Where processor time is from.
+/// The source of processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
@@ -31,8 +32,8 @@ pub enum CpuSource {
     /// `/proc/PID/stat` of every process, in ticks of 10 ms.
     #[default]
     Tick,
-    /// What the kernel reported when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the
-    /// microsecond, from the fork of the root to the end of its last process.
+    /// The kernel's report when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the microsecond,
+    /// from the fork of the root to the end of its last process.
     Reaped,
 }
 
@@ -43,7 +44,7 @@ impl CpuSource {
     }
 }
 
-/// Processor time of processes that were reaped.
+/// The processor time of reaped processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     pub(crate) user: Duration,
@@ -57,27 +58,27 @@ impl Add for CpuTime {
     }
 }
 
-/// What memory cost during a phase. A count that the kernel does not keep is absent.
+/// What memory cost during a phase. Counts that the kernel does not keep are absent.
 ///
-/// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent if the
-/// root ended unobserved; too small by what a process did that was reaped outside the tree.
+/// Faults and processor time cover the tree's processes and those they have reaped. They are absent if the root ended
+/// unobserved, and miss processes that were reaped outside the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(default))]
 pub struct Activity {
-    /// Page faults that needed no disk.
+    /// Page faults without disk access.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub minor_faults: Option<u64>,
-    /// Page faults that waited for a disk: a file's pages or swap.
+    /// Page faults that waited for a disk: file pages or swap.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub major_faults: Option<u64>,
-    /// Nanoseconds of processor time in the program's own code.
+    /// Nanoseconds of processor time in user code.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub cpu_user_ns: Option<u64>,
-    /// Nanoseconds of processor time in the kernel for it.
+    /// Nanoseconds of processor time in the kernel.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub cpu_system_ns: Option<u64>,
-    /// Where both are from; to the tick if it is not said.
+    /// The source of both; ticks if absent.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "CpuSource::is_tick"))]
     pub cpu_source: CpuSource,
     /// Microseconds in which at least one task waited for memory (pressure stall information).
@@ -86,17 +87,17 @@ pub struct Activity {
     /// Microseconds in which every task waited for memory.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub full_stall_us: Option<u64>,
-    /// Whose stalls they are.
+    /// The scope of the stalls.
     pub stalls_of: ActivityScope,
-    /// Processes that the kernel's out-of-memory killer took.
+    /// Processes killed by the kernel's out-of-memory killer.
     #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub oom_kills: Option<u64>,
-    /// Among whose processes.
+    /// The scope of the kills.
     pub oom_kills_of: ActivityScope,
 }
 
 impl Activity {
-    /// Takes the processor time of a phase that is the whole run from what was told when its tree was reaped.
+    /// Uses the kernel's report from reaping the tree as the processor time of a phase that covers the whole run.
     pub(crate) fn set_reaped(&mut self, cpu: CpuTime) {
         self.cpu_user_ns = Some(nanoseconds(cpu.user));
         self.cpu_system_ns = Some(nanoseconds(cpu.system));
@@ -104,7 +105,7 @@ impl Activity {
     }
 }
 
-/// The counters as they stand at one instant.
+/// The counters at one instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) usage: Option<Usage>,
@@ -115,7 +116,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// What they have risen by since `earlier`.
+    /// The increase since `earlier`.
     pub(crate) fn since(self, earlier: Self) -> Activity {
         let usage = self.usage.zip(earlier.usage).map(|(now, before)| now - before);
         let pressure = self.pressure.zip(earlier.pressure);
@@ -136,7 +137,7 @@ impl Counters {
     }
 }
 
-/// The processor time of a process and of the children that it has reaped; `None` if it is gone.
+/// The processor time of a process and of the children it has reaped; `None` if it is gone.
 pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
     let usage = Stat::read(pid).ok()?.usage;
     let ticks = usage.user_ticks.saturating_add(usage.system_ticks);
@@ -151,12 +152,11 @@ fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// The usage of a tree, which only rises: that of a process that is reaped goes to the one that reaped it.
+/// The usage of a tree. It never falls: the usage of a reaped process goes to the process that reaped it.
 #[derive(Debug)]
 pub(crate) struct TreeUsage {
     root: u32,
-    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes
-    /// over.
+    /// The usage of ending processes whose parents are outside the tree, so that no process of the tree inherits it.
     leaving: BTreeMap<ProcessId, Usage>,
 }
 
@@ -165,7 +165,7 @@ impl TreeUsage {
         Self { root, leaving: BTreeMap::new() }
     }
 
-    /// Notes what a process has used that is about to end.
+    /// Notes the usage of a process that is about to end.
     pub(crate) fn observe_exit(&mut self, tree: &Tree, pid: u32) {
         let Ok(stat) = Stat::read(pid) else { return };
         let reaped_inside = tree.nodes().iter().any(|node| node.id.pid == stat.parent);
@@ -174,12 +174,12 @@ impl TreeUsage {
         }
     }
 
-    /// `None` if the root ended and was not observed.
+    /// `None` if the root ended unobserved.
     pub(crate) fn read(&self, tree: &Tree) -> Option<Usage> {
         let mut sum = Usage::default();
         let mut has_root = false;
         for node in tree.nodes() {
-            // Where it is gone since the tree was read, the one that reaped it has its count.
+            // If a process disappeared after the tree was read, the process that reaped it has its usage.
             if let Ok(stat) = Stat::read(node.id.pid)
                 && stat.start_ticks == node.id.start_ticks
             {

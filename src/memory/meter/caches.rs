@@ -1,16 +1,15 @@
-//! The processor's caches, as the kernel reports them.
+//! The processor's caches as the kernel reports them.
 
 use std::fs;
 use std::path::Path;
 
 use crate::bytes::ByteSize;
 
-/// Where a folder for every processor stands.
+/// A directory with one folder per processor.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
-/// The size of the last-level cache: the largest data cache of the highest level that a processor has, of the processor
-/// that has the largest, as a thread may run on any. `None` if the kernel does not report, as in some containers and
-/// virtual machines.
+/// The size of the last-level cache: the largest data cache of the highest level over all processors, because a thread
+/// may run on any of them. `None` if the kernel does not report it, as in some containers and virtual machines.
 pub fn last_level_cache() -> Option<ByteSize> {
     largest_below(Path::new(PROCESSORS))
 }
@@ -23,7 +22,7 @@ fn largest_below(processors: &Path) -> Option<ByteSize> {
     fs::read_dir(processors).ok()?.flatten().filter_map(caches).max()
 }
 
-/// The level and size of the cache that the folder `index` describes; `None` of one that holds instructions alone.
+/// The level and size of the cache that the folder `index` describes; `None` for a pure instruction cache.
 fn level_and_size(index: &Path) -> Option<(u32, ByteSize)> {
     let text = |name| fs::read_to_string(index.join(name)).ok();
     if text("type")?.trim() == "Instruction" {

@@ -1,4 +1,4 @@
-//! The children of a process: from `/proc/PID/task/TID/children` if the kernel has it, else from every process's
+//! The children of a process: from `/proc/PID/task/TID/children` if the kernel has it, otherwise from every process's
 //! parent.
 
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, RawDir};
 use super::process::Stat;
 use super::text::{TextFile, number, numbers, read_path};
 
-/// Finds children; owns the buffers that each search uses again.
+/// Finds children; owns buffers that searches reuse.
 #[derive(Debug)]
 pub(crate) struct ChildFinder {
     /// Whether the kernel lists children (`CONFIG_PROC_CHILDREN`).
@@ -17,7 +17,7 @@ pub(crate) struct ChildFinder {
     path: String,
     text: Vec<u8>,
     ids: Vec<u32>,
-    /// Of every process and its parent, if the kernel lists no children: taken once a pass.
+    /// Every process with its parent, if the kernel does not list children; read once per pass.
     parents: Vec<(u32, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl ChildFinder {
         for &pid in &self.ids {
             self.path.clear();
             let _ = write!(self.path, "/proc/{pid}/stat");
-            // A process that ends while the list is walked has no children any more.
+            // A process that ends during the walk has no more children.
             if let Some(stat) = read_path(&self.path, &mut self.text).ok().and_then(Stat::parse) {
                 self.parents.push((pid, stat.parent));
             }
@@ -73,8 +73,8 @@ impl ChildFinder {
     }
 }
 
-/// Tells, for one cheap read, whether any process or thread was created since a search: without one, no search can find
-/// anything new.
+/// Shows with one cheap read whether a process or thread was created since the last search: if not, a search would find
+/// nothing new.
 #[derive(Debug)]
 pub(crate) struct NewestId(Option<TextFile>);
 
@@ -83,7 +83,7 @@ impl NewestId {
         Self(TextFile::open("/proc/loadavg").ok())
     }
 
-    /// The id that was given last; `None` if it cannot be read.
+    /// The most recently assigned id; `None` if it cannot be read.
     pub(crate) fn read(&self, buffer: &mut Vec<u8>) -> Option<u64> {
         parse_newest(self.0.as_ref()?.read_single(buffer).ok()?)
     }
@@ -94,7 +94,7 @@ fn parse_newest(text: &[u8]) -> Option<u64> {
     number(text.trim_ascii_end().rsplit(u8::is_ascii_whitespace).next()?)
 }
 
-/// The names in a directory that are numbers; none if it cannot be read.
+/// The numeric names in a directory; empty if it cannot be read.
 pub(crate) fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
     ids.clear();
     let Ok(directory) = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())

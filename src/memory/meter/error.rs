@@ -1,47 +1,47 @@
-//! What can go wrong while memory is read.
+//! Errors while reading memory.
 
 use std::io;
 use std::path::Path;
 
-/// Why a figure could not be read, or the meter not be started.
+/// Why a figure could not be read, or the meter could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {
     /// A file of the kernel could not be read.
     #[error("cannot read {path}: {source}; is /proc mounted, and does the process still run?")]
     Read {
-        /// The file.
+        /// The file that could not be read.
         path: String,
         /// The system's error.
         source: io::Error,
     },
-    /// A file of the kernel lacks what every supported kernel writes.
-    #[error("{path} has no readable `{field}`: this kernel writes it in a form that is not known here")]
+    /// A kernel file lacks a field that every supported kernel writes.
+    #[error("{path} has no readable `{field}`: this kernel writes it in an unknown form")]
     Malformed {
         /// The file.
         path: String,
-        /// What was looked for.
+        /// The missing field.
         field: &'static str,
     },
-    /// There is no control group to read or to create.
+    /// There is no control group to read or create.
     #[error("no control group for memory: {reason}")]
     NoCgroup {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The system refused what was to be done to a control group.
+    /// The system refused an operation on a control group.
     #[error(
         "cannot {what} {path}: {source}; it needs root, or a group that is delegated to this user (systemd: Delegate=yes)"
     )]
     Cgroup {
-        /// What was to be done: `create`, `set`, `join`, `reset`.
+        /// The operation: `create`, `set`, `join`, `reset`.
         what: &'static str,
         /// The group, or its file.
         path: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The system refused the sampler's thread or the descriptor that tells of breaches.
+    /// The system refused the sampler's thread or the descriptor that signals breaches.
     #[error(
         "cannot start the memory meter: {what}: {source}; the process may be at its limit of threads or descriptors"
     )]

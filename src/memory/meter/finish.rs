@@ -1,4 +1,4 @@
-//! The readings that a phase ends in.
+//! The readings at the end of a phase.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Read
 use super::smaps::growth;
 use crate::bytes::{ByteSize, MIB};
 
-/// Why there is no reading of a metric that no pass has told.
+/// Why a metric has no reading that any pass provided.
 const NOBODY: &str = "no process was seen in this phase";
 const NOBODY_AT_THE_END: &str = "no process of the tree was left when the phase ended";
 
@@ -25,13 +25,13 @@ pub(crate) struct Ending<'a> {
     pub(crate) counters: Counters,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
-    /// How many processes there ever were.
+    /// How many processes joined the tree in total.
     pub(crate) adopted: u64,
     /// How many processes were ever created, from the kernel's process-event connector.
     pub(crate) born: Option<u64>,
-    /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
+    /// Whether another meter reset the high-water mark of the meter's own process since the phase began.
     pub(crate) reset_since: bool,
-    /// The control group, if there is one to read.
+    /// The control group, if one can be read.
     pub(crate) cgroup: Option<&'a CgroupReader>,
 }
 
@@ -43,7 +43,7 @@ impl Phase {
         {
             self.population.interrupt(own);
         }
-        // The root's count of faults of reaped children tells of children too short-lived to be sampled.
+        // The root's count of faults of reaped children reveals children too short-lived to be sampled.
         let alone = self.population.is_one(self.ended.as_ref().map(|(root, ..)| *root))
             && ending.reaped_faults.is_some()
             && ending.reaped_faults == self.beginning.reaped_faults;
@@ -51,7 +51,7 @@ impl Phase {
             if alone {
                 self.population.record_end(*root, name, *mark);
             }
-            // Of a root that was never sampled this is all that is known.
+            // For a root that was never sampled, this is all that is known.
             self.peaks.entry(Metric::PeakRss).or_default();
         }
         let processes = std::mem::take(&mut self.population).into_peaks(self.passes, sampled);
@@ -73,7 +73,7 @@ impl Phase {
         let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
         let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
         let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup.memory)) {
-            // One process alone has its own mark, and what is exact needs no bound.
+            // A single process has its own mark, and an exact figure needs no bound.
             Some(most) if !alone && !is_exact => {
                 Some(most).filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
             }
@@ -99,7 +99,7 @@ impl Phase {
                 .beginning
                 .mappings
                 .zip(self.mappings_at_peak)
-                // Of a peak that was over before they were read they would name what had no part in it.
+                // If the peak was over before the mappings were read, they would name mappings that had no part in it.
                 .filter(|(_, (rss, _))| self.at_peak.is_none_or(|peak| is_near(*rss, peak.rss.max(peak_rss))))
                 .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
             peak_rss_at_most,
@@ -162,7 +162,7 @@ impl Phase {
         })
     }
 
-    /// The tree's peak, which is no less than the largest that the kernel reports for a process once it has ended.
+    /// The tree's peak is at least the largest value that the kernel reports for an ended process.
     fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
         match self.ended {
@@ -174,8 +174,8 @@ impl Phase {
         }
     }
 
-    /// What is left of a part at the end that was not there when the first phase began. The two instants are known, so
-    /// that nothing is missed between samples.
+    /// The part at the end that was not there when the first phase began. Both instants are known, so samples cannot
+    /// miss anything.
     fn retained(&self, part: impl Fn(MemorySplit) -> Option<ByteSize>) -> Result<ByteSize, &'static str> {
         let (before, after) = (self.baseline.first.totals.ok_or(NO_START)?, self.at_end.ok_or(NOBODY_AT_THE_END)?);
         let (before, after) = part(before).zip(part(after)).ok_or("`/proc/PID/status` has no RssAnon")?;
@@ -183,7 +183,7 @@ impl Phase {
     }
 }
 
-/// Whether so much resident memory is about what there was at the peak: within a quarter, or a MiB.
+/// Whether this much resident memory is close to the peak: within a quarter, or a MiB.
 fn is_near(read: ByteSize, peak: ByteSize) -> bool {
     peak.saturating_sub(read).bytes() <= (peak.bytes() / 4).max(MIB)
 }
@@ -198,8 +198,8 @@ fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> Pro
     }
 }
 
-/// The tree's peak: the kernel's own mark if the tree was one process, else the largest sum that was sampled, which
-/// cannot be less than the largest mark of any one process.
+/// The tree's peak: the kernel's own mark for a single process, otherwise the largest sampled sum, which is at least
+/// the largest mark of any process.
 fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
     match processes.iter().max_by_key(|process| process.peak_rss.bytes) {
         Some(process) if alone => process.peak_rss.clone(),
@@ -232,13 +232,13 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
-    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so
-    /// far.
+    /// A phase from passes of (process, resident MiB, swap in use in MiB), ten milliseconds apart; marks are the
+    /// maximum so far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
         ended_phase(swap, passes, swap_used, faults, None)
     }
 
-    /// A phase whose root, process 1, has ended: with a mark of so many MiB, else with at most 90.
+    /// A phase whose root, process 1, has ended: with a mark of this many MiB, or else with at most 90.
     fn ended_phase(
         swap: u64,
         passes: &[&[(u32, u64)]],
@@ -336,7 +336,7 @@ mod tests {
         let exact = (90, Source::Exact, "VmHWM".to_owned());
         assert_eq!(peak(&[&[(1, 10)], &[]], 0, 90), exact);
         assert_eq!(peak(&[&[], &[]], 0, 90), exact, "it was never sampled");
-        // Beside others it is the least that the tree has had.
+        // Beside other processes it is a lower bound for the tree.
         let least = (90, Source::LowerBound, "ru_maxrss of the largest process".to_owned());
         assert_eq!(peak(&[&[(1, 10)], &[]], 5, 90), least);
         assert_eq!(peak(&[&[(1, 10), (2, 20)], &[]], 0, 90), least);
@@ -344,14 +344,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_root_alone_had_at_most_is_told_where_its_peak_is_not_known() {
+    fn a_bound_is_reported_for_a_single_root_without_a_known_peak() {
         let bounded = |processes: &[(u32, u64)], mark| {
             let readings = ended_phase(0, &[processes, &[], &[]], &[], 0, mark);
             (readings.readings[&Metric::PeakRss].source == Source::Exact, readings.peak_rss_at_most)
         };
         assert_eq!(bounded(&[(1, 10)], None), (false, Some(ByteSize::mib(90))));
         assert_eq!(bounded(&[(1, 10)], Some(90)), (true, None));
-        // Beside another, both together may have had more.
+        // Together with another process, both may have had more.
         assert_eq!(bounded(&[(1, 10), (2, 10)], None), (false, None));
     }
 
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_does_not_tell_is_absent_with_the_reason() {
+    fn what_a_kernel_does_not_report_is_absent_with_the_reason() {
         let readings = phase(0, &[&[(1, 10)]], &[], 0);
         assert!(readings.unavailable[&Metric::PeakAnon].contains("RssAnon"));
         assert!(readings.unavailable[&Metric::PeakPss].contains("Permission denied"));
@@ -382,7 +382,7 @@ mod tests {
         let alone = of(&[&[(1, 10)], &[(1, 20)]], Metric::PeakRssGrowth).unwrap();
         assert_eq!((alone.bytes, alone.source), (ByteSize::mib(11), Source::Exact));
         assert_eq!(alone.counter, "VmHWM, less VmRSS when the first phase began");
-        // Nobody at the start, or at the end: there is nothing to count from, or to.
+        // No process at the start or at the end: growth has no reference.
         assert_eq!(of(&[&[], &[(1, 10)]], Metric::PeakRssGrowth), None);
         assert_eq!(of(&[&[(1, 10)], &[]], Metric::RetainedRss), None);
         let split = |split: Option<MemorySplit>| split.map(|split| split.rss.bytes() >> 20);
@@ -399,7 +399,7 @@ mod tests {
         let growth = |swap, used: &[u64]| phase(swap, &[one; 3], used, 0).readings[&Metric::SwapGrowth].clone();
         assert_eq!(growth(100, &[40, 55, 30]).bytes, ByteSize::mib(15));
         assert_eq!(growth(100, &[40, 5, 30]).bytes, ByteSize::ZERO);
-        // No swap at all is known not to grow.
+        // Without swap, it is certain that swap did not grow.
         assert_eq!((growth(0, &[]).bytes, growth(0, &[]).source), (ByteSize::ZERO, Source::Exact));
     }
 

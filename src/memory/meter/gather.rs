@@ -1,4 +1,4 @@
-//! One pass over tree and system after the other, into the phase that is under way.
+//! Takes passes over tree and system and adds them to the current phase.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,46 +29,46 @@ use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
 
-/// One part in so many of the time may go into samples.
+/// Sampling may take one part in this many of the time.
 const PASS_PARTS: u32 = 20;
-/// One part in so many of the time may go into finding new processes, which costs much if there are many threads.
+/// Searching new processes, which is expensive with many threads, may take one part in this many of the time.
 const DISCOVERY_PARTS: u32 = 100;
-/// They are looked for this often even if the kernel reports none.
+/// The search runs this often even if the kernel reports no new ones.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 
-/// What the sampler's thread and its owner share.
+/// The state shared by the sampler's thread and its owner.
 #[derive(Debug)]
 pub(crate) struct Gatherer {
     pub(crate) stop: bool,
     sample_interval: Duration,
     root: u32,
     swap: SwapScope,
-    /// Whether the root has yet to execute its program, so that nothing of the tree stands when the first phase begins.
+    /// Whether the root has not executed its program yet, so that the tree holds nothing when the first phase begins.
     from_nothing: bool,
     resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
-    /// Absent if nobody asked, or the kernel does not report.
+    /// Absent if not requested, or if the kernel does not report.
     births: Option<Births>,
     passes: Throttle,
     discovery: Throttle,
     newest: NewestId,
-    /// The newest id, and when it was read, at the latest search.
+    /// The newest id at the latest search, and the time of that search.
     found_up_to: Option<u64>,
     found_at: Instant,
     names: HashMap<ProcessId, String>,
     system: SystemMemoryFile,
     text: Vec<u8>,
-    /// Absent if it was not asked for.
+    /// Absent if not requested.
     smaps: Option<SmapsReader>,
     shared: Option<SharedReader>,
-    /// Or why there is none to read.
+    /// An error says why there is none.
     cgroup: Result<CgroupReader, Arc<str>>,
-    /// Or why there is none to read.
+    /// An error says why there is none.
     gpu: Result<GpuReader, Arc<str>>,
     watches: Watches,
     phase: Option<Phase>,
-    /// What stood when the first phase began.
+    /// The state when the first phase began.
     first: Option<Start>,
     resets: u64,
     finished: Vec<PhaseReadings>,
@@ -92,7 +92,7 @@ impl Gatherer {
             resets_root: options.resets_root,
             tree,
             usage: TreeUsage::new(options.root),
-            // One that has yet to execute its program has no children.
+            // A process that has not executed its program yet has no children.
             births: if options.before_exec { Births::watch(options.root) } else { None },
             passes: Throttle::new(options.parts.unwrap_or(PASS_PARTS), Duration::ZERO),
             discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO),
@@ -125,13 +125,13 @@ impl Gatherer {
         self.watches.take()
     }
 
-    /// The phase under way, and how long it has lasted.
+    /// The current phase, and how long it has lasted.
     pub(super) fn under_way(&self) -> Option<(String, Duration)> {
         let phase = self.phase.as_ref()?;
         Some((phase.name().to_owned(), Duration::from_nanos(phase.nanoseconds_to(Instant::now()))))
     }
 
-    /// The memory that is available on the system now.
+    /// The memory currently available on the system.
     pub(super) fn available(&mut self) -> Option<ByteSize> {
         self.system.read(&mut self.text).ok()?.available
     }
@@ -147,7 +147,7 @@ impl Gatherer {
     pub(crate) fn begin_phase(&mut self, name: &str) {
         self.end_phase();
         self.take_births();
-        // The counters of usage are read over the processes that there are.
+        // The usage counters need an up-to-date list of processes.
         self.discover(Instant::now(), true);
         let from_nothing = std::mem::take(&mut self.from_nothing) && !self.tree.has_executed();
         let beginning = Beginning {
@@ -162,7 +162,7 @@ impl Gatherer {
             ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
             cgroup: self.cgroup.as_mut().map_or(CgroupMarks::ABSENT, CgroupReader::begin),
-            // A program that has not begun holds nothing.
+            // A program that has not started holds nothing.
             mappings: match from_nothing {
                 true => Some(Arc::default()),
                 false => self.smaps.as_ref().and_then(SmapsReader::latest),
@@ -188,7 +188,7 @@ impl Gatherer {
         }
     }
 
-    /// The readings of the phases that have ended and of the one under way, as they stand.
+    /// The readings so far, including those of the current phase.
     pub(crate) fn so_far(&self) -> Vec<PhaseReadings> {
         let under_way = self.phase.clone().map(|phase| phase.finish(self.ending()));
         self.finished.iter().cloned().chain(under_way).collect()
@@ -218,8 +218,8 @@ impl Gatherer {
         Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
     }
 
-    /// Resets the high-water mark of this process if it is in the tree, or else that of the root if that was asked
-    /// for; its id if that was done.
+    /// Resets the high-water mark of this process if it is in the tree, or of the root if requested; returns the id of
+    /// the process whose mark was reset.
     fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
         if self.tree.node(own).is_some() {
@@ -251,11 +251,11 @@ impl Gatherer {
         }
     }
 
-    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, if that is known.
+    /// Notes that the root has ended and waits to be reaped; the kernel kept `mark`, if known.
     pub(crate) fn observe_end(&mut self, mark: Option<EndMark>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
-        // A mark that an earlier phase may have set, be it by a child that was reaped in it, says nothing of this one.
+        // A mark that an earlier phase may have set, possibly by a child reaped in it, says nothing about this one.
         let has_reaped = self.reaped_faults() != Some(0);
         let of_this_phase = |mark: &ByteSize| {
             if has_reaped && !self.finished.is_empty() {
@@ -276,24 +276,24 @@ impl Gatherer {
         }
     }
 
-    /// The processes of the tree that have not ended, as far as they are known.
+    /// The known processes of the tree that have not ended.
     pub(crate) fn processes(&mut self) -> Vec<ProcessId> {
         self.tree.discover(Instant::now());
         self.tree.nodes().iter().filter(|node| !node.has_ended()).map(|node| node.id).collect()
     }
 
-    /// Whether the next sample is due: a sample may take one part in [`PASS_PARTS`] of the time, so that a tree of very
-    /// many processes is sampled less often than asked for.
+    /// Whether the next sample is due. Sampling may take one part in [`PASS_PARTS`] of the time, so a very large tree
+    /// is sampled less often than requested.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.passes.is_due(now)
     }
 
-    /// Empties the socket in which the kernel reports processes, before it runs over.
+    /// Empties the socket with the kernel's process events before it overflows.
     pub(crate) fn take_births(&mut self) {
         self.births.iter_mut().for_each(Births::take);
     }
 
-    /// Reads tree and system once. `edge` says that a phase begins or ends here, where nothing is spared.
+    /// Reads tree and system once. `edge` means that a phase begins or ends here, so that nothing is skipped.
     pub(crate) fn pass(&mut self, edge: bool) {
         let (now, before) = (Instant::now(), crate::thread::processor_time());
         self.take_births();
@@ -340,7 +340,7 @@ impl Gatherer {
         }
     }
 
-    /// Finds new processes: at an edge always, else if one was created since and the time spent allows.
+    /// Finds new processes: always at an edge, otherwise if one was created since and the time budget allows.
     fn discover(&mut self, now: Instant, edge: bool) {
         let newest = self.newest.read(&mut self.text);
         let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;

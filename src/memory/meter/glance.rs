@@ -1,4 +1,4 @@
-//! [`Glance`]: the tree as the latest sample saw it, for a view of a run under way.
+//! [`Glance`]: the tree at its latest sample, for a live view.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::bytes::ByteSize;
 /// The tree at its latest sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Glance {
-    /// The phase under way.
+    /// The current phase.
     pub phase: String,
     /// How long it has lasted.
     pub elapsed: Duration,
-    /// The memory of the tree; absent if no process of it runs.
+    /// The memory of the tree; absent if none of its processes runs.
     pub totals: Option<MemorySplit>,
     /// Memory available on the system; absent if that cannot be read.
     pub available: Option<ByteSize>,
-    /// How many processes there are.
+    /// The number of processes.
     pub count: usize,
-    /// The largest of them, the largest first.
+    /// The largest processes, largest first.
     pub processes: Vec<ProcessGlance>,
 }
 
@@ -34,11 +34,11 @@ pub struct ProcessGlance {
     pub name: String,
     /// Its memory by kind.
     pub memory: MemorySplit,
-    /// The processor time of it and of the children that it has reaped; absent if it has just ended.
+    /// The processor time of the process and the children it has reaped; absent if it has just ended.
     pub cpu: Option<Duration>,
 }
 
-/// Looks at what a [`Meter`](super::Meter) sees, from any thread, for as long as that meters.
+/// Reads what a [`Meter`](super::Meter) sees, from any thread, while that meter exists.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     shared: Weak<Shared>,
@@ -49,14 +49,14 @@ impl Viewer {
         Self { shared: Arc::downgrade(shared) }
     }
 
-    /// The tree now with its `most` largest processes; `None` before the first phase and once the meter is gone.
+    /// The tree now, with its `most` largest processes; `None` before the first phase and once the meter is gone.
     pub fn glance(&self, most: usize) -> Option<Glance> {
         self.shared.upgrade()?.lock().glance(most)
     }
 }
 
 impl Gatherer {
-    /// The tree as it was read last, with its `most` largest processes.
+    /// The tree at its latest reading, with its `most` largest processes.
     fn glance(&mut self, most: usize) -> Option<Glance> {
         let (phase, elapsed) = self.under_way()?;
         let available = self.available();

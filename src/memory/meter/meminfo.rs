@@ -6,24 +6,24 @@ use crate::bytes::ByteSize;
 
 const PATH: &str = "/proc/meminfo";
 
-/// The system's memory and swap at one instant. In a container these are the host's.
+/// The system's memory and swap at one instant; in a container, the host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemMemory {
-    /// The memory that the kernel manages (`MemTotal`).
+    /// The memory managed by the kernel (`MemTotal`).
     pub total: ByteSize,
-    /// What could be had without swapping (`MemAvailable`); since Linux 3.14.
+    /// The memory available without swapping (`MemAvailable`); since Linux 3.14.
     pub available: Option<ByteSize>,
     /// The swap space; zero if none is configured (`SwapTotal`).
     pub swap_total: Option<ByteSize>,
-    /// The part of it that is free (`SwapFree`).
+    /// The free part of it (`SwapFree`).
     pub swap_free: Option<ByteSize>,
 }
 
 impl SystemMemory {
-    /// The system's memory now.
+    /// Reads the system's current memory.
     ///
     /// # Errors
-    /// [`MeterError`] if /proc is not mounted, or its `meminfo` has no `MemTotal`.
+    /// [`MeterError`] if /proc is not mounted, or if its `meminfo` has no `MemTotal`.
     pub fn read() -> Result<Self, MeterError> {
         SystemMemoryFile::open()?.read(&mut Vec::new())
     }
@@ -38,7 +38,7 @@ impl SystemMemory {
                 b"SwapTotal" => swap_total = kilobytes(value),
                 b"SwapFree" => {
                     swap_free = kilobytes(value);
-                    // Nothing below this line is used.
+                    // Nothing after this line is used.
                     break;
                 }
                 _ => {}

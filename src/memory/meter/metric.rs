@@ -1,21 +1,21 @@
 //! [`Metric`]: the figures of a phase that a ceiling may limit, by name.
 //!
-//! A metric is declared once, in [`with_metrics`](super::with_metrics): its name, its help, its source, what it is of. Flags
-//! of the command, settings, arguments of `#[plimsoll::test]`, names in `assert_memory!`, schemas and the table of
-//! `docs/metrics.md` follow from that; how it is read stands in `pass.rs`.
+//! A metric is declared once, in [`with_metrics`](super::with_metrics): its name, help, source and scope. Command-line
+//! flags, settings, arguments of `#[plimsoll::test]`, names in `assert_memory!`, schemas and the table in
+//! `docs/metrics.md` are derived from that; `pass.rs` reads the value.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::bytes::ByteSize;
 
-/// Hands every metric to a macro, in the order of a report: documentation, variant, name, whether a limit on it is the
-/// most that may be used or the least that must remain, and its [`Facts`].
+/// Passes every metric to a macro, in the order of reports: documentation, variant, name, whether its limit is a
+/// maximum or a minimum, and its [`Facts`].
 ///
-/// - `help`: what it is, as a flag or a setting tells it. `source`: what it is read from, of a tree of processes.
+/// - `help`: its description for flags and settings. `source`: what it is read from, for a process tree.
 /// - `of`: whose memory it is. `when`: at which time of a phase. `part`: which part of a process's memory.
 /// - `flag`: whether `plimsoll run` and `plimsoll check` have a flag for it.
-/// - `judged`: whether a gate judges it if no limit says what.
+/// - `judged`: whether a gate judges it by default.
 macro_rules! with_metrics {
     ($callback:ident) => {
         $callback! {
@@ -145,21 +145,21 @@ pub enum Subject {
     Machine,
 }
 
-/// The time of a phase that a metric is of.
+/// The time in a phase to which a metric refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// The worst instant.
     Peak,
-    /// The worst instant, less what there was at the start.
+    /// The worst instant minus the value at the start.
     Growth,
-    /// The end, less what there was at the start.
+    /// The end minus the value at the start.
     Retained,
 }
 
-/// The part of a process's memory that a metric is of.
+/// The part of a process's memory that a metric covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All that is resident.
+    /// All resident memory.
     Rss,
     /// Anonymous memory.
     Anon,
@@ -167,32 +167,32 @@ pub enum Part {
     File,
     /// Shared memory.
     Shmem,
-    /// All that is resident, shared pages divided among their users.
+    /// All resident memory, with shared pages divided among their users.
     Pss,
-    /// Huge pages of hugetlbfs, which are not part of what is resident.
+    /// Huge pages of hugetlbfs, which are not part of the resident set.
     Hugetlb,
-    /// What was swapped out.
+    /// Swapped memory.
     Swap,
-    /// No part: the figure is not a sum over processes.
+    /// Not a part: the figure is not a sum over processes.
     Whole,
 }
 
-/// What is known of a metric beside its name.
+/// Facts about a metric besides its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is, in a line.
+    /// A description in one line.
     pub help: &'static str,
-    /// What it is read from, of a tree of processes.
+    /// What it is read from, for a process tree.
     pub source: &'static str,
     /// Whose memory it is.
     pub of: Subject,
-    /// At which time of a phase.
+    /// The time in a phase to which it refers.
     pub when: When,
     /// Which part of a process's memory.
     pub part: Part,
     /// Whether commands have a flag for it.
     pub flag: bool,
-    /// Whether a gate judges it if no limit says what.
+    /// Whether a gate judges it by default.
     pub judged: bool,
 }
 
@@ -201,11 +201,11 @@ macro_rules! declare {
         help: $help:literal, source: $source:literal,
         of: $of:ident, when: $when:ident, part: $part:ident, flag: $flag:literal, judged: $judged:literal $(,)?
     })+) => {
-        /// The figures that are read of a phase, and that a ceiling may limit.
+        /// The figures of a phase, which a ceiling may limit.
         ///
-        /// A *peak* is absolute: all that the whole process tree held at one instant. A *growth* is that peak less what the
-        /// tree held when the first phase began. What is *retained* is what the tree held when the phase ended less what it
-        /// held when the first phase began; nothing if it fell.
+        /// A *peak* is absolute: everything that the whole process tree held at one instant. A *growth* is that peak
+        /// minus what the tree held when the first phase began. *Retained* memory is what the tree held when the phase
+        /// ended minus what it held when the first phase began; zero if it fell.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
         #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
@@ -222,7 +222,7 @@ macro_rules! declare {
                 match self { $(Self::$variant => stringify!($name),)+ }
             }
 
-            /// What is known of it beside its name.
+            /// Facts about it besides its name.
             pub const fn facts(self) -> Facts {
                 match self {
                     $(Self::$variant => Facts {
@@ -237,7 +237,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Whether a limit on it is the least that must remain, while others are the most that may be used.
+            /// Whether its limit is a minimum that must remain rather than a maximum.
             pub const fn is_floor(self) -> bool {
                 match self { $(Self::$variant => declare!(@floor $bound),)+ }
             }
@@ -249,38 +249,38 @@ macro_rules! declare {
 with_metrics!(declare);
 
 impl Metric {
-    /// Whether an allocator of the program counts it, and no meter.
+    /// Whether the program's allocator counts it, rather than the meter.
     pub const fn is_of_heap(self) -> bool {
         matches!(self.facts().of, Subject::Heap)
     }
 
-    /// Whether it tells of the machine and of others on it, not only of what was run.
+    /// Whether it describes the machine and other programs on it, not only what was run.
     pub const fn is_of_machine(self) -> bool {
         matches!(self.facts().of, Subject::Machine)
     }
 
-    /// How a reading that holds stands to its limit, as it is typed: `<=`, and `>=` of a floor.
+    /// The operator between a reading and its limit, as typed: `<=`, or `>=` for a floor.
     pub const fn relation(self) -> &'static str {
         if self.is_floor() { ">=" } else { "<=" }
     }
 
-    /// [`relation`](Self::relation) as one sign: `≤`, and `≥` of a floor.
+    /// [`relation`](Self::relation) as one character: `≤`, or `≥` for a floor.
     pub const fn sign(self) -> &'static str {
         if self.is_floor() { "≥" } else { "≤" }
     }
 
-    /// Where a reading that is past its limit stands.
+    /// The word for a reading beyond its limit: above or below.
     pub const fn past(self) -> &'static str {
         if self.is_floor() { "below" } else { "above" }
     }
 
-    /// Whether it is what is left when a phase is over, while others are the worst of the phase. A limit on it is held
-    /// against the last phase alone.
+    /// Whether it measures what is left at the end of a phase rather than the worst instant. A limit on it is judged by
+    /// the last phase only.
     pub const fn is_retained(self) -> bool {
         matches!(self.facts().when, When::Retained)
     }
 
-    /// Whether `reading` is past `limit`: above it, or below it if the metric is a floor.
+    /// Whether `reading` exceeds `limit`: above it, or below it for a floor.
     pub fn is_past(self, reading: ByteSize, limit: ByteSize) -> bool {
         if self.is_floor() { reading < limit } else { reading > limit }
     }
@@ -292,7 +292,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A word that names no metric.
+/// The error for a word that is not a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseMetricError {
     name: String,
@@ -323,7 +323,7 @@ impl std::error::Error for ParseMetricError {}
 impl FromStr for Metric {
     type Err = ParseMetricError;
 
-    /// Takes the name with `_` or `-` between its words.
+    /// Accepts names with `_` or `-` between words.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let plain = name.trim().replace('-', "_");
         Self::ALL.into_iter().find(|metric| metric.name() == plain).ok_or(ParseMetricError { name: name.to_owned() })

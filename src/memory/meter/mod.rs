@@ -1,32 +1,33 @@
 //! Memory of a process, a tree of processes and the system.
 //!
-//! [`Meter`] samples a process tree from a thread of its own and gives, phase by phase, [`PhaseReadings`]: resident,
+//! [`Meter`] samples a process tree from its own thread and returns [`PhaseReadings`] for each phase: resident,
 //! anonymous, file-backed, shared, proportional and swapped memory of the tree, the system's available memory and swap,
-//! the memory of a control group ([`Cgroup`]) and of GPUs; what it was made of at the start, the peak and the end
-//! ([`MemorySplit`]), the mappings that grew most ([`MappingGrowth`]), and what it cost ([`Activity`]: faults, stalls,
-//! kills, processor time). Every [`Reading`] has its [`Source`]: the kernel's own mark misses nothing, a sample misses
-//! what is shorter than the interval. What cannot be read is absent, with the reason.
+//! the memory of a control group ([`Cgroup`]) and of GPUs. It also returns the composition at start, peak and end
+//! ([`MemorySplit`]), the mappings that grew most ([`MappingGrowth`]), and what memory cost ([`Activity`]: faults,
+//! stalls, kills, processor time). Every [`Reading`] has its [`Source`]: the kernel's own mark misses nothing, a sample
+//! misses what is shorter than the interval. Figures that cannot be read are absent, with the reason.
 //!
-//! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first
-//! phase began; what is retained is what it held at the end less the same, nothing if it fell. `swap_growth` and the
-//! counts of [`Activity`] begin anew with each phase.
+//! The reference of each [`Metric`]: a peak is absolute; a growth is the peak minus what the tree held when the first
+//! phase began; retained memory is what the tree held at the end minus the same, zero if it fell. `swap_growth` and the
+//! counts of [`Activity`] start anew with each phase.
 //!
-//! A sample costs some 25 us a process, and no more than one part in 20 of the time if there are very many; the
-//! proportional set and the mappings, which cost milliseconds, are read when the resident set has moved, for at most
-//! 0.5 % of the time, and when a phase begins and ends; memory on GPUs is read for at most 2 %.
+//! A sample costs some 25 us per process; for very large trees, sampling is limited to one part in 20 of the time. The
+//! proportional set and the mappings cost milliseconds. They are read when a phase begins and ends and when the
+//! resident set has moved, for at most 0.5 % of the time. GPU memory is read for at most 2 %.
 //!
-//! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that every kernel's texts can be
-//! tested anywhere. Facts that it stands on:
-//! - `VmHWM` begins anew when a program is executed, while `ru_maxrss` survives: a small child of a large parent
-//!   reports its parent's size as `ru_maxrss`. So `VmHWM` alone is read, before the process ends, for then it is gone.
-//! - Between fork or vfork and exec a child has its parent's memory: it is passed over until it executes its program,
-//!   has gone on as a fork for 100 ms, or holds more than its parent, as else every start of a small program would count
-//!   a large parent twice.
-//! - Writing `5` to `clear_refs` resets `VmHWM` to the resident set of now.
-//! - A file of `/proc/PID` that is held open never tells of a later process with the same id.
-//! - `smaps_rollup` is exact and slow (9 ms a GiB), and the only source of the proportional set beside `smaps`.
-//! - Faults and processor time of a process that was reaped go to the one that reaped it: over a tree they only rise.
-//! - `VmSwap` counts anonymous memory alone: shared memory that is swapped belongs to no process.
+//! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that the files of every kernel can
+//! be tested anywhere. It relies on these facts:
+//! - `VmHWM` starts anew when a program is executed, while `ru_maxrss` survives: a small child of a large parent
+//!   reports its parent's size as `ru_maxrss`. So only `VmHWM` is read, and before the process ends, because it is gone
+//!   afterwards.
+//! - Between fork or vfork and exec, a child has its parent's memory. It is skipped until it executes its program, has
+//!   lived as a fork for 100 ms, or holds more than its parent. Otherwise every start of a small program would count a
+//!   large parent twice.
+//! - Writing `5` to `clear_refs` resets `VmHWM` to the present resident set.
+//! - An open file of `/proc/PID` never refers to a later process with the same id.
+//! - `smaps_rollup` is exact and slow (9 ms per GiB), and besides `smaps` the only source of the proportional set.
+//! - Faults and processor time of a reaped process go to the process that reaped it, so over a tree they never fall.
+//! - `VmSwap` counts only anonymous memory: swapped shared memory belongs to no process.
 
 mod activity;
 mod births;

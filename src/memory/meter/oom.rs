@@ -1,22 +1,22 @@
-//! The kernel's own count of out-of-memory kills: the evidence that a SIGKILL came from it.
+//! The kernel's count of out-of-memory kills: the evidence that a SIGKILL came from the kernel.
 
 use super::error::MeterError;
 use super::text::{number, read_path};
 
-/// How many processes the kernel's out-of-memory killer has taken since the system started, on the whole system and in
+/// How many processes the kernel's out-of-memory killer has killed since the system started, on the whole system and in
 /// every cgroup (`oom_kill` of /proc/vmstat, since Linux 4.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OomKills(u64);
 
 impl OomKills {
-    /// Where the count is read from.
+    /// The source of the count.
     pub const COUNTER: &'static str = "oom_kill of /proc/vmstat";
 
     pub(crate) const fn new(count: u64) -> Self {
         Self(count)
     }
 
-    /// The count now; `None` if the kernel does not keep it.
+    /// The present count; `None` if the kernel does not keep it.
     ///
     /// # Errors
     /// [`MeterError`] if /proc/vmstat cannot be read.

@@ -1,4 +1,4 @@
-//! [`OwnProcess`]: the memory of this process, read often and cheaply.
+//! [`OwnProcess`]: reads the memory of this process often and cheaply.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,21 +12,21 @@ const STATUS: &str = "/proc/self/status";
 const STATM: &str = "/proc/self/statm";
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
-/// How often the high-water mark of this process was reset: two meters in one process reset each other's.
+/// The number of resets of this process's high-water mark: two meters in one process reset each other's.
 static RESETS: AtomicU64 = AtomicU64::new(0);
 
-/// Resets the high-water mark of this process to the resident set of now; gives the count of resets.
+/// Resets the high-water mark of this process to its present resident set; returns the number of resets.
 pub(crate) fn reset_own_mark() -> io::Result<u64> {
     std::fs::write(CLEAR_REFS, "5")?;
     Ok(RESETS.fetch_add(1, Ordering::SeqCst) + 1)
 }
 
-/// The count of resets so far.
+/// The number of resets so far.
 pub(crate) fn own_mark_resets() -> u64 {
     RESETS.load(Ordering::SeqCst)
 }
 
-/// The memory of this process, through files that stay open: nothing is allocated by a reading after the first.
+/// The memory of this process, read through open files: after the first reading, nothing is allocated.
 #[derive(Debug)]
 pub struct OwnProcess {
     status: TextFile,
@@ -47,7 +47,7 @@ impl OwnProcess {
         Ok(Self { status, statm, page: rustix::param::page_size() as u64, text: Vec::new() })
     }
 
-    /// Its memory now, with its high-water mark.
+    /// Reads its present memory and its high-water mark.
     ///
     /// # Errors
     /// [`MeterError`] if it cannot be read.
@@ -57,14 +57,15 @@ impl OwnProcess {
         memory.ok_or_else(|| MeterError::Malformed { path: STATUS.to_owned(), field: "VmRSS" })
     }
 
-    /// Its resident set now and the anonymous part of it, from `statm`: a few microseconds, and no mark.
+    /// Reads its present resident set and the anonymous part of it from `statm`, which takes a few microseconds but has
+    /// no mark.
     ///
     /// # Errors
     /// [`MeterError`] if they cannot be read.
     pub fn resident(&mut self) -> Result<(ByteSize, ByteSize), MeterError> {
         let text = self.statm.read_single(&mut self.text).map_err(|source| MeterError::read(STATM, source))?;
         let mut pages = numbers(text).skip(1);
-        // What is resident, and the part of it that is file-backed or shared.
+        // The resident pages, and how many of them are file-backed or shared.
         match (pages.next(), pages.next()) {
             (Some(resident), Some(shared)) => {
                 let bytes = |pages: u64| ByteSize::new(pages.saturating_mul(self.page));
@@ -74,10 +75,10 @@ impl OwnProcess {
         }
     }
 
-    /// Resets its high-water mark to the resident set of now.
+    /// Resets its high-water mark to the present resident set.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if the kernel or a sandbox refuses it.
+    /// [`MeterError::Read`] if the kernel or a sandbox refuses.
     pub fn reset_mark(&mut self) -> Result<(), MeterError> {
         reset_own_mark().map(|_| ()).map_err(|source| MeterError::read(CLEAR_REFS, source))
     }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::bytes::MIB;
 
-    /// The meters of other tests reset the mark as well, so that it may be lower than what was reached, never higher.
+    /// Meters of other tests also reset the mark, so it may be lower than the true peak, but never higher.
     #[test]
     fn what_is_touched_is_read() {
         let mut own = OwnProcess::open().unwrap();
@@ -104,7 +105,7 @@ mod tests {
             let grew = |now: ByteSize, then: ByteSize| now.bytes() > then.bytes() + 48 * MIB;
             grew(after, before) && grew(more, anon) && grew(memory.anon.unwrap(), anon)
         };
-        // Other tests of the process give memory back meanwhile, but not each time.
+        // Other tests of the process may free memory at the same time, but not every time.
         assert!((0..20).any(|_| read()));
     }
 }

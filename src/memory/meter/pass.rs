@@ -1,4 +1,4 @@
-//! What one pass over tree and system has read, and what each metric is in it.
+//! The readings of one pass over tree and system, and the value of each metric in it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,11 +20,11 @@ pub(crate) struct ProcessSample<'a> {
     pub(crate) memory: ProcessMemory,
 }
 
-/// What one pass over the tree and the system has read.
+/// The readings of one pass over the tree and the system.
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
     pub(crate) at: Instant,
-    /// The sums over the tree; absent if no process of it runs.
+    /// The sums over the tree; absent if none of its processes runs.
     pub(crate) totals: Option<MemorySplit>,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
@@ -34,7 +34,7 @@ pub(crate) struct Pass {
     pub(crate) gpu: GpuPass,
 }
 
-/// What stood when a phase began.
+/// The state when a phase began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
     pub(crate) totals: Option<MemorySplit>,
@@ -42,7 +42,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The readings before any process of the tree took anything.
+    /// The state before any process of the tree held anything.
     pub(crate) fn with_nothing(self) -> Self {
         let none = Some(ByteSize::ZERO);
         let nothing =
@@ -51,7 +51,7 @@ impl Start {
     }
 }
 
-/// What growth is counted from.
+/// The reference for growth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Baseline {
     /// The start of the first phase.
@@ -61,13 +61,13 @@ pub(crate) struct Baseline {
     pub(crate) swap: SwapScope,
 }
 
-/// What a metric is in one pass.
+/// The value of a metric in one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure<'a> {
     Bytes(ByteSize),
-    /// This pass does not report it, another may.
+    /// This pass does not have it, but another may.
     NotTaken,
-    /// The figure cannot be had, for this reason.
+    /// The figure is unavailable, for this reason.
     Missing(&'a str),
 }
 
@@ -112,7 +112,7 @@ impl Pass {
             Metric::GpuPeak => self.gpu_peak(),
             Metric::UnifiedPeak => self.unified_peak(baseline),
             Metric::PeakHeap | Metric::RetainedHeap => Figure::Missing(NO_ALLOCATOR),
-            // What is left is known at the end alone.
+            // Retained memory is known only at the end.
             Metric::RetainedRss | Metric::RetainedAnon => Figure::NotTaken,
         }
     }
@@ -171,10 +171,10 @@ impl Pass {
     }
 }
 
-/// Why a figure is unavailable that no ceiling and no report asked for.
+/// Why a figure is unavailable that neither a ceiling nor a report requested.
 pub const NOT_ASKED_FOR: &str = "it was not asked for";
 pub(crate) const NO_START: &str = "no process of the tree ran when the count began";
-const NO_MEMORY_OF_ITS_OWN: &str = "the GPU has no memory of its own and reports none of processes (N/A): unified_peak counts host and device together";
+const NO_MEMORY_OF_ITS_OWN: &str = "the GPU has no memory of its own and reports no memory per process (N/A): unified_peak counts host and device together";
 const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
 const NOT_KNOWN_TO_BE_UNIFIED: &str =
     "the kernel's graphics drivers do not say whether the GPU shares the system's memory: gpu_peak counts what is open";
@@ -183,7 +183,7 @@ const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
 const NO_ALLOCATOR: &str = "only a counting allocator knows it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";
 
-/// What each metric is read from, if the tree is more than one process.
+/// The source of each metric, if the tree has more than one process.
 pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
     match (metric, swap) {
         (Metric::SwapGrowth, SwapScope::Tree) => "sum of VmSwap over the tree, less that when the phase began",
@@ -191,9 +191,9 @@ pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
     }
 }
 
-/// What `gpu_peak` is read from on AMD's and Intel's GPUs.
+/// The source of `gpu_peak` on AMD and Intel GPUs.
 pub(crate) const CLIENTS: &str = "DRM fdinfo: resident memory of the devices that the tree's processes have opened";
-/// What `gpu_peak` is read from where the processes that a device lists cannot be told apart.
+/// The source of `gpu_peak` if the processes listed by a device cannot be matched.
 pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the meter began; other \
                                   programs count, for the ids of processes are not those of the host here or a device \
                                   does not list their memory";

@@ -1,32 +1,31 @@
-//! The peaks of one process during a phase, and how far they can be trusted.
+//! The peaks of one process during a phase, and how exact they are.
 
 use super::process::ProcessMemory;
 use super::reading::{ProcessPeak, Reading, Source};
 use crate::bytes::{ByteSize, MIB};
 
-/// What is kept of one process while a phase is under way.
+/// What is kept about one process during a phase.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessPeaks {
     name: String,
-    /// The largest resident set that was sampled.
+    /// The largest sampled resident set.
     rss: ByteSize,
     anon: Option<ByteSize>,
     /// The largest high-water mark that was read.
     mark: Option<ByteSize>,
-    /// The mark when the phase began, which an earlier phase may have set; absent if the mark counts from within
-    /// this phase.
+    /// The mark when the phase began, which an earlier phase may have set; absent if the mark starts within this phase.
     mark_before: Option<ByteSize>,
     latest_mark: Option<ByteSize>,
-    /// The mark fell: the process executed another program, or someone reset it. What the mark had reached between
-    /// the last reading and that moment is not known.
+    /// The mark fell: the process executed another program, or someone reset it. The mark's value between the last
+    /// reading and that moment is unknown.
     pub(crate) interrupted: bool,
-    /// Whether the process was read right before it was ended.
+    /// Whether the process was read immediately before it was ended.
     pub(crate) seen_to_the_end: bool,
     latest_pass: u64,
 }
 
 impl ProcessPeaks {
-    /// `within` says that its mark counts from within this phase.
+    /// `within` means that its mark starts within this phase.
     pub(crate) fn new(name: &str, within: bool, memory: &ProcessMemory) -> Self {
         Self {
             name: name.to_owned(),
@@ -53,22 +52,22 @@ impl ProcessPeaks {
         self.latest_pass = pass;
     }
 
-    /// Notes that it has ended, and that it has had `mark` at most.
+    /// Notes that it has ended, with a peak of at most `mark`.
     pub(crate) fn record_end(&mut self, mark: ByteSize) {
         self.mark = self.mark.max(Some(mark));
         self.interrupted = false;
         self.seen_to_the_end = true;
     }
 
-    /// Whether it was not there any more in the latest of `passes` passes.
+    /// Whether it was missing in the latest of `passes` passes.
     pub(crate) fn ended_before(&self, passes: u64) -> bool {
         self.latest_pass + 1 < passes
     }
 
-    /// Its peaks. `ended` says that it was gone before the phase was over.
+    /// Its peaks. `ended` means that it was gone before the end of the phase.
     pub(crate) fn process_peak(&self, pid: u32, sampled: Source, ended: bool) -> ProcessPeak {
         let peak_rss = match self.mark {
-            // A mark that has risen in this phase was set in it.
+            // A mark that rose in this phase was set in it.
             Some(mark) if self.mark_before.is_none_or(|before| mark > before) => {
                 let exact = !self.interrupted && (!ended || self.seen_to_the_end);
                 let source = if exact { Source::Exact } else { Source::LowerBound };
@@ -81,9 +80,8 @@ impl ProcessPeaks {
     }
 }
 
-/// Whether the mark was set back. If the resident set of now is the largest, the kernel reports it exactly; later it
-/// tells the mark that it had kept, for which each processor had held back some pages, so that a mark may shrink a
-/// little by itself.
+/// Whether the mark was reset. If the present resident set is the largest, the kernel reports it exactly. Later it
+/// reports the stored mark, which lacks pages that each processor held back, so a mark may shrink slightly by itself.
 fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {
     let (Some(before), Some(now)) = (before, now) else { return before.is_some() };
     before.saturating_sub(now).bytes() > MIB.max(before.bytes() / 64)
@@ -113,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_mark_counts_where_it_is_of_this_phase() {
-        // Of a process that began in the phase, or whose mark was reset as it began.
+        // A process that began in the phase, or whose mark was reset at its beginning.
         assert_eq!(peak(true, false, false, &[(50, 20), (50, 30)]), (50, Source::Exact));
-        // It was there before: the mark of 50 may be older than the phase, that of 60 cannot be.
+        // It existed before: the mark of 50 may be older than the phase, that of 60 cannot be.
         assert_eq!(peak(false, false, false, &[(50, 20), (50, 30)]), (30, SAMPLED));
         assert_eq!(peak(false, false, false, &[(50, 20), (60, 30)]), (60, Source::Exact));
     }

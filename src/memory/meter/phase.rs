@@ -1,4 +1,4 @@
-//! What is gathered of one phase, pass by pass.
+//! Collects the data of one phase, pass by pass.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use super::timeline::Timeline;
 use crate::bytes::ByteSize;
 use crate::nanoseconds;
 
-/// So many processes are kept of each point of a timeline.
+/// Maximum number of processes kept per point of a timeline.
 const LARGEST_PROCESSES: usize = 4;
 
-/// How a phase began.
+/// The state at the beginning of a phase.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) at: Instant,
-    /// The interval that was asked for.
+    /// The requested interval.
     pub(crate) sample_interval: Duration,
     pub(crate) swap: SwapScope,
-    /// What stood when the first phase began; absent in the first.
+    /// The state when the first phase began; absent in the first.
     pub(crate) first: Option<Start>,
     /// The counters of activity.
     pub(crate) counters: Counters,
-    /// Whether nothing of the tree stands yet, as its root has to execute its program first.
+    /// Whether the tree holds nothing yet, because its root must execute its program first.
     pub(crate) from_nothing: bool,
-    /// The process whose high-water mark was reset: that of the meter itself, or the root.
+    /// The process whose high-water mark was reset: the meter's own, or the root.
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
@@ -45,11 +45,11 @@ pub(crate) struct Beginning {
     pub(crate) ended_exactly: Option<u64>,
     /// The mark of the control group.
     pub(crate) cgroup: CgroupMarks,
-    /// What mappings held before, if that is known.
+    /// The mappings before, if known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
 
-/// A phase that is under way.
+/// A phase in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(super) name: String,
@@ -66,20 +66,20 @@ pub(crate) struct Phase {
     pub(super) shared: Option<Proportional>,
     pub(super) swap_configured: bool,
     pub(super) at_peak: Option<MemorySplit>,
-    /// In the latest pass.
+    /// The split in the latest pass.
     pub(super) at_end: Option<MemorySplit>,
-    /// How often memory on GPUs was read.
+    /// How often GPU memory was read.
     pub(super) gpu_passes: u64,
-    /// What memory on GPUs was read from, if not from NVML by process.
+    /// The source of GPU memory, unless it is NVML's list of processes.
     pub(super) gpu_counter: Option<&'static str>,
-    /// The largest resident set at which the mappings were read, and what they held.
+    /// The largest resident set at which the mappings were read, and the mappings.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
-    /// The largest processes of the pass under way.
+    /// The largest processes of the current pass.
     largest: Vec<ProcessRss>,
-    /// The root, if it has ended, its name, and the largest resident set of its line.
+    /// The root if it has ended, its name, and the largest resident set of its line.
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
-    /// What no process of the root's line has had more than, if that is known.
+    /// An upper bound for every process of the root's line, if known.
     pub(super) bound: Option<ByteSize>,
 }
 
@@ -123,7 +123,7 @@ impl Phase {
         nanoseconds(at.saturating_duration_since(self.beginning.at))
     }
 
-    /// Notes what growth is counted from, if `pass` is the first.
+    /// Notes the reference for growth, if `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
             let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
@@ -134,7 +134,7 @@ impl Phase {
         }
     }
 
-    /// Notes a process of a pass.
+    /// Adds a process of a pass.
     pub(crate) fn record_process(&mut self, sample: ProcessSample<'_>) {
         self.record_peaks(sample);
         let (pid, rss) = (sample.id.pid, sample.memory.rss);
@@ -150,7 +150,7 @@ impl Phase {
         self.population.record(sample, within, self.passes);
     }
 
-    /// Notes that what was read of a process in the latest pass is the last before it is ended.
+    /// Notes that the latest reading of a process is its last before it is ended.
     pub(crate) fn record_last(&mut self, sample: ProcessSample<'_>) {
         self.record_peaks(sample);
         self.population.seen_to_the_end(sample.id);
@@ -161,19 +161,19 @@ impl Phase {
         self.ended = Some((id, name.to_owned(), mark));
     }
 
-    /// Notes what the proportional set was while so much was resident.
+    /// Notes a proportional set with the resident memory at that time.
     pub(crate) fn record_shared(&mut self, read: Proportional) {
         if self.shared.is_none_or(|shared| read.rss > shared.rss) {
             self.shared = Some(read);
         }
     }
 
-    /// Notes that no process of the root's line has had more than `most`.
+    /// Notes that no process of the root's line exceeded `most`.
     pub(crate) fn record_bound(&mut self, most: ByteSize) {
         self.bound = Some(most);
     }
 
-    /// Notes the figures of a pass, after its processes.
+    /// Adds the figures of a pass, after its processes.
     pub(crate) fn record(&mut self, pass: &Pass) {
         for metric in Metric::ALL {
             match pass.figure(metric, Some(&self.baseline)) {
@@ -238,12 +238,12 @@ impl Phase {
         self.taken(self.passes)
     }
 
-    /// The interval at which so many samples were really taken, on average, if that is longer than was asked for.
+    /// The actual average interval between samples, if it is longer than requested.
     pub(super) fn taken(&self, passes: u64) -> Source {
         let Beginning { at, sample_interval, .. } = self.beginning;
         let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
         let mean = self.last.saturating_duration_since(at) / gaps;
-        // A late sample now and then is no other interval.
+        // An occasional late sample does not change the interval.
         let slow = passes > 1 && mean > sample_interval + sample_interval / 4;
         source(if slow { mean } else { sample_interval })
     }

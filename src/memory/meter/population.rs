@@ -1,4 +1,4 @@
-//! The processes of a phase: each one's peaks, in bounded room.
+//! The processes of a phase with their peaks, in bounded memory.
 
 use std::collections::HashMap;
 
@@ -8,41 +8,41 @@ use super::process::{ProcessId, ProcessMemory};
 use super::reading::{ProcessPeak, Source};
 use crate::bytes::ByteSize;
 
-/// So many processes are listed of a phase, the largest.
+/// Maximum number of processes listed for a phase, largest first.
 pub(crate) const PROCESSES: usize = 32;
-/// More processes than this are not remembered one by one once they have ended.
+/// Ended processes beyond this number are not remembered individually.
 const REMEMBERED: usize = 512;
 
-/// The processes that were seen in a phase.
+/// The processes seen in a phase.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Population {
     processes: HashMap<ProcessId, ProcessPeaks>,
-    /// Of processes that are not remembered any more.
+    /// The peaks of processes that are no longer remembered.
     forgotten: Vec<ProcessPeak>,
     any_forgotten: bool,
 }
 
 impl Population {
-    /// Notes a process in the pass of number `pass`. `within` says that its mark counts from within the phase.
+    /// Notes a process in pass number `pass`. `within` means that its mark starts within the phase.
     pub(crate) fn record(&mut self, sample: ProcessSample<'_>, within: bool, pass: u64) {
         let peaks =
             self.processes.entry(sample.id).or_insert_with(|| ProcessPeaks::new(sample.name, within, &sample.memory));
         peaks.record(sample.name, &sample.memory, pass);
     }
 
-    /// Notes that what was read of a process last is the last before it is ended.
+    /// Notes that the latest reading of a process is its last before it is ended.
     pub(crate) fn seen_to_the_end(&mut self, id: ProcessId) {
         if let Some(peaks) = self.processes.get_mut(&id) {
             peaks.seen_to_the_end = true;
         }
     }
 
-    /// Notes that the mark of the process `pid` was reset by another.
+    /// Notes that another meter reset the mark of the process `pid`.
     pub(crate) fn interrupt(&mut self, pid: u32) {
         self.processes.iter_mut().filter(|(id, _)| id.pid == pid).for_each(|(_, peaks)| peaks.interrupted = true);
     }
 
-    /// Keeps the room bounded after `passes` passes.
+    /// Keeps memory bounded after `passes` passes.
     pub(crate) fn forget_ended(&mut self, passes: u64, sampled: Source) {
         if self.processes.len() <= REMEMBERED {
             return;
@@ -59,7 +59,7 @@ impl Population {
         keep_largest(&mut self.forgotten);
     }
 
-    /// Whether only one process was ever seen, and `root` if that is known.
+    /// Whether only one process was ever seen, namely `root` if that is known.
     pub(crate) fn is_one(&self, root: Option<ProcessId>) -> bool {
         let alone = match (self.processes.len(), root) {
             (0, root) => root.is_some(),
@@ -69,7 +69,7 @@ impl Population {
         alone && !self.any_forgotten
     }
 
-    /// Notes that a process was alone, has ended, and has had `mark` at most.
+    /// Notes that a single process has ended, with a peak of at most `mark`.
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
         let nothing = ProcessMemory {
             peak_rss: None,
@@ -83,7 +83,7 @@ impl Population {
         self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &nothing)).record_end(mark);
     }
 
-    /// The peaks of the largest, largest first, after `passes` passes.
+    /// The peaks of the largest processes, largest first, after `passes` passes.
     pub(crate) fn into_peaks(self, passes: u64, sampled: Source) -> Vec<ProcessPeak> {
         let mut processes = self.forgotten;
         processes.extend(

@@ -2,19 +2,20 @@
 
 use super::text::number;
 
-/// The time that tasks have stalled for want of memory since the system's start.
+/// The time that tasks stalled for lack of memory since the system started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MemoryPressure {
     /// Microseconds in which at least one task waited.
     pub some_us: u64,
-    /// Microseconds in which every task waited; absent if the kernel does not report.
+    /// Microseconds in which every task waited; absent if the kernel does not report it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub full_us: Option<u64>,
 }
 
 impl MemoryPressure {
-    /// The pressure of the system; `None` if the kernel keeps none (before Linux 4.20, or built or booted without).
+    /// The pressure of the system; `None` if the kernel does not keep it (before Linux 4.20, or if it is disabled at
+    /// build or boot).
     pub fn read() -> Option<Self> {
         Self::parse(&std::fs::read("/proc/pressure/memory").ok()?)
     }

@@ -1,4 +1,4 @@
-//! One process: its identity and the memory that the kernel counts for it.
+//! One process: its identity and the kernel's accounting of its memory.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,10 +8,10 @@ use super::text::{key_values, kilobytes, number, read_path};
 use super::usage::Usage;
 use crate::bytes::ByteSize;
 
-/// The kernel's `PF_FORKNOEXEC`: forked, and no program executed since.
+/// The kernel's `PF_FORKNOEXEC`: forked without exec since.
 const FORKED_WITHOUT_EXEC: u64 = 0x40;
 
-/// A process, told from a later one that was given the same id.
+/// A process, distinguished from a later one with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessId {
@@ -22,7 +22,7 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
-    /// The process that has `pid` now.
+    /// The process that has the id `pid` now.
     ///
     /// # Errors
     /// [`MeterError::Read`] if there is none.
@@ -30,18 +30,18 @@ impl ProcessId {
         Ok(Self { pid, start_ticks: Stat::read(pid)?.start_ticks })
     }
 
-    /// Whether nothing is left of it, not even an entry that waits to be reaped.
+    /// Whether it is completely gone, not even waiting to be reaped.
     pub fn is_gone(self) -> bool {
         Self::of(self.pid).map_or(true, |now| now != self)
     }
 }
 
-/// The memory that the kernel counts for one process, read in one read of `/proc/PID/status`.
+/// The kernel's accounting of one process, from one read of `/proc/PID/status`.
 ///
-/// The counters are exact since Linux 6.17; before, each processor may hold back some 128 KiB of each.
+/// The counters are exact since Linux 6.17; before that, each processor may hold back some 128 KiB of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessMemory {
-    /// The largest resident set since its program was executed or its mark was reset (`VmHWM`).
+    /// The largest resident set since exec or since the mark was reset (`VmHWM`).
     pub peak_rss: Option<ByteSize>,
     /// Its resident set (`VmRSS`).
     pub rss: ByteSize,
@@ -51,18 +51,18 @@ pub struct ProcessMemory {
     pub file: Option<ByteSize>,
     /// The shared part: memfd, tmpfs, System V (`RssShmem`).
     pub shmem: Option<ByteSize>,
-    /// What lies in swap of its anonymous memory (`VmSwap`).
+    /// Its anonymous memory in swap (`VmSwap`).
     pub swap: Option<ByteSize>,
     /// Its huge pages of hugetlbfs, which are not part of its resident set (`HugetlbPages`).
     pub hugetlb: Option<ByteSize>,
 }
 
 impl ProcessMemory {
-    /// The memory of the process `pid` now.
+    /// Reads the present memory of the process `pid`.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if there is no such process, [`MeterError::Malformed`] if it has no memory any more
-    /// (it has ended and waits to be reaped) or never had (a thread of the kernel).
+    /// [`MeterError::Read`] if there is no such process, [`MeterError::Malformed`] if it has no memory any more (it
+    /// waits to be reaped) or never had any (a kernel thread).
     pub fn read(pid: u32) -> Result<Self, MeterError> {
         let path = format!("/proc/{pid}/status");
         let mut buffer = Vec::new();
@@ -71,14 +71,14 @@ impl ProcessMemory {
     }
 }
 
-/// What is used of `/proc/PID/status`.
+/// The used fields of `/proc/PID/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status<'a> {
     /// The name of its command, escaped by the kernel.
     pub(crate) name: &'a [u8],
     pub(crate) parent: u32,
     pub(crate) threads: u64,
-    /// Absent for a process that has ended and for threads of the kernel.
+    /// Absent for an ended process and for kernel threads.
     pub(crate) memory: Option<ProcessMemory>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Status<'a> {
                 b"HugetlbPages" => hugetlb = kilobytes(value),
                 b"Threads" => {
                     threads = number(value).unwrap_or(1);
-                    // Nothing below this line is used.
+                    // Nothing after this line is used.
                     break;
                 }
                 _ => {}
@@ -112,28 +112,29 @@ impl<'a> Status<'a> {
     }
 }
 
-/// What is used of `/proc/PID/stat`.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) parent: u32,
-    /// Whether it was forked and has executed no program since: its memory is that of its parent so far.
+    /// Whether it was forked and has not executed a program since: so far its memory is its parent's.
     pub(crate) forked: bool,
-    /// Minor faults of the children that it has reaped: it changes when one has come and gone unseen.
+    /// Minor faults of the children that it has reaped: a change reveals a child that came and went unseen.
     pub(crate) reaped_faults: u64,
-    /// Of itself and the children that it has reaped.
+    /// The usage of the process and of the children it has reaped.
     pub(crate) usage: Usage,
     pub(crate) start_ticks: u64,
 }
 
 impl Stat {
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
+        // The name is in parentheses and may contain any byte but NUL: only the last parenthesis closes it.
         let close = text.iter().rposition(|&b| b == b')')?;
         let mut fields = text[close + 1..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(1);
         let parent = u32::try_from(number(fields.next()?)?).ok()?;
         let flags = number(fields.nth(4)?)?;
         let mut count = || number(fields.next()?);
-        // Faults of its own and of reaped children by turns, then times of its own, then those of reaped children.
+        // Faults alternate between its own and those of reaped children; then come its own times, then those of reaped
+        // children.
         let [minor, reaped_faults, major, reaped_major] = [count()?, count()?, count()?, count()?];
         let [user, system, reaped_user, reaped_system] = [count()?, count()?, count()?, count()?];
         let start_ticks = number(fields.nth(4)?)?;
@@ -154,13 +155,13 @@ impl Stat {
     }
 }
 
-/// The processor time of these processes, and of the children that they have reaped, in ticks.
+/// The processor time of these processes and of the children they have reaped, in ticks.
 pub(crate) fn processor_ticks_of(processes: &[ProcessId]) -> u64 {
     let usages = processes.iter().filter_map(|process| Stat::read(process.pid).ok()).map(|stat| stat.usage);
     usages.map(|usage| usage.user_ticks.saturating_add(usage.system_ticks)).sum()
 }
 
-/// The proportional set (`Pss` of smaps_rollup): exact, and slow, some 9 ms a GiB of small pages.
+/// Parses the proportional set (`Pss` of smaps_rollup), which is exact and slow: some 9 ms per GiB of small pages.
 pub(crate) fn parse_pss(text: &[u8]) -> Option<ByteSize> {
     key_values(text).find(|(key, _)| *key == b"Pss").and_then(|(_, value)| kilobytes(value))
 }

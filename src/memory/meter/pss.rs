@@ -1,9 +1,9 @@
-//! What the proportional set may have been between two readings of it, and what it was while shared pages counted again.
+//! Bounds of the proportional set between two readings of it, and its value while shared pages mattered.
 
 use super::smaps::SmapsPass;
 use crate::bytes::{ByteSize, MIB};
 
-/// Resident memory that moved by no more than this is read as the same.
+/// Resident memory that moved by no more than this counts as unchanged.
 const MOVED: ByteSize = ByteSize::new(MIB);
 
 /// The proportional set and the resident memory of a tree at one instant.
@@ -14,18 +14,17 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// The most that the proportional set may be when `rss` is resident: what is resident beyond this belongs to the tree
-    /// alone at most.
+    /// The maximum of the proportional set at this `rss`: additional resident memory belongs to the tree alone at most.
     fn at_most(self, rss: ByteSize) -> ByteSize {
         self.pss + rss.saturating_sub(self.rss)
     }
 }
 
-/// A bound on the proportional set of a phase: it is read seldom, while resident memory is read in every sample.
+/// A bound on the proportional set of a phase: it is read rarely, while resident memory is read in every sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PssBound {
     latest: Option<Proportional>,
-    /// The most that was resident since.
+    /// The largest resident memory since.
     resident: ByteSize,
     most: ByteSize,
 }
@@ -44,12 +43,12 @@ impl PssBound {
         }
     }
 
-    /// The most that the proportional set may have been, if `unseen` was resident beyond every sample.
+    /// The maximum of the proportional set, if `unseen` was resident beyond every sample.
     pub(super) fn at_most(&self, unseen: ByteSize) -> ByteSize {
         self.most.max(self.between(None)) + unseen
     }
 
-    /// The most that the proportional set may have been between the latest reading and the next.
+    /// The maximum of the proportional set between the latest reading and the next.
     fn between(&self, next: Option<Proportional>) -> ByteSize {
         let known = self.latest.into_iter().chain(next);
         if known.clone().any(|read| self.resident <= read.rss + MOVED) {

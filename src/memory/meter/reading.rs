@@ -1,4 +1,4 @@
-//! [`Reading`]: one figure of memory, with where it came from; [`PhaseReadings`]: all that was read of a phase.
+//! [`Reading`]: one memory figure with its source; [`PhaseReadings`]: all readings of a phase.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use super::process::ProcessMemory;
 use super::smaps::MappingGrowth;
 use crate::bytes::ByteSize;
 
-/// How far a figure can be trusted.
+/// How exact a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case", tag = "kind"))]
 pub enum Source {
     /// The kernel's own counter, which misses nothing.
     Exact,
-    /// The largest (or smallest) of samples taken at this interval: a shorter spike is missed.
+    /// The largest (or smallest) of samples at this interval: a shorter spike is missed.
     Sampled {
         /// Nanoseconds between two samples.
         interval_ns: u64,
     },
-    /// At least this much; the truth may be more.
+    /// At least this much; the true value may be larger.
     LowerBound,
 }
 
-/// What the kernel keeps of a process that has ended until it is reaped: its mark, and that of the children it reaped
-/// (`ru_maxrss`), in which is also what it had before it executed its program.
+/// What the kernel keeps of an ended process until it is reaped: its mark and that of the children it reaped
+/// (`ru_maxrss`), which includes memory from before it executed its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndMark {
-    /// The mark is above what the process had before: its program's own.
+    /// The mark exceeds what the process had before, so it belongs to its program.
     Peak(ByteSize),
-    /// The mark may be from before: the program had no more.
+    /// The mark may be from before: the program had at most this much.
     AtMost(ByteSize),
 }
 
 impl EndMark {
-    /// What no process of the line has had more than.
+    /// An upper bound for every process of the line.
     pub(crate) const fn bytes(self) -> ByteSize {
         match self {
             Self::Peak(bytes) | Self::AtMost(bytes) => bytes,
@@ -44,15 +44,15 @@ impl EndMark {
     }
 }
 
-/// One figure of memory.
+/// One memory figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Reading {
     /// The figure.
     pub bytes: ByteSize,
-    /// How far it can be trusted.
+    /// How exact the figure is.
     pub source: Source,
-    /// The counter it was read from, such as `VmHWM` or `sum of RssAnon over the tree`.
+    /// The counter that it was read from, such as `VmHWM` or `sum of RssAnon over the tree`.
     pub counter: String,
 }
 
@@ -71,13 +71,13 @@ pub struct ProcessPeak {
     pub peak_anon: Option<Reading>,
 }
 
-/// Resident memory of processes that share pages: as it counts in each, and divided among them.
+/// Resident memory of processes that share pages: counted in each process, and divided among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SharedPages {
-    /// The sum of their resident sets, shared pages in each.
+    /// The sum of their resident sets, with shared pages counted in each.
     pub rss: ByteSize,
-    /// The sum of their proportional sets, shared pages divided among them.
+    /// The sum of their proportional sets, with shared pages divided among them.
     pub pss: ByteSize,
 }
 
@@ -87,8 +87,8 @@ pub struct SharedPages {
 pub struct ProcessCount {
     /// How many processes there were.
     pub count: u64,
-    /// Exact if the kernel reported every one, else a lower bound: one that came and went between two samples was not
-    /// seen.
+    /// Exact if the kernel reported every process, else a lower bound: a process that came and went between two samples
+    /// was not seen.
     pub source: Source,
 }
 
@@ -106,19 +106,19 @@ pub struct TimelinePoint {
     /// Resident shared memory of the tree; absent if the kernel does not report it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shmem: Option<ByteSize>,
-    /// What lies in swap of the tree; absent if the kernel does not report it.
+    /// The tree's swapped memory; absent if the kernel does not report it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
     /// Memory available on the system.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available: Option<ByteSize>,
-    /// The largest processes of the tree then, the largest first, at most four; none if no point has
-    /// several, for one process holds all.
+    /// The largest processes of the tree at that time, largest first, at most four; empty if only one process ran
+    /// throughout, as it holds everything.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub largest: Vec<ProcessRss>,
 }
 
-/// What a process held at one instant.
+/// The resident memory of a process at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessRss {
@@ -128,8 +128,8 @@ pub struct ProcessRss {
     pub rss: ByteSize,
 }
 
-/// Resident memory by kind and swap of the whole tree, at one instant. A part is absent if the kernel does not report
-/// it of some process.
+/// Resident memory by kind, and swap, of the whole tree at one instant. A part is absent if the kernel does not report
+/// it for some process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MemorySplit {
@@ -138,13 +138,13 @@ pub struct MemorySplit {
     /// The anonymous part of it: heap, stacks, private copies (`RssAnon`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub anon: Option<ByteSize>,
-    /// The part that mapped files hold (`RssFile`): page cache.
+    /// The file-backed part (`RssFile`): page cache.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub file: Option<ByteSize>,
     /// The shared part: memfd, tmpfs, System V (`RssShmem`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shmem: Option<ByteSize>,
-    /// What lies in swap of anonymous memory (`VmSwap`); not a part of the resident set.
+    /// Swapped anonymous memory (`VmSwap`); not a part of the resident set.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
     /// Huge pages of hugetlbfs (`HugetlbPages`); not a part of the resident set.
@@ -153,7 +153,7 @@ pub struct MemorySplit {
 }
 
 impl MemorySplit {
-    /// The sums over processes; `None` if there is none. A part is absent if any process lacks it.
+    /// The sums over processes; `None` without processes. A part is absent if any process lacks it.
     pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Option<Self> {
         processes.clone().next()?;
         Some(Self {
@@ -171,17 +171,17 @@ fn sum(mut parts: impl Iterator<Item = Option<ByteSize>>) -> Option<ByteSize> {
     parts.try_fold(ByteSize::ZERO, |sum, part| sum.checked_add(part?))
 }
 
-/// What was read during one phase.
+/// The readings of one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct PhaseReadings {
-    /// `validate`, `release`, `profile`.
+    /// The name of the phase, such as `validate`, `release` or `profile`.
     pub phase: String,
     /// The wall time of the phase, in nanoseconds.
     pub wall_ns: u64,
     /// The figures that could be read.
     pub readings: BTreeMap<Metric, Reading>,
-    /// The figures that could not, each with the reason.
+    /// The figures that could not be read, each with the reason.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub unavailable: BTreeMap<Metric, String>,
     /// The tree's memory when the phase began; absent if no process of the tree ran.
@@ -190,28 +190,28 @@ pub struct PhaseReadings {
     /// The tree's memory in the sample with the largest resident set.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub at_peak: Option<MemorySplit>,
-    /// The tree's memory when the phase ended; absent if no process of the tree ran any more.
+    /// The tree's memory when the phase ended; absent if none of its processes was still running.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub at_end: Option<MemorySplit>,
-    /// What memory cost meanwhile: page faults, stalls, kills, processor time.
+    /// What memory cost during the phase: page faults, stalls, kills, processor time.
     #[cfg_attr(feature = "schema", serde(default))]
     pub activity: Activity,
-    /// The mappings that grew most, what grew most first: at most 16, and only if they were asked for.
+    /// The mappings that grew most, largest growth first: at most 16, and only if requested.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub mappings: Vec<MappingGrowth>,
-    /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over
-    /// before it was read again, and that is smaller than what it was forked from; of several, by the mark of their
-    /// control group.
+    /// An upper bound of `peak_rss`, if the reading is not exact and a bound is known: for a single process that ended
+    /// before it was read again and that is smaller than the process it was forked from; for several, from their
+    /// control group's mark.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_rss_at_most: Option<ByteSize>,
-    /// What `peak_pss` may have been, if that is more than was read: it is read seldom, and resident memory between two
-    /// readings was more than at either.
+    /// The possible value of `peak_pss`, if it exceeds the reading: it is read rarely, and resident memory was larger
+    /// between two readings than at either.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_pss_at_most: Option<ByteSize>,
-    /// What the processes held together while `peak_rss` was above its ceiling, if that was read.
+    /// What the processes held together while `peak_rss` was above its ceiling, if it was read.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shared: Option<SharedPages>,
-    /// How many processes of the tree lived in the phase; absent if that was not counted.
+    /// How many processes of the tree lived in the phase; absent if not counted.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub process_count: Option<ProcessCount>,
     /// The largest processes of the phase, largest first.
@@ -226,7 +226,7 @@ impl PhaseReadings {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// A copy without what makes it large: timeline, processes, mappings.
+    /// A copy without the large parts: timeline, processes, mappings.
     pub fn without_details(&self) -> Self {
         Self {
             phase: self.phase.clone(),
@@ -240,7 +240,7 @@ impl PhaseReadings {
     }
 }
 
-/// The worst reading of a metric in any of `phases`, and its phase; of equals the first.
+/// The worst reading of a metric in any of `phases`, and its phase; in a tie the first.
 pub fn worst_reading<'a>(
     phases: impl IntoIterator<Item = &'a PhaseReadings>,
     metric: Metric,

@@ -1,4 +1,4 @@
-//! Proof that a process's memory is back: the process gone, and the system's available memory as before it.
+//! Proof that a process gave its memory back: the process is gone, and the system's available memory is as before.
 
 use std::time::{Duration, Instant};
 
@@ -7,21 +7,21 @@ use super::process::{ProcessId, ProcessMemory};
 use crate::bytes::ByteSize;
 use crate::nanoseconds;
 
-/// The pause between the first looks; each is twice as long as the one before, up to [`LONGEST_PAUSE`].
+/// The pause between the first checks; each pause is twice the previous one, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a process gave its memory back.
+/// Whether and how a process gave its memory back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ReleaseProof {
-    /// Whether the process is gone, reaped included.
+    /// Whether the process is gone and reaped.
     pub gone: bool,
-    /// Whether the available memory came back: to what it was before the process, or by what the process held, within
-    /// the tolerance; absent if the system does not report it.
+    /// Whether the available memory recovered, within the tolerance: to its value before the process, or by what the
+    /// process held. Absent if the system does not report it.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub recovered: Option<bool>,
-    /// How far below what it was before the available memory may stay.
+    /// How far the available memory may stay below its previous value.
     pub tolerance: ByteSize,
     /// Nanoseconds waited for both.
     pub waited_ns: u64,
@@ -31,7 +31,7 @@ pub struct ReleaseProof {
     /// The available memory at the end of its work, while it still ran.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_at_end: Option<ByteSize>,
-    /// The available memory after it was gone, or when the wait was over.
+    /// The available memory after the process was gone, or when waiting was given up.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_after: Option<ByteSize>,
     /// The largest resident set of the process (`VmHWM`).
@@ -43,7 +43,7 @@ pub struct ReleaseProof {
 }
 
 impl ReleaseProof {
-    /// Whether the process is gone and its memory is known to be back.
+    /// Whether the process is gone and its memory is known to be released.
     pub fn holds(&self) -> bool {
         self.gone && self.recovered == Some(true)
     }
@@ -59,7 +59,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Notes the memory at the end of the work of `process`, which still runs. `available_before` is
+    /// Records the memory at the end of the work of `process`, which is still running. `available_before` is
     /// [`SystemMemory::available`] from before it began.
     pub fn begin(process: ProcessId, available_before: Option<ByteSize>) -> Self {
         Self {
@@ -70,12 +70,12 @@ impl Release {
         }
     }
 
-    /// Waits until the process is gone, which its parent must see to by reaping it, and the available memory is back
-    /// within `tolerance` of what it was before; no longer than `timeout`.
+    /// Waits until the process is gone, which its parent must ensure by reaping it, and until the available memory has
+    /// recovered within `tolerance`; at most for `timeout`.
     pub fn wait(self, tolerance: ByteSize, timeout: Duration) -> ReleaseProof {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
-        // A process that had no memory left when it was looked at has given all of it back before.
+        // A process that had no memory left when it was read has already released everything.
         let held = self
             .memory_at_end
             .map_or(Some(ByteSize::ZERO), |memory| Some(memory.anon? + memory.shmem.unwrap_or_default()));
@@ -103,8 +103,8 @@ impl Release {
     }
 }
 
-/// Whether the available memory is what it was `before` the process began or, as other programs move it too, has risen
-/// since its `end` by what it `held` and nothing else could give back.
+/// Whether the available memory is back at its value `before` the process. As other programs move it too, it also
+/// suffices that it rose since the `end` by what the process `held` alone.
 fn is_back(
     before: Option<ByteSize>,
     end: Option<ByteSize>,
@@ -138,14 +138,14 @@ mod tests {
         assert_eq!(back(mib(100), None, None, mib(96)), Some(true));
         assert_eq!(back(mib(100), None, None, mib(95)), Some(false));
         assert_eq!(back(mib(100), None, None, mib(200)), Some(true));
-        // Another program took 50 MiB meanwhile: what this one held came back all the same.
+        // Another program took 50 MiB meanwhile, but what this process held came back.
         assert_eq!(back(mib(100), mib(30), mib(20), mib(50)), Some(true));
         assert_eq!(back(mib(100), mib(30), mib(20), mib(45)), Some(false));
         assert_eq!((back(None, None, mib(1), mib(1)), back(mib(1), mib(1), mib(1), None)), (None, None));
     }
 
     #[test]
-    fn a_process_that_stays_or_is_not_reaped_is_told() {
+    fn a_process_that_stays_or_is_not_reaped_is_reported() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let process = ProcessId::of(child.id()).unwrap();
         let release = Release::begin(process, None);
@@ -157,7 +157,7 @@ mod tests {
         child.wait().unwrap();
         let proof = release.wait(ByteSize::ZERO, timeout);
         assert!(proof.gone && proof.worker_peak_rss > Some(ByteSize::ZERO), "{proof:?}");
-        // The kernel may say of a machine that it has gained or lost memory; not 2^40 bytes of it.
+        // The kernel may report that a machine gained or lost memory, but not 2^40 bytes.
         let before = SystemMemory::read().unwrap().available;
         assert!(Release::begin(process, before).wait(ByteSize::gib(1024), timeout).holds());
         let more = before.and_then(|bytes| bytes.checked_add(ByteSize::gib(1024)));

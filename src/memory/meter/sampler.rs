@@ -16,13 +16,13 @@ use super::shared::Shared;
 use super::watch::{Breach, Watch};
 use crate::alloc::uncounted;
 
-/// Its buffers are on the heap but for one page; the rest is room for formatting an error.
+/// Its buffers are on the heap except for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
 
-/// Meters a process tree from a thread of its own, phase by phase.
+/// Measures a process tree from its own thread, phase by phase.
 ///
-/// A sample is taken when a phase begins, at every interval, and when it ends. What is before the first phase belongs
-/// to none, but is watched, except for the growth of swap, which is counted from the start of a phase.
+/// A sample is taken when a phase begins, at every interval, and when it ends. The time before the first phase belongs
+/// to no phase but is watched, except for swap growth, which counts from the start of a phase.
 ///
 /// ```
 /// use plimsoll_memory::meter::{Meter, Metric};
@@ -44,18 +44,18 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins to sample this process and its children ([`MeterOptions::default`]).
+    /// Starts sampling this process and its children ([`MeterOptions::default`]).
     ///
     /// # Errors
-    /// [`MeterError`] if /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if /proc cannot be read, or no thread can be started.
     pub fn start() -> Result<Self, MeterError> {
         Self::start_with(MeterOptions::default())
     }
 
-    /// Begins to sample what `options` say.
+    /// Starts sampling according to `options`.
     ///
     /// # Errors
-    /// [`MeterError`] if there is no process `options.root`, /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if there is no process `options.root`, /proc cannot be read, or no thread can be started.
     pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
         let interval = options.sample_interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;
@@ -75,7 +75,7 @@ impl Meter {
                 });
             })
             .map_err(refused("thread"))?;
-        // What the thread allocates to begin with is none of what is measured.
+        // The thread's initial allocations are not part of what is measured.
         begun.wait();
         Ok(Self { shared, signal, sample_interval: interval, watches: options.watches, thread: Some(thread) })
     }
@@ -85,18 +85,18 @@ impl Meter {
         self.sample_interval
     }
 
-    /// The limits that it looks at in every sample.
+    /// The limits that are checked in every sample.
     pub fn watches(&self) -> &[Watch] {
         &self.watches
     }
 
-    /// Begins a phase and ends the one before. If the meter's own process is in the tree, its high-water mark is
+    /// Begins a phase and ends the previous one. If the meter's own process is in the tree, its high-water mark is
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);
     }
 
-    /// Looks at the tree from another thread while this meters it.
+    /// A view of the tree for another thread.
     pub fn viewer(&self) -> Viewer {
         Viewer::new(&self.shared)
     }
@@ -106,19 +106,20 @@ impl Meter {
         self.shared.lock().pass(false);
     }
 
-    /// Gives a process of the tree a name for the readings (`worker 1`) in place of its command's.
+    /// Names a process of the tree in the readings (`worker 1`), instead of its command.
     pub fn name_process(&self, pid: u32, name: &str) {
         self.shared.lock().name_process(pid, name);
     }
 
-    /// To be called right before a process is ended: reads its high-water mark a last time, as a process that has
-    /// ended has none. Without this its peak is a lower bound, for what it took after its last sample is not known.
+    /// Reads the high-water mark of a process a last time. Call it immediately before a process is ended, because an
+    /// ended process has no mark. Without this call its peak is a lower bound, as its memory after the last sample is
+    /// unknown.
     pub fn observe_exit(&self, pid: u32) {
         self.shared.lock().observe_exit(pid);
     }
 
-    /// To be called once the root has ended and before it is reaped. `mark` is what the kernel keeps of it until then,
-    /// where that is known: the peak of a root that was alone is exact then, or has a bound.
+    /// Call this once the root has ended and before it is reaped. `mark` is what the kernel keeps until then, if known:
+    /// it makes the peak of a single root exact, or bounds it.
     pub fn observe_end(&self, mark: Option<EndMark>) {
         self.shared.lock().observe_end(mark);
     }
@@ -128,23 +129,23 @@ impl Meter {
         self.shared.lock().processes()
     }
 
-    /// The oldest breach of a watch that was not taken yet. A watch tells of a breach once, and again only after its
-    /// reading was within the limit.
+    /// The oldest breach of a watch that was not taken yet. A watch reports a breach once, and again only after a
+    /// reading within the limit.
     pub fn breach(&self) -> Option<Breach> {
         self.shared.lock().take_breach()
     }
 
-    /// A descriptor to poll: readable as long as a breach waits in [`Meter::breach`]. It is not to be read from.
+    /// A descriptor to poll: readable while a breach waits in [`Meter::breach`]. Do not read from it.
     pub fn breach_fd(&self) -> BorrowedFd<'_> {
         self.signal.as_fd()
     }
 
-    /// The readings of every phase so far, that under way included, which goes on.
+    /// The readings of every phase so far, including the current one, which continues.
     pub fn so_far(&self) -> Vec<PhaseReadings> {
         self.shared.lock().so_far()
     }
 
-    /// Ends the phase under way, and gives the readings of every phase in the order in which they began.
+    /// Ends the current phase, and returns the readings of every phase in order.
     pub fn finish(&self) -> Vec<PhaseReadings> {
         let mut gatherer = self.shared.lock();
         gatherer.stop = true;
@@ -156,7 +157,7 @@ impl Meter {
         self.shared.lock().stop = true;
         self.shared.wake.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic there was reported by the thread itself.
+            // The thread itself reported a panic.
             let _ = thread.join();
         }
     }
@@ -182,7 +183,7 @@ fn sample(shared: &Shared, interval: Duration) {
         } else {
             gatherer.take_births();
         }
-        // A sample that is late is not made up for.
+        // A late sample is not made up for.
         next = (next + interval).max(Instant::now());
     }
 }

@@ -1,4 +1,4 @@
-//! [`Shared`]: what the thread that samples works with, and who looks at a run from other threads.
+//! [`Shared`]: the state that the sampling thread shares with viewers on other threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -8,12 +8,12 @@ use super::gather::Gatherer;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) gatherer: Mutex<Gatherer>,
-    /// Told when the sampler is to stop.
+    /// Notified when the sampler should stop.
     pub(super) wake: Condvar,
 }
 
 impl Shared {
-    /// A panic of the other thread leaves figures that are no worse than a missed sample.
+    /// A panic of the other thread is no worse for the figures than a missed sample.
     pub(super) fn lock(&self) -> MutexGuard<'_, Gatherer> {
         self.gatherer.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,11 +1,11 @@
-//! Whether two processes run in one memory, as a child of vfork does in its parent's until it executes its program.
+//! Whether two processes share one memory, as a vfork child does with its parent until it executes its program.
 
 use std::time::Duration;
 
 use super::process::ProcessMemory;
 use crate::bytes::{ByteSize, MIB};
 
-/// Where the kernel does not answer, a child is not taken for one that borrows its parent's memory for longer.
+/// If the kernel does not answer, a child is assumed to share its parent's memory for at most this long.
 const BORROWS_AT_MOST: Duration = Duration::from_secs(1);
 
 /// A forked process and its parent in one pass.
@@ -19,14 +19,14 @@ pub(crate) struct Forked {
 }
 
 impl Forked {
-    /// Whether its memory is its parent's: by the kernel's word or, if that is refused as in many containers, by its
+    /// Whether its memory is its parent's: according to the kernel or, if that is refused as in many containers, to its
     /// counters.
     pub(crate) fn borrows_memory(&self) -> bool {
         same_memory(self.pid, self.parent).unwrap_or_else(|| self.looks_borrowed())
     }
 
-    /// Whether it holds anonymous memory that its parent does not: it has gone on as a fork and taken it, or the parent has
-    /// let go of what both had. What only waits to execute its program takes none.
+    /// Whether it holds anonymous memory that its parent does not: it lives on as a fork and allocated memory, or the
+    /// parent released some. A child that only waits for exec allocates none.
     pub(crate) fn has_grown(&self) -> bool {
         let more = |parent: ByteSize, own: ByteSize| own.bytes() > parent.bytes().saturating_add(MIB);
         self.parent_memory.anon.zip(self.memory.anon).is_some_and(|(parent, own)| more(parent, own))
@@ -43,7 +43,7 @@ fn same_memory(a: u32, b: u32) -> Option<bool> {
     /// `KCMP_VM` of linux/kcmp.h.
     const MEMORY: libc::c_int = 1;
     let (a, b) = (libc::pid_t::try_from(a).ok()?, libc::pid_t::try_from(b).ok()?);
-    // SAFETY: kcmp takes five integers, of which the last two are not looked at for KCMP_VM; it touches no memory.
+    // SAFETY: kcmp takes five integers, of which the last two are ignored for KCMP_VM; it touches no memory.
     let order = unsafe { libc::syscall(libc::SYS_kcmp, a, b, MEMORY, 0, 0) };
     (order >= 0).then_some(order == 0)
 }
@@ -59,13 +59,13 @@ mod tests {
         let answers = (same_memory(own, own), same_memory(own, child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        // The kernel may refuse to answer, but must not lie.
+        // The kernel may refuse to answer, but must not be wrong.
         assert!(matches!(answers, (Some(true), Some(false)) | (None, None)), "{answers:?}");
         assert_eq!(same_memory(own, u32::MAX), None);
     }
 
     #[test]
-    fn counters_tell_where_the_kernel_does_not() {
+    fn counters_decide_if_the_kernel_does_not_answer() {
         let memory = |mib| ProcessMemory {
             peak_rss: None,
             rss: ByteSize::mib(mib),

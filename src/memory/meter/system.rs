@@ -1,4 +1,4 @@
-//! [`SystemInfo`]: the machine and its settings that matter to memory, for the environment of a record.
+//! [`SystemInfo`]: the machine and its memory settings, for the environment of a record.
 
 use std::io::Read as _;
 
@@ -8,7 +8,7 @@ use super::meminfo::SystemMemory;
 use super::text::number;
 use crate::bytes::ByteSize;
 
-/// Where something was run. What cannot be read is absent.
+/// The machine that something ran on. Facts that cannot be read are absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SystemInfo {
@@ -19,12 +19,12 @@ pub struct SystemInfo {
     /// The processor's model.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cpu: Option<String>,
-    /// The processors that this process may run on, hardware threads and cgroup quotas counted.
+    /// The processors that this process may run on, considering hardware threads and cgroup quotas.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cpus: Option<u32>,
-    /// The size of a page.
+    /// The page size.
     pub page: ByteSize,
-    /// The memory that the kernel manages (`MemTotal`).
+    /// The memory managed by the kernel (`MemTotal`).
     pub memory: ByteSize,
     /// The swap space (`SwapTotal`); zero if none is configured.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
@@ -32,16 +32,16 @@ pub struct SystemInfo {
     /// The swap areas.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub swap_areas: Vec<SwapArea>,
-    /// When anonymous memory gets huge pages: `always`, `madvise` or `never`.
+    /// When anonymous memory uses huge pages: `always`, `madvise` or `never`.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub transparent_huge_pages: Option<String>,
     /// How readily the kernel swaps, 0 to 200 (`vm.swappiness`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swappiness: Option<u32>,
-    /// Whether more memory is promised than there is: 0 within reason, 1 always, 2 never (`vm.overcommit_memory`).
+    /// The overcommit mode: 0 heuristic, 1 always, 2 never (`vm.overcommit_memory`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub overcommit: Option<u32>,
-    /// What the control group allows; absent if this process is in none for memory.
+    /// The limits of the control group; absent if this process is in none for memory.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cgroup: Option<CgroupLimits>,
 }
@@ -57,7 +57,7 @@ pub struct SwapArea {
 }
 
 impl SystemInfo {
-    /// This machine as it is now.
+    /// Reads the present state of this machine.
     ///
     /// # Errors
     /// [`MeterError`] if /proc is not mounted, or its `meminfo` has no `MemTotal`.
@@ -83,8 +83,8 @@ impl SystemInfo {
     }
 }
 
-/// The model of the processors. The first block of `/proc/cpuinfo` tells it if there is one a processor: reading those
-/// of a large machine takes milliseconds and interrupts every processor.
+/// The processor model. The first block of `/proc/cpuinfo` suffices: reading all blocks of a large machine takes
+/// milliseconds and interrupts every processor.
 fn cpu() -> Option<String> {
     let mut first = Vec::new();
     let mut file = std::fs::File::open("/proc/cpuinfo").ok()?;
@@ -97,7 +97,7 @@ fn cpu() -> Option<String> {
     known
 }
 
-/// The first of the lines that name a processor: `model name` on x86, `Processor`, `cpu model` or `Model` elsewhere.
+/// The first line that names a processor: `model name` on x86, `Processor`, `cpu model` or `Model` elsewhere.
 fn cpu_model(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let value = |wanted: &str| {
@@ -114,7 +114,7 @@ fn cpu_model(text: &[u8]) -> Option<String> {
 fn swap_areas(text: &[u8]) -> Vec<SwapArea> {
     let text = String::from_utf8_lossy(text);
     let area = |line: &str| {
-        // A name may hold blanks, which the kernel writes as `\040`.
+        // A name may contain blanks, which the kernel writes as `\040`.
         let mut fields = line.split_ascii_whitespace().skip(1);
         let kind = fields.next()?.to_owned();
         let kib: u64 = fields.next()?.parse().ok()?;

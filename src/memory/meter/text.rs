@@ -1,4 +1,4 @@
-//! Files of the kernel as bytes: read whole into a buffer that is used again, and parsed without allocation.
+//! Kernel files as bytes: read whole into a reused buffer, and parsed without allocation.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::bytes::{ByteSize, KIB};
 
-/// No file that is read here comes near this; one that does is cut.
+/// The maximum size that is read; real files are far smaller.
 const MAX_TEXT: usize = 4 << 20;
 
-/// A file of /proc or /sys that stays open and is read again and again.
+/// A file of /proc or /sys that stays open and is read repeatedly.
 ///
-/// A file of `/proc/PID` belongs to that very process: once the process is gone its reads fail, even if the id has
-/// been given to another one.
+/// A file of `/proc/PID` belongs to that very process: once the process is gone its reads fail, even if the id is
+/// reused.
 #[derive(Debug)]
 pub(crate) struct TextFile(OwnedFd);
 
@@ -22,7 +22,7 @@ impl TextFile {
         Ok(Self(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// The whole text as it stands now.
+    /// Reads the whole present text.
     pub(crate) fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
@@ -45,8 +45,8 @@ impl TextFile {
         Ok(&buffer[..length])
     }
 
-    /// The text of a file that the kernel writes in one piece (`single_open`): a short read is the whole of it, which
-    /// spares the second call.
+    /// Reads a file that the kernel writes in one piece (`single_open`): a short read returns all of it, which saves
+    /// the second call.
     pub(crate) fn read_single<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
@@ -71,7 +71,7 @@ pub(crate) fn key_values(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// A decimal number that stands at the start of `text`, before its end or a blank.
+/// A decimal number at the start of `text`, followed by a blank or the end.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     let word = text.split(u8::is_ascii_whitespace).next()?;
     if word.is_empty() {
@@ -89,7 +89,7 @@ pub(crate) fn kilobytes(text: &[u8]) -> Option<ByteSize> {
     Some(ByteSize::new(number(text)?.checked_mul(KIB)?))
 }
 
-/// The decimal numbers of a text, in order; other words are passed over.
+/// The decimal numbers in a text, in order; other words are skipped.
 pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
     text.split(u8::is_ascii_whitespace).filter_map(number)
 }

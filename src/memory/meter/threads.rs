@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use super::text::{number, read_path};
 
-/// What one thread of this process has done since it began.
+/// What one thread of this process has done since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadUsage {
     pub(crate) id: u32,
-    /// Of which the kernel keeps 15 bytes.
+    /// The kernel keeps 15 bytes of it.
     pub(crate) name: String,
-    /// Absent if the kernel keeps no statistics of its scheduler.
+    /// Absent if the kernel keeps no scheduler statistics.
     pub(crate) processor: Option<Duration>,
     pub(crate) minor_faults: u64,
 }
 
-/// The threads of this process as they stand now; none if /proc cannot be read.
+/// The present threads of this process; empty if /proc cannot be read.
 pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let mut buffer = Vec::new();
@@ -26,15 +26,15 @@ pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     tasks.filter_map(|task| one(task.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// For how long a thread of this process has run; `None` if it is gone, or the kernel does not report.
+/// How long a thread of this process has run; `None` if it is gone, or the kernel does not report it.
 pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     let mut buffer = Vec::new();
     let text = read_path(&format!("/proc/self/task/{id}/schedstat"), &mut buffer).ok()?;
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
-/// Waits until the main thread of this process waits for something itself, no longer than `limit`; if this thread is
-/// it, or its state cannot be read, not at all.
+/// Waits until the main thread of this process is waiting for something itself, for at most `limit`; returns at once if
+/// this is the main thread, or if its state cannot be read.
 pub(crate) fn await_main_thread(limit: Duration) {
     let (process, began) = (std::process::id(), Instant::now());
     if crate::thread::is_main() {
@@ -46,7 +46,7 @@ pub(crate) fn await_main_thread(limit: Duration) {
     }
 }
 
-/// Whether a `stat` is that of a thread that runs or could.
+/// Whether a `stat` shows a running or runnable thread.
 fn runs(stat: &[u8]) -> bool {
     state(stat) == Some(b'R')
 }
@@ -55,14 +55,14 @@ fn state(stat: &[u8]) -> Option<u8> {
     stat.iter().rposition(|&b| b == b')').and_then(|close| stat.get(close + 2)).copied()
 }
 
-/// Whether no thread of this process has this id any more.
+/// Whether this process no longer has a thread with this id.
 pub(crate) fn is_gone(id: u32) -> bool {
     !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
 }
 
-/// The name and the minor faults of a thread's `stat`. The faults of a process that it has reaped are not among them.
+/// The name and the minor faults in a thread's `stat`, without the faults of reaped processes.
 fn parse(text: &[u8]) -> Option<(String, u64)> {
-    // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
+    // The name is in parentheses and may contain any byte but NUL: only the last parenthesis closes it.
     let (open, close) = (text.iter().position(|&b| b == b'(')?, text.iter().rposition(|&b| b == b')')?);
     let name = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
     let mut fields = text[close + 1..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -76,16 +76,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_tells_name_and_faults() {
+    fn a_stat_has_name_and_faults() {
         let text = b"439 (a) S 1 (b)) S 410 439 439 0 -1 4194624 40558 1581227 0 255 69 265 4772 5144 20 0 13 0 25 1\n";
         assert_eq!(parse(text), Some(("a) S 1 (b)".to_owned(), 40_558)));
         assert_eq!((parse(b"439 (sh) S 410"), parse(b") S ("), parse(b"")), (None, None, None));
     }
 
     #[test]
-    fn a_thread_that_runs_is_told_from_one_that_waits() {
+    fn a_running_thread_is_distinguished_from_a_waiting_one() {
         assert!(runs(b"439 (S) R 410 439") && !runs(b"439 (R) S 410 439") && !runs(b"439 (R)") && !runs(b""));
-        // The test harness waits for its tests, or else for the limit.
+        // The test harness waits for its tests; otherwise the limit applies.
         await_main_thread(Duration::from_millis(20));
     }
 
@@ -94,12 +94,12 @@ mod tests {
         let id = crate::thread::id();
         let own = || own_threads().into_iter().find(|thread| thread.id == id).unwrap();
         let before = own();
-        // A map of its own: the heap may give pages that another test has touched. Whole huge pages may be had with one
+        // A map of its own: the heap may return pages that another test has touched. Whole huge pages may take one
         // fault each.
         let mut touched = memmap2::MmapMut::map_anon(8 << 20).unwrap();
         touched.fill(1);
         let mut after = own();
-        // The kernel notes how long a thread has run when its clock ticks, which all of this may come between.
+        // The kernel updates a thread's run time on clock ticks, and all of this may happen between two.
         while after.processor.is_some() && after.processor == before.processor {
             touched.fill(2);
             after = own();

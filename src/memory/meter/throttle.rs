@@ -1,13 +1,13 @@
-//! [`Throttle`]: keeps what costs much to a share of the time.
+//! [`Throttle`]: limits expensive work to a share of the time.
 
 use std::time::{Duration, Instant};
 
-/// Lets a piece of work run again only when the time it took last is a small share of the time since.
+/// Allows work to run again only when its last cost is a small share of the time since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throttle {
-    /// One part in so many of the time may be spent.
+    /// One part in this many of the time may be spent.
     parts: u32,
-    /// Never more often than this.
+    /// The minimum time between two runs.
     at_least: Duration,
     next: Option<Instant>,
 }
@@ -21,7 +21,7 @@ impl Throttle {
         self.next.is_none_or(|next| now >= next)
     }
 
-    /// Notes that the work began at `began` and took `cost` of processor time.
+    /// Notes that the work started at `began` and took `cost` of processor time.
     pub(crate) fn spent(&mut self, began: Instant, cost: Duration) {
         self.next = began.checked_add(cost.saturating_mul(self.parts).max(self.at_least));
     }

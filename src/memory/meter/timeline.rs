@@ -1,4 +1,4 @@
-//! Resident memory over time in bounded room: thinned to a few hundred points that keep every peak.
+//! Resident memory over time in bounded memory: thinned to a few hundred points that keep every peak.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use super::reading::TimelinePoint;
 use crate::bytes::ByteSize;
 use crate::nanoseconds;
 
-/// A timeline has at most so many points.
+/// The maximum number of points in a timeline.
 pub const TIMELINE_POINTS: usize = 300;
 
-/// Points of one stretch of time, in order of time: those with its extremes.
+/// The extreme points of one stretch of time, in order of time.
 type Stretch = Vec<TimelinePoint>;
 
-/// Takes points in order of time, and keeps of each stretch of time those with the most and the least resident memory,
-/// the most anonymous memory and the least available. A stretch doubles whenever there are too many points, so that
-/// the whole stays bounded however long it goes on.
+/// Takes points in order of time. Of each stretch of time it keeps the points with the most and the least resident
+/// memory, the most anonymous memory and the least available memory. Stretches double when there are too many points,
+/// so the memory stays bounded for any duration.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     stretch_ns: u64,
@@ -34,7 +34,7 @@ impl Timeline {
     pub(crate) fn push(&mut self, point: TimelinePoint) {
         self.last = Some(point.clone());
         self.insert(point.at_ns / self.stretch_ns, vec![point]);
-        // One point is left for the last of all, which `into_points` adds.
+        // One point is reserved for the very last, which `into_points` adds.
         while self.points > TIMELINE_POINTS - 1 && self.stretches.len() > 1 {
             self.stretch_ns = self.stretch_ns.saturating_mul(2);
             self.points = 0;
@@ -56,13 +56,13 @@ impl Timeline {
         }
     }
 
-    /// The points in order of time; the last that was pushed is among them.
+    /// The points in order of time, including the last one pushed.
     pub(crate) fn into_points(self) -> Vec<TimelinePoint> {
         let mut points: Vec<_> = self.stretches.into_iter().flat_map(|(_, stretch)| stretch).collect();
         if points.last() != self.last.as_ref() {
             points.extend(self.last);
         }
-        // What a process holds that is alone throughout is the whole.
+        // If only one process ran throughout, it holds everything.
         if points.iter().all(|point| point.largest.len() < 2) {
             points.iter_mut().for_each(|point| point.largest.clear());
         }
@@ -76,7 +76,7 @@ fn keep_extremes(stretch: &mut Stretch) {
     }
     let at = |best: Option<(usize, &TimelinePoint)>| best.map(|(at, _)| at);
     let points = || stretch.iter().enumerate();
-    // Of equals `max_by_key` takes the last and `min_by_key` the first: a plateau keeps its end and a valley its start.
+    // In a tie `max_by_key` takes the last and `min_by_key` the first: a plateau keeps its end and a valley its start.
     let kept = [
         at(points().max_by_key(|(_, point)| point.rss)),
         at(points().min_by_key(|(_, point)| point.rss)),
@@ -90,8 +90,8 @@ fn keep_extremes(stretch: &mut Stretch) {
     });
 }
 
-/// Resident memory over time as one line of `width` block characters, from zero to its peak; each shows the most that
-/// was resident in its part of the time. Empty if there is no point or no width.
+/// Resident memory over time as one line of `width` block characters, from zero to its peak; each shows the maximum in
+/// its part of the time. Empty without points or width.
 pub fn sparkline(points: &[TimelinePoint], width: usize) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (Some(first), Some(last), Some(peak)) =
@@ -118,7 +118,7 @@ pub fn sparkline(points: &[TimelinePoint], width: usize) -> String {
     columns
         .into_iter()
         .map(|column| {
-            // Where no point falls the memory is taken to be as before.
+            // A column without a point repeats the previous one.
             before = column.unwrap_or(before);
             BLOCKS[level(before)]
         })

@@ -1,4 +1,4 @@
-//! A process, its children and their children: who is in it, and what memory each has.
+//! A process tree: its members and their memory.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use super::process::{ProcessId, ProcessMemory, Stat, Status};
 use super::shared_memory::Forked;
 use super::text::{TextFile, read_path};
 
-/// Status files that are kept open; a process beyond them is opened anew at every reading.
+/// The number of status files kept open; further processes are opened anew for every reading.
 const OPEN_FILES: usize = 256;
 
-/// A process that was forked and has executed nothing since is passed over for this long: until it executes its program
-/// its memory is its parent's, which must be counted neither twice nor as its own. One that goes on as a fork counts
-/// from then on, and one that holds more than its parent at once.
+/// How long a forked process without exec is skipped: until exec its memory is its parent's, which must neither be
+/// counted twice nor as its own. A process that lives on as a fork counts after this time, and one that holds more than
+/// its parent counts at once.
 const NEWBORN: Duration = Duration::from_millis(100);
 
 /// A process of the tree.
@@ -24,7 +24,7 @@ pub(crate) struct Node {
     pub(crate) id: ProcessId,
     /// The name of its command.
     pub(crate) name: String,
-    /// What was read of it in the latest pass; absent while it is newborn and once it has ended.
+    /// Its memory in the latest pass; absent while it is newborn and once it has ended.
     pub(crate) memory: Option<ProcessMemory>,
     parent: u32,
     threads: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Whether it was seen to have ended.
+    /// Whether it is known to have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -44,17 +44,17 @@ impl Node {
 
 /// The tree below a process, that process included.
 ///
-/// A process that was once in the tree stays in it until it ends, even if its parent ended first.
+/// A process stays in the tree until it ends, even if its parent ended first.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     known: HashSet<u32>,
-    /// How many were taken in so far.
+    /// The number of processes taken in so far.
     adopted: u64,
     finder: ChildFinder,
-    /// Whether the root is to execute its program and not to go on as a fork.
+    /// Whether the root will execute a program rather than live on as a fork.
     awaits_exec: bool,
-    /// A process beside the tree whose children belong to it.
+    /// A process outside the tree whose children belong to it.
     adopter: Option<u32>,
     /// Scratch.
     found: Vec<u32>,
@@ -69,7 +69,7 @@ impl Tree {
         Self::with(root, ChildFinder::new())
     }
 
-    /// Passes the root over until it has executed its program, for as long as that may take.
+    /// Skips the root until it has executed its program, however long that takes.
     pub(crate) fn await_exec(&mut self) {
         self.nodes[0].forked = Stat::read(self.nodes[0].id.pid).is_ok_and(|stat| stat.forked);
         self.awaits_exec = true;
@@ -80,7 +80,7 @@ impl Tree {
         self.nodes.first().is_none_or(|root| !root.forked)
     }
 
-    /// Lets every child of `pid`, which is not in the tree itself, belong to it.
+    /// Adds every child of `pid`, which is not in the tree itself.
     pub(crate) fn adopt_children_of(&mut self, pid: u32) {
         self.adopter = Some(pid);
     }
@@ -106,7 +106,7 @@ impl Tree {
         &self.nodes
     }
 
-    /// How many processes were ever taken in, the root included.
+    /// How many processes were taken in, including the root.
     pub(crate) fn adopted(&self) -> u64 {
         self.adopted
     }
@@ -120,15 +120,15 @@ impl Tree {
         self.nodes.iter().find(|node| node.id.pid == pid && !node.ended)
     }
 
-    /// Finds the processes that have come.
+    /// Finds new processes.
     pub(crate) fn discover(&mut self, now: Instant) {
         self.finder.begin();
         if let Some(adopter) = self.adopter {
-            // It may start children from any of its threads.
+            // The adopter may start children from any of its threads.
             self.adopt_all(adopter, 2, now);
         }
         let mut next = 0;
-        // Children are added behind, so that their own children are looked for in the same walk.
+        // Children are appended, so the same walk also searches their children.
         while let Some(node) = self.nodes.get(next) {
             next += 1;
             if !node.ended {
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// Takes the children of `parent` into the tree that are not in it.
+    /// Adds those children of `parent` that are not in the tree yet.
     fn adopt_all(&mut self, parent: u32, threads: u64, now: Instant) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
@@ -162,7 +162,7 @@ impl Tree {
             name: String::new(),
             memory: None,
             parent: stat.parent,
-            // One that has threads already is searched through all of them.
+            // A process that already has threads is searched through all of them.
             threads: 2,
             seen: now,
             forked: stat.forked,
@@ -171,7 +171,7 @@ impl Tree {
         });
     }
 
-    /// Reads the memory of every process. Those of which nothing is left are taken out.
+    /// Reads the memory of every process, and removes processes that are completely gone.
     pub(crate) fn read(&mut self, now: Instant) {
         for at in 0..self.nodes.len() {
             self.read_node(at, now);
@@ -186,7 +186,7 @@ impl Tree {
         });
     }
 
-    /// Reads the memory of one process; whether it still has any.
+    /// Reads the memory of one process; returns whether it still has any.
     pub(crate) fn read_one(&mut self, pid: u32, now: Instant) -> bool {
         let Some(at) = self.nodes.iter().position(|node| node.id.pid == pid) else { return false };
         self.read_node(at, now);
@@ -198,11 +198,11 @@ impl Tree {
         if node.ended {
             return;
         }
-        // Asked before the memory is read, so that the memory of one that has executed its program is that program's.
+        // Asked before the memory is read, so that the memory after exec is the new program's.
         node.forked = node.forked && Stat::read(node.id.pid).is_ok_and(|stat| stat.forked);
         let text = match &node.status {
             Some(file) => file.read_single(&mut self.text).ok(),
-            // The id may have been given to another process since: its start tells.
+            // The id may belong to another process by now; its start time shows that.
             None if node.id.is_gone() => None,
             None => {
                 self.path.clear();
@@ -228,7 +228,7 @@ impl Tree {
             let fork = parent_memory.map(|parent_memory| Forked { pid, memory, age, parent, parent_memory });
             let borrows = fork.is_some_and(|fork| fork.borrows_memory());
             let newborn = age < NEWBORN && !fork.is_some_and(|fork| fork.has_grown());
-            // Where it has executed its program by now, what was read may be of before.
+            // If exec happened meanwhile, the reading may be from before it.
             let still = Stat::read(pid).is_ok_and(|stat| stat.forked);
             if newborn || (self.awaits_exec && at == 0) || borrows || !still {
                 self.nodes[at].memory = None;
@@ -243,7 +243,7 @@ fn open_status(pid: u32, path: &mut String) -> Option<TextFile> {
     TextFile::open(path).ok()
 }
 
-/// The processes below `root` that are alive or wait to be reaped, parents before their children, `root` first.
+/// The processes below `root` that are alive or wait to be reaped: `root` first, parents before their children.
 ///
 /// # Errors
 /// [`MeterError::Read`] if there is no process `root`.

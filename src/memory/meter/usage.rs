@@ -1,8 +1,8 @@
-//! [`Usage`]: what a process has used, by counters that only rise.
+//! [`Usage`]: what a process has used, from monotonic counters.
 
 use std::ops::{Add, Sub};
 
-/// Faults and processor time of a process and the children that it has reaped, or of many.
+/// Faults and processor time of a process and the children it has reaped, or of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) minor_faults: u64,

@@ -1,4 +1,4 @@
-//! Limits that the meter looks at while it samples, so that a runaway process can be stopped at once.
+//! Limits that the meter checks in every sample, so that a runaway process can be stopped at once.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,19 +14,19 @@ use super::reading::{Reading, Source};
 use super::swap::SwapScope;
 use crate::bytes::ByteSize;
 
-/// So many breaches wait to be taken; more are not kept.
+/// Maximum number of breaches that wait to be taken.
 const WAITING: usize = 64;
 
-/// A limit to look at in every sample.
+/// A limit to check in every sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
-    /// The most of it; for a floor the least.
+    /// The maximum; for a floor the minimum.
     pub limit: ByteSize,
 }
 
-/// The process that held most when a limit was passed.
+/// The process that held the most when a limit was exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Holder {
@@ -38,21 +38,21 @@ pub struct Holder {
     pub rss: ByteSize,
 }
 
-/// A limit that was passed while the meter sampled.
+/// A limit that a sample exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Breach {
-    /// What is limited.
+    /// The limited metric.
     pub metric: Metric,
     /// The limit.
     pub limit: ByteSize,
-    /// The reading of that one sample.
+    /// The reading of that sample.
     pub reading: Reading,
-    /// The phase under way; empty before the first.
+    /// The current phase; empty before the first.
     pub phase: String,
     /// Nanoseconds since the phase began.
     pub at_ns: u64,
-    /// The process that held most of what is limited.
+    /// The process that held the most of what is limited.
     pub process: Option<Holder>,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// By what processes are compared to find the one to blame.
+/// The measure for finding the process to blame.
 pub(crate) type Measure = fn(&ProcessMemory) -> Option<ByteSize>;
 
 /// What a watch needs of one pass.
@@ -80,11 +80,11 @@ pub(crate) struct Moment<'a> {
     pub(crate) at_ns: u64,
     /// The reading of a metric, if this pass has it.
     pub(crate) reading: &'a dyn Fn(Metric) -> Option<ByteSize>,
-    /// The process that holds most by a measure.
+    /// Finds the process that holds the most by a measure.
     pub(crate) holder: &'a dyn Fn(Measure) -> Option<Holder>,
 }
 
-/// The watches, which are past, and the breaches that wait to be taken.
+/// The watches, which of them are exceeded, and the breaches that wait to be taken.
 #[derive(Debug)]
 pub(crate) struct Watches {
     watches: Vec<(Watch, bool)>,
@@ -105,7 +105,7 @@ impl Watches {
         self.signal.as_fd()
     }
 
-    /// Looks at every watch. One that is past tells so once, and again only after it was within its limit.
+    /// Checks every watch. An exceeded one is reported once, and again only after it was within its limit.
     pub(crate) fn check(&mut self, now: &Moment<'_>) {
         for (watch, past) in &mut self.watches {
             let Some(reading) = (now.reading)(watch.metric) else { continue };
@@ -123,17 +123,17 @@ impl Watches {
                     at_ns: now.at_ns,
                     process: (now.holder)(measure(watch.metric)),
                 });
-                // The counter cannot be full, and a reader that is late still finds it raised.
+                // The counter cannot overflow, and a late reader still finds it raised.
                 let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
             }
         }
     }
 
-    /// The oldest breach that was not taken yet; the descriptor is readable as long as there is another.
+    /// The oldest breach that was not taken yet; the descriptor stays readable while there are more.
     pub(crate) fn take(&mut self) -> Option<Breach> {
         let breach = self.breaches.pop_front();
         if self.breaches.is_empty() {
-            // It is non-blocking: reading one that was not raised is not an error here.
+            // The descriptor is non-blocking: reading it when it is not raised is harmless.
             let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
         }
         breach

@@ -1,4 +1,4 @@
-//! What the tests of Plimsoll's own packages share: sample readings, approved snapshots, committed schemas.
+//! Shared by the tests of Plimsoll's packages: sample readings, approved snapshots, committed schemas.
 
 mod readings;
 #[cfg(feature = "schema")]

@@ -1,4 +1,4 @@
-//! The phases of a small check, as a user would get them.
+//! The phases of a small check, as a user would see them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::meter::{
     Reading, Source, TimelinePoint,
 };
 
-/// The phases of a check that holds.
+/// The phases of a check that passes.
 pub fn phases() -> Vec<PhaseReadings> {
     vec![phase("validate", 48), phase("release", 12), phase("profile", 900)]
 }

@@ -1,4 +1,4 @@
-//! JSON Schemas: whether the committed ones are up to date, and whether a document follows one.
+//! JSON Schemas: tests that committed ones are up to date, and that a document conforms to one.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn assert_committed(name: &str, schema: &Value) {
     assert!(committed == text, "{} is out of date: run the tests with PLIMSOLL_UPDATE_SCHEMA=1", path.display());
 }
 
-/// Where `document` does not follow `schema`, as far as the keywords of our schemas go; another keyword panics.
+/// Where `document` violates `schema`, as far as the keywords of our schemas go; another keyword panics.
 pub fn faults(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     follow(schema, schema, document, "", &mut found);

@@ -1,8 +1,8 @@
-//! The text kit of reports and messages: tables for a screen, clean and measured text, figures as people read them.
+//! Text tools for reports and messages: tables for a screen, cleaning and measuring of text, readable figures.
 //!
-//! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
-//! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
-//! their control characters by [`clean`]: a file name cannot move the cursor.
+//! A [`Screen`] has the width of the terminal and its styles. Tables are as wide as their contents, drop their least
+//! important columns on a narrow screen, and never wrap a row. Text from files (names, messages) loses its control
+//! characters through [`clean`], so that a file name cannot move the cursor.
 
 mod pieces;
 mod style;

@@ -1,4 +1,4 @@
-//! Pieces of text: clean, measured, cut to a width; figures as people read them.
+//! Pieces of text: cleaned, measured, cut to a width; readable figures.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::style::Screen;
 /// The columns of a label at the start of a line.
 pub const LABEL: usize = 12;
 
-/// Whether a terminal would obey `c`, or it changes the order of what is read, or it is not a character.
+/// Whether `c` is a control character, changes the reading order, or is not a character.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -24,14 +24,14 @@ fn cleaned(c: char) -> char {
     }
 }
 
-/// `text` as one line without anything that a terminal would obey, that changes the order of what is read or that is no
-/// character: names, messages and whatever else comes from a file, a program or a user.
+/// `text` on one line without control characters, characters that change the reading order, and invalid ones. Use it
+/// for names, messages and everything else from a file, a program or a user.
 pub fn clean(text: &str) -> String {
     text.chars().map(cleaned).collect()
 }
 
-/// A document of several lines in which colours may stand, without anything else that a terminal would obey. What comes
-/// from elsewhere is [`clean`]ed before it stands in one: here its ends of lines and colours could not be told from the
+/// A document of several lines that may contain colours, without other control characters. Text from elsewhere must be
+/// [`clean`]ed before it goes into one: afterwards, its newlines and colours cannot be distinguished from the
 /// document's own.
 pub fn document(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
@@ -49,24 +49,24 @@ pub fn document(text: &str) -> String {
     made
 }
 
-/// The bytes of the sequence that sets a colour at the start of `text`; 0 if there is none.
+/// The length of the colour sequence at the start of `text`; 0 if there is none.
 fn colour(text: &str) -> usize {
     let Some(parameters) = text.strip_prefix("\x1b[") else { return 0 };
     let end = parameters.bytes().position(|byte| !matches!(byte, b'0'..=b'9' | b';'));
     end.filter(|&end| parameters.as_bytes()[end] == b'm').map_or(0, |end| 2 + end + 1)
 }
 
-/// The columns that `text` takes on a terminal, character by character: two of an ideograph, none of an accent on its own.
+/// The columns that `text` takes on a terminal: two for an ideograph, none for a combining accent.
 pub fn width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// What a terminal would obey is [`clean`]ed before it is shown, and counts as what then stands in its place.
+/// A control character is [`clean`]ed before it is shown, and counts as its replacement.
 fn columns_of(c: char) -> usize {
     UnicodeWidthChar::width(c).unwrap_or(1)
 }
 
-/// The bytes of the characters at the start of `characters` that fit in `columns`.
+/// The bytes of the first `characters` that fit in `columns`.
 fn fitting(characters: impl Iterator<Item = char>, mut columns: usize) -> usize {
     let fits = |c: &char| columns.checked_sub(columns_of(*c)).map(|left| columns = left).is_some();
     characters.take_while(fits).map(char::len_utf8).sum()
@@ -81,19 +81,19 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{}…", &text[..fitting(text.chars(), room)])
 }
 
-/// `text` in at most `columns`, its start replaced by `…` if it is longer: the end of a file name tells it apart.
+/// `text` in at most `columns`, its start replaced by `…` if it is longer: the end of a file name identifies it best.
 pub fn cut_start(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
     let Some(room) = columns.checked_sub(1) else { return String::new() };
     let kept = &text[text.len() - fitting(text.chars().rev(), room)..];
-    // An accent whose letter is gone would stand on the `…`.
+    // An accent without its letter would attach to the `…`.
     format!("…{}", kept.trim_start_matches(|c| columns_of(c) == 0))
 }
 
 /// `text` in lines of at most `columns`, broken between words, and within a word only if it is longer than a line. A
-/// character that is wider than a line stands alone in one.
+/// character wider than a line gets its own line.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = vec![String::new()];
@@ -131,7 +131,7 @@ pub fn styled(text: &str, style: Style) -> String {
     if style == Style::new() || text.is_empty() { text.to_owned() } else { format!("{style}{text}{style:#}") }
 }
 
-/// A time as people read it, to three digits: `568 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`, `4 min 05 s`, `2 h 07 min`.
+/// A time in readable form with three digits: `568 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`, `4 min 05 s`, `2 h 07 min`.
 pub fn duration(ns: f64) -> String {
     let seconds = (ns / 1e9).round();
     if seconds >= 3600.0 {
@@ -142,12 +142,12 @@ pub fn duration(ns: f64) -> String {
         return format!("{} min {:02} s", (seconds / 60.0).floor(), seconds % 60.0);
     }
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    // The unit is chosen after rounding, so that 999.9 ns reads 1.00 µs.
+    // The unit is chosen after rounding, so that 999.9 ns becomes 1.00 µs.
     let (unit, scale) = units.into_iter().find(|(_, scale)| ns / scale < 999.5).unwrap_or(("s", 1e9));
     format!("{} {unit}", digits(ns / scale))
 }
 
-/// A positive figure below 1000 with three digits; a whole number of nanoseconds, or none, without a point.
+/// A positive figure below 1000 with three digits; whole nanoseconds and zero have no point.
 fn digits(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -157,12 +157,12 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A time that was set rather than measured: without the zeros of a precision that it does not have.
+/// A time that was set rather than measured, without trailing zeros.
 pub fn interval(ns: u64) -> String {
     duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// An error of a comparison, to three digits: `0`, `0.25`, `3.05e-5`.
+/// An error of a comparison with three digits: `0`, `0.25`, `3.05e-5`.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -186,7 +186,7 @@ pub fn percent(before: f64, after: f64) -> String {
     }
 }
 
-/// A line with a label in `style`, `columns` wide and more if it is longer; a long value goes on below itself.
+/// A line with a label in `style`, at least `columns` wide; a long value continues below itself.
 pub fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
     let label = cut(label, screen.width() / 2);
     let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
@@ -200,7 +200,7 @@ pub fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: 
     text
 }
 
-/// A digest's first 12 hexadecimal digits, under the name of its function if it has one.
+/// The first 12 hexadecimal digits of a digest, with the name of its function if it has one.
 pub fn short(digest: &str) -> String {
     let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
     format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))

@@ -9,7 +9,7 @@ pub enum Tone {
     Good,
     /// Bad.
     Bad,
-    /// Neither: nothing failed, but something deserves a look.
+    /// Neither: nothing failed, but something needs attention.
     Warn,
 }
 
@@ -18,13 +18,13 @@ pub enum Tone {
 pub struct Palette {
     /// Titles.
     pub heading: Style,
-    /// What holds.
+    /// Passed.
     pub good: Style,
-    /// What does not.
+    /// Failed.
     pub bad: Style,
-    /// What deserves a look: a blind entry, a figure that could not be read.
+    /// Needs attention: a blind entry, a figure that could not be read.
     pub warn: Style,
-    /// What matters less.
+    /// Less important text.
     pub dim: Style,
 }
 
@@ -43,7 +43,7 @@ impl Palette {
         }
     }
 
-    /// No styles: the text alone.
+    /// No styles, only text.
     pub const fn plain() -> Self {
         let none = Style::new();
         Self { heading: none, good: none, bad: none, warn: none, dim: none }
@@ -68,8 +68,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen of `width` columns, taken as 40 if it is less and as 200 if it is more: below, a row says nothing;
-    /// beyond, the eye loses it.
+    /// A screen of `width` columns, clamped to 40 to 200: narrower rows say nothing, and wider ones are hard to follow.
     pub fn new(width: usize, palette: Palette) -> Self {
         Self { width: width.clamp(40, 200), palette }
     }

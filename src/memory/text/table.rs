@@ -7,13 +7,13 @@ use anstyle::Style;
 use super::pieces::{cut, cut_start, styled, width};
 use super::style::Screen;
 
-/// What is left of a column that has to give way.
+/// The minimum width of a shrunk column.
 const NARROWEST: usize = 4;
 
 /// The gap between two columns.
 const GAP: &str = "  ";
 
-/// On which side the cells of a column stand.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// On the left.
@@ -27,14 +27,15 @@ pub enum Align {
 pub struct Column {
     title: &'static str,
     align: Align,
-    /// Which columns go first if the screen is narrow: the highest; those of 0 stay.
+    /// The priority for dropping the column on a narrow screen: the highest goes first; 0 stays.
     expendable: u8,
     /// The columns of the widest cell.
     width: usize,
 }
 
 impl Column {
-    /// A column with this title. Columns with a high `expendable` are left out first on a narrow screen; 0 stays.
+    /// Creates a column with this title. Columns with a high `expendable` are dropped first on a narrow screen; 0
+    /// stays.
     pub fn new(title: &'static str, align: Align, expendable: u8) -> Self {
         Self { title, align, expendable, width: width(title) }
     }
@@ -57,7 +58,7 @@ pub struct Cell {
     /// The text, without control characters.
     pub text: String,
     style: Style,
-    /// Whether it takes the rest of the screen in place of the cells to its right.
+    /// Whether it takes the rest of the screen instead of the cells to its right.
     spans: bool,
 }
 
@@ -78,7 +79,7 @@ impl Cell {
     }
 }
 
-/// The columns of a table, laid out for a screen. The first column gives way if the rest does not fit.
+/// The columns of a table, laid out for a screen. The first column shrinks if the rest does not fit.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,
@@ -89,9 +90,9 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `columns`, each made as wide as it needs to be.
+    /// A table of `columns`, each as wide as necessary.
     pub fn new(mut columns: Vec<Column>, indent: usize, screen: Screen) -> Self {
-        // On a narrow screen the end of a file's name is enough to tell it apart.
+        // On a narrow screen the end of a file's name identifies it well enough.
         let first_at_least = if screen.width() < 60 { 8 } else { 12 };
         let mut shown = vec![true; columns.len()];
         let total = |columns: &[Column], shown: &[bool]| {
@@ -127,7 +128,7 @@ impl Table {
         format!("{}{}{}\n", self.row(&titles), " ".repeat(self.indent), styled(&rule, style))
     }
 
-    /// A row; a cell that spans is its last.
+    /// A row; a spanning cell is its last.
     pub fn row(&self, cells: &[Cell]) -> String {
         let mut line = " ".repeat(self.indent);
         let mut at = self.indent;
@@ -140,7 +141,7 @@ impl Table {
             let text = if index == 0 { cut_start(&cell.text, columns) } else { cut(&cell.text, columns) };
             let padding = if cell.spans { 0 } else { columns - width(&text) };
             let (before, after) = if column.align == Align::Right && !cell.spans { (padding, 0) } else { (0, padding) };
-            // Spaces are written before the next text only, so that no line ends with them.
+            // Spaces are written only before more text, so that no line ends with them.
             let _ = write!(line, "{:1$}", "", pending + before);
             line.push_str(&styled(&text, cell.style));
             at += pending + before + width(&text);
@@ -152,7 +153,7 @@ impl Table {
     }
 }
 
-/// Takes `over` from the columns that are shown, always from the widest, of which none becomes narrower than a few letters.
+/// Takes `over` columns from the visible ones, always from the widest, without making any narrower than a few letters.
 fn squeeze(columns: &mut [Column], shown: &[bool], over: usize) {
     for _ in 0..over {
         let widths = columns.iter_mut().zip(shown).filter(|(_, shown)| **shown).map(|(column, _)| &mut column.width);
@@ -161,7 +162,7 @@ fn squeeze(columns: &mut [Column], shown: &[bool], over: usize) {
     }
 }
 
-/// The titles and `rows` of a table whose columns are as wide as what stands in them.
+/// A table of `rows` with titles, whose columns are as wide as their contents.
 pub fn fitted<C: Into<Column>>(columns: impl IntoIterator<Item = C>, rows: &[Vec<Cell>], screen: &Screen) -> String {
     let mut columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
     for row in rows {

@@ -7,7 +7,7 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &st
     format!("{count} {}", if count == N::from(1) { one } else { many })
 }
 
-/// The known name that is most like `name`, if one is like it.
+/// The known name most similar to `name`, if any is similar.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     const ALIKE: f64 = 0.8;
     let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known));

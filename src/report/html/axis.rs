@@ -3,19 +3,19 @@
 use crate::report::terminal::duration;
 use plimsoll_memory::bytes::ByteSize;
 
-/// Round steps between 0 and `top` bytes, four to eight of them: powers of two.
+/// Round steps from 0 to `top` bytes, four to eight of them, as powers of two.
 pub(super) fn bytes(top: u64) -> Vec<u64> {
     // The largest power of two that gives at least four steps.
     let step = (top / 4).checked_ilog2().map_or(1, |power| 1 << power);
     multiples(step, top)
 }
 
-/// A round amount in as few digits as it has: `256 MiB`.
+/// A round amount with as few digits as it needs: `256 MiB`.
 pub(super) fn amount(bytes: u64) -> String {
     if bytes == 0 { "0".to_owned() } else { ByteSize::new(bytes).to_string().replace(".00 ", " ") }
 }
 
-/// Round steps between 0 and `span` nanoseconds, five to twelve of them.
+/// Round steps from 0 to `span` nanoseconds, five to twelve of them.
 pub(super) fn times(span: u64) -> Vec<u64> {
     const SECOND: u64 = 1_000_000_000;
     const MINUTES: [u64; 10] = [60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200];
@@ -29,20 +29,20 @@ pub(super) fn times(span: u64) -> Vec<u64> {
     multiples(step, span)
 }
 
-/// A round time in as few digits as it has: `20 ms`, `1.5 s`, `2 min`.
+/// A round time with as few digits as it needs: `20 ms`, `1.5 s`, `2 min`.
 pub(super) fn time(ns: u64) -> String {
     if ns >= 60_000_000_000 {
         return duration(ns as f64).replace(" min 00 s", " min").replace(" h 00 min", " h");
     }
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
     match units.into_iter().find(|&(unit, _)| ns >= unit) {
-        // Ticks are round: a float shows no more digits than they have.
+        // Ticks are round, so the float prints few digits.
         Some((unit, name)) => format!("{} {name}", ns as f64 / unit as f64),
         None => "0".to_owned(),
     }
 }
 
-/// The multiples of `step` up to `end`, from none.
+/// The multiples of `step` from 0 to `end`.
 fn multiples(step: u64, end: u64) -> Vec<u64> {
     (0..).map_while(|count: u64| count.checked_mul(step)).take_while(|&at| at <= end).collect()
 }

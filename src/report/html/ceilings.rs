@@ -1,4 +1,4 @@
-//! The ceilings of a run, each as the mark with the water where the reading stands; then every verdict in words.
+//! The ceilings of a run, each drawn as a Plimsoll mark with water up to the reading; then every verdict in words.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::report::summary::source_words;
 use plimsoll_memory::ceiling::CeilingVerdict;
 use plimsoll_memory::meter::{Metric, worst_reading};
 
-/// The figures that a run without ceilings is told by.
+/// The figures shown for a run without ceilings.
 const PLAIN: [(Metric, &str); 4] = [
     (Metric::PeakRss, "most resident memory of all processes at one instant"),
     (Metric::PeakAnon, "most anonymous memory of all processes at one instant"),
@@ -19,7 +19,7 @@ const PLAIN: [(Metric, &str); 4] = [
     (Metric::AvailableFloor, "least memory available on the system"),
 ];
 
-/// A card a ceiling; if there is none, a card for each of the figures that one would limit first.
+/// One card per ceiling; without ceilings, one for each figure that people usually limit first.
 pub(super) fn cards(out: &mut Body, record: &Record) {
     out.push_str("<div class=\"marks\">\n");
     let mut any = false;
@@ -38,7 +38,7 @@ pub(super) fn cards(out: &mut Body, record: &Record) {
 fn card(out: &mut Body, verdict: &CeilingVerdict) {
     let (limit, reading) = (verdict.limit.bytes(), verdict.reading.as_ref());
     let level = match reading.map(|reading| reading.bytes.bytes() as f64) {
-        // The line of a floor is what must remain: the water that takes from it rises as that falls.
+        // A floor limits what must remain, so the water rises as the reading falls.
         Some(bytes) if verdict.metric.is_floor() => Level::At(limit as f64 / bytes.max(1.0)),
         Some(bytes) if limit > 0 => Level::At(bytes / limit as f64),
         Some(bytes) if bytes > 0.0 => Level::At(2.0),
@@ -68,7 +68,7 @@ fn card(out: &mut Body, verdict: &CeilingVerdict) {
     );
 }
 
-/// A limit; one of nothing has its unit.
+/// A limit in words; zero keeps its unit.
 fn limit_words(limit: u64) -> String {
     if limit == 0 { "0 B".to_owned() } else { axis::amount(limit) }
 }
@@ -85,7 +85,7 @@ fn plain(out: &mut Body, record: &Record, metric: Metric, note: &str) {
     );
 }
 
-/// Every verdict, as it was judged.
+/// Writes every verdict.
 pub(super) fn verdicts(out: &mut Body, record: &Record) {
     let findings = findings(record);
     if findings.is_empty() {
@@ -99,7 +99,7 @@ pub(super) fn verdicts(out: &mut Body, record: &Record) {
     table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
 }
 
-/// The class of a verdict, and the word with its sign.
+/// The CSS class of a verdict, and its word with a sign.
 pub(super) fn word(status: VerdictStatus) -> (&'static str, &'static str) {
     match status {
         VerdictStatus::Pass => ("good", "✓ holds"),

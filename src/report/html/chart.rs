@@ -1,4 +1,4 @@
-//! The charts of a run: an SVG that is stretched over the plot, and labels that keep their size, both placed in percent.
+//! The charts of a run: an SVG stretched over the plot, and labels of fixed size, both placed in percent.
 
 use std::fmt::Write;
 
@@ -15,10 +15,10 @@ use crate::report::page::{Level, data, mark};
 use crate::report::terminal::{clean, duration};
 use plimsoll_memory::meter::Metric;
 
-/// A ceiling this many times above the peak would press the memory flat: it is told above the plot instead.
+/// A ceiling more than this many times the peak would flatten the chart, so it is named above the plot instead.
 const FARTHEST: u64 = 4;
 
-/// What the script shows under the pointer.
+/// The values that the script shows under the pointer.
 #[derive(Serialize)]
 struct Values<'a> {
     span: u64,
@@ -35,7 +35,7 @@ struct Series<'a> {
     values: &'a [Option<u64>],
 }
 
-/// The charts of `record` over its time, below each other.
+/// Draws the charts of `record` over time, one below the other.
 pub(super) fn charts(out: &mut Body, record: &Record, course: &Course<'_>) {
     if course.moments.is_empty() || course.span_ns == 0 {
         let why = "The run ended before a sample was taken; its peaks are the kernel's own counters.";
@@ -63,7 +63,7 @@ pub(super) fn charts(out: &mut Body, record: &Record, course: &Course<'_>) {
     out.push_str("</section>\n");
 }
 
-/// Which of the plots below each other it is.
+/// One of the plots below each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plot {
     Tree,
@@ -71,14 +71,14 @@ enum Plot {
     System,
 }
 
-/// The top of the scale: room for the memory, and for every line that is not far above it.
+/// The top of the scale: room for the memory and for every line that is not far above it.
 fn domain(peak: u64, lines: &[LoadLine<'_>]) -> u64 {
     let near = lines.iter().map(|line| line.at).filter(|&at| at <= peak.saturating_mul(FARTHEST));
     let top = near.chain([peak, 1]).max().unwrap_or(1);
     top.saturating_add(top / 11)
 }
 
-/// The names of the phases, above the plots.
+/// Writes the names of the phases above the plots.
 fn phases(out: &mut Body, course: &Course<'_>) {
     out.push_str("<div class=\"phases\"><div class=\"track\">");
     for stretch in &course.stretches {
@@ -104,7 +104,7 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
         if tall { "" } else { " low" }
     );
     let ticks: Vec<u64> = axis::bytes(top);
-    // The lower plot has half the room.
+    // The lower plot is half as high.
     let every = if tall { 1 } else { 2 };
     for (at, &bytes) in ticks.iter().enumerate().filter(|(at, _)| at % every == 0) {
         let odd = if at % (2 * every) == 0 { "" } else { " odd" };
@@ -137,7 +137,7 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     for layer in layers {
         layer_of(out, course, layer, &|bytes| share(bytes) * HEIGHT);
     }
-    // Above every layer: what is past a line is so whatever kind of memory lies there.
+    // Drawn above every layer: any kind of memory may pass the line.
     for layer in layers {
         past_lines(out, course, layer, lines, &|bytes| share(bytes) * HEIGHT);
     }
@@ -157,7 +157,7 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     out.push_str("<div class=\"cursor\" hidden></div></div>\n</div>\n");
 }
 
-/// A layer: an area, or the line of what lies beside the others.
+/// Draws a layer: an area, or a line for memory that does not stack with the others.
 fn layer_of(out: &mut Body, course: &Course<'_>, layer: &Layer, y: &dyn Fn(u64) -> f64) {
     if layer.line {
         let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
@@ -169,7 +169,7 @@ fn layer_of(out: &mut Body, course: &Course<'_>, layer: &Layer, y: &dyn Fn(u64) 
     let _ = write!(out, "<path class=\"{}\" d=\"{area}\"/>", layer.class);
 }
 
-/// The parts of a layer that are past the ceilings on it.
+/// Draws the parts of a layer above its ceilings.
 fn past_lines(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
     for line in lines.iter().filter(|line| !layer.line && layer.limited_by.contains(&line.verdict.metric)) {
         let (limit, floor) = (line.at, line.verdict.metric.is_floor());
@@ -180,7 +180,7 @@ fn past_lines(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadL
     }
 }
 
-/// The path between `bottom` and the upper edge of a layer, if that is to be kept.
+/// Draws the path between `bottom` and the upper edge of a layer, if the layer is to be drawn.
 fn area_of(
     course: &Course<'_>,
     layer: &Layer,
@@ -193,7 +193,7 @@ fn area_of(
     path::area(levels, WIDTH, y(bottom))
 }
 
-/// The peak of each phase, which may be above every sample of it: the kernel's own mark misses nothing.
+/// Draws the peak of each phase. It may exceed every sample: the kernel's high-water mark misses nothing.
 fn high_water(out: &mut Body, course: &Course<'_>, y: &dyn Fn(u64) -> f64) {
     let mut path = String::new();
     for stretch in &course.stretches {
@@ -205,7 +205,7 @@ fn high_water(out: &mut Body, course: &Course<'_>, y: &dyn Fn(u64) -> f64) {
     let _ = write!(out, "<path class=\"high\" d=\"{path}\"/>");
 }
 
-/// The ceilings: a line through the plot with the mark and its label, which make room for each other.
+/// Draws the ceilings as lines through the plot. Their labels keep a distance from each other.
 fn load_lines(out: &mut Body, lines: &[LoadLine<'_>], top: u64, course: &Course<'_>, share: &dyn Fn(u64) -> f64) {
     let mut far = Vec::new();
     let mut lowest = f64::NEG_INFINITY;
@@ -215,7 +215,7 @@ fn load_lines(out: &mut Body, lines: &[LoadLine<'_>], top: u64, course: &Course<
             continue;
         }
         let y = share(line.at);
-        // A label is about 9 % of a plot high.
+        // A label is about 9 % of a plot's height.
         lowest = y.max(lowest + 0.09);
         let (y, label) = (out.top(y), out.top(lowest));
         let _ = write!(

@@ -1,4 +1,4 @@
-//! What changed between two records: the memory of both on one scale, their figures side by side, the rest in words.
+//! What changed between two records: memory over time on one scale, the figures side by side, and the rest in words.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::{Body, axis, escaped, path, strips, table, ticks};
 use crate::record::{Change, ChangeKind, Differences, Figures, Record, compare_records};
 use crate::report::terminal::{counted, duration, percent, value_words};
 
-/// So many changes of a part are shown; `plimsoll compare` prints them all.
+/// Maximum number of changes shown per part; `plimsoll compare` prints them all.
 const SHOWN: usize = 100;
 
-/// The comparison of two records, the earlier first.
+/// Compares two records, the earlier one first.
 pub(super) fn comparison(out: &mut Body, before: &Record, after: &Record) {
     let differences = compare_records(before, after);
     out.push_str("<h2>From the first to the second</h2>\n");
@@ -29,7 +29,7 @@ pub(super) fn comparison(out: &mut Body, before: &Record, after: &Record) {
     changes(out, &differences);
 }
 
-/// The resident memory of both over time from their beginnings, on one scale.
+/// Draws the resident memory of both records over time on one scale.
 fn beside(out: &mut Body, before: &Record, after: &Record) {
     let courses = [before, after].map(|record| Course::of(&record.phases));
     let span = courses.iter().map(|course| course.span_ns).max().unwrap_or(0);

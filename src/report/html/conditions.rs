@@ -1,4 +1,4 @@
-//! What the figures mean, how memory was managed and where it ran: the record's own fields, folded.
+//! What the figures mean, how memory was managed and where the command ran: the record's fields in folds.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use super::{Body, escaped, table};
 use crate::record::{CaptureSemantics, Record, Semantics};
 use crate::report::terminal::{counted, value_words};
 
-/// A list may have so many items here; the record has them all.
+/// Maximum number of items of a list shown here; the record has them all.
 const ITEMS: usize = 24;
 
-/// The three parts of the record, a fold each.
+/// Writes one fold for each of the three parts of the record.
 pub(super) fn conditions(out: &mut Body, record: &Record) {
     out.push_str("<h2>Conditions</h2>\n");
     let semantics = match &record.semantics {
-        // Each entry has a row of its own already.
+        // Each entry already has its own row.
         Semantics::Capture(semantics) => {
             Semantics::Capture(CaptureSemantics { entries: Vec::new(), ..semantics.clone() })
         }
@@ -58,7 +58,7 @@ fn flat(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
         }
         Value::Null => {}
         other => {
-            // The last word of a path tells the unit.
+            // The last word of a path shows the unit.
             let field = path.rsplit(' ').next().unwrap_or(path);
             rows.push((path.to_owned(), value_words(field, other)));
         }

@@ -1,9 +1,9 @@
-//! [`Course`]: the memory of a run over time, its phases laid end to end, thinned to what a screen can show.
+//! [`Course`]: the memory of a run over time, with its phases end to end, thinned to what a screen can show.
 
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, PhaseReadings, ProcessRss, TimelinePoint};
 
-/// A course has at most about so many moments: more than a wide screen has columns.
+/// Approximate maximum of moments in a course: more than a wide screen has columns.
 pub(super) const MOMENTS: usize = 1600;
 
 /// One phase on the course.
@@ -13,7 +13,7 @@ pub(super) struct Stretch<'a> {
     pub(super) to_ns: u64,
 }
 
-/// One moment of the course; what was not read then is absent.
+/// One moment of the course; values that were not read are absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     /// Nanoseconds since the first phase began.
@@ -35,7 +35,7 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// The course of `phases`, which follow each other.
+    /// Builds the course of consecutive `phases`.
     pub(super) fn of(phases: &'a [PhaseReadings]) -> Self {
         let (mut stretches, mut moments, mut from_ns) = (Vec::new(), Vec::new(), 0u64);
         for phase in phases {
@@ -45,17 +45,17 @@ impl<'a> Course<'a> {
             stretches.push(Stretch { phase, from_ns, to_ns });
             from_ns = to_ns;
         }
-        // A record from elsewhere may hold its points in any order.
+        // A record from elsewhere may have its points in any order.
         moments.sort_by_key(|moment| moment.at_ns);
         Self { stretches, moments: thinned(moments, from_ns), span_ns: from_ns }
     }
 
-    /// Where `at_ns` stands, as a share of the whole.
+    /// Position of `at_ns` as a share of the whole.
     pub(super) fn share(&self, at_ns: u64) -> f64 {
         if self.span_ns == 0 { 0.0 } else { at_ns.min(self.span_ns) as f64 / self.span_ns as f64 }
     }
 
-    /// The largest resident set that was seen or read, whichever is more.
+    /// The largest resident set, from samples or from the kernel's mark.
     pub(super) fn peak(&self) -> u64 {
         let seen = self.moments.iter().map(|moment| moment.rss).max().unwrap_or(0);
         let read = self.stretches.iter().filter_map(|stretch| stretch.phase.readings.get(&Metric::PeakRss));
@@ -76,12 +76,12 @@ fn moment(point: &TimelinePoint, from_ns: u64) -> Moment {
     }
 }
 
-/// Of each of a few hundred stretches of time the first moment and those with the extremes, if there are more.
+/// Thins the moments: of each short stretch of time, only the first moment and the extremes remain.
 fn thinned(moments: Vec<Moment>, span_ns: u64) -> Vec<Moment> {
     if moments.len() <= MOMENTS {
         return moments;
     }
-    // A stretch keeps at most five.
+    // A stretch keeps at most five moments.
     let stretch = span_ns / (MOMENTS as u64 / 5) + 1;
     let mut kept = Vec::with_capacity(MOMENTS);
     for part in moments.chunk_by(|a, b| a.at_ns / stretch == b.at_ns / stretch) {

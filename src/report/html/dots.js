@@ -1,7 +1,7 @@
 (() => {
   for (const plot of document.querySelectorAll(".dots")) {
-    const told = JSON.parse(plot.querySelector("script").textContent), dots = [...plot.querySelectorAll("circle")];
-    // Along a course the nearest across counts, whatever its height.
+    const details = JSON.parse(plot.querySelector("script").textContent), dots = [...plot.querySelectorAll("circle")];
+    // On a course, the horizontally nearest dot counts, whatever its height.
     const along = plot.classList.contains("along"), tip = element("div", "tip", plot);
     tip.hidden = true;
     tip.setAttribute("role", "status");
@@ -18,8 +18,8 @@
       if (at === null) return;
       dots[at].classList.add("chosen");
       tip.replaceChildren();
-      element("p", "", tip, told[at].head);
-      for (const [name, value] of told[at].rows) {
+      element("p", "", tip, details[at].head);
+      for (const [name, value] of details[at].rows) {
         const row = element("div", "", tip);
         element("span", "", row, name);
         element("b", "", row, value);

@@ -1,4 +1,4 @@
-//! Dots of a plot, and what is told of each under the pointer.
+//! Dots of a plot, and the details that appear under the pointer.
 
 use std::fmt::Write;
 
@@ -8,30 +8,30 @@ use super::Body;
 use crate::report::page::data;
 use crate::report::terminal::clean;
 
-/// One dot, placed in shares of the plot from its upper left.
+/// One dot, placed in shares of the plot from its upper left corner.
 pub(super) struct Dot<'a> {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) class: &'a str,
-    pub(super) told: Told,
+    pub(super) details: Details,
 }
 
-/// What is shown of a dot.
+/// The details shown for a dot.
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
+pub(super) struct Details {
     head: String,
     rows: Vec<(String, String)>,
 }
 
-impl Told {
-    /// What is shown below `head`: names with their values.
+impl Details {
+    /// Details with a headline and rows of names and values.
     pub(super) fn new(head: &str, rows: Vec<(&str, String)>) -> Self {
         let rows = rows.into_iter().map(|(name, value)| (clean(name), clean(&value))).collect();
         Self { head: clean(head), rows }
     }
 }
 
-/// Draws `dots`; their order is that in which the arrow keys reach them.
+/// Draws `dots` in the order in which the arrow keys visit them.
 pub(super) fn draw(out: &mut Body, dots: &[Dot<'_>]) {
     for dot in dots {
         let _ = write!(
@@ -44,7 +44,7 @@ pub(super) fn draw(out: &mut Body, dots: &[Dot<'_>]) {
     }
 }
 
-/// What the script shows of `dots`.
-pub(super) fn told(out: &mut Body, dots: &[Dot<'_>]) {
-    out.push_str(data(&dots.iter().map(|dot| &dot.told).collect::<Vec<_>>()).trim_end());
+/// Writes the details of `dots` for the script.
+pub(super) fn details(out: &mut Body, dots: &[Dot<'_>]) {
+    out.push_str(data(&dots.iter().map(|dot| &dot.details).collect::<Vec<_>>()).trim_end());
 }

@@ -1,4 +1,4 @@
-//! The results of entries: those that did not pass first with their causes, then a row each.
+//! The results of entries: first the failures with their causes, then one row per entry.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use crate::report::summary::times_words;
 use crate::report::terminal::{counted, duration, mismatch, number};
 use plimsoll_capture::compare::{Elements, LeafOutcome};
 
-/// So many entries are shown; all are in the record.
+/// Maximum number of entries shown; all are in the record.
 const SHOWN: usize = 1000;
 
-/// So many are shown unfolded.
+/// Maximum number of entries shown unfolded.
 const OPEN: usize = 40;
 
-/// The table of entries, for a run on a capture.
+/// Writes the table of entries of a run on a capture.
 pub(super) fn entries(out: &mut Body, record: &Record) {
     let Semantics::Capture(semantics) = &record.semantics else { return };
     let results = &record.results.entries;
@@ -76,13 +76,13 @@ fn mean(result: &EntryResult) -> Option<f64> {
     result.profile.as_ref()?.statistics.map(|statistics| statistics.mean_ns).filter(|ns| ns.is_finite())
 }
 
-/// Whether there is something to see.
+/// Whether the entry has a problem to show.
 fn troubled(result: &EntryResult) -> bool {
     let validation = result.validation.as_ref().is_some_and(|validation| !validation.passed());
     validation || result.profile.as_ref().is_some_and(|profile| profile.status != ProfileStatus::Timed)
 }
 
-/// What became of the entry, and why.
+/// The validation result of the entry, and why.
 fn validation(result: &EntryResult) -> String {
     let mut text = match &result.validation {
         Some(validation) => status(validation),

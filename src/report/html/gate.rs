@@ -1,4 +1,4 @@
-//! The judgement of the gate: of each subject its figures against those of before, its ceilings, and what there is to say.
+//! The gate's judgement: for each subject its figures against the baseline, its ceilings, and remarks.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::counted;
 use plimsoll_memory::meter::Source;
 
-/// The judgement, above the records that were judged.
+/// Writes the judgement above the judged records.
 pub(super) fn gate(out: &mut Body, gate: &GateReport) {
     let (word, tone) = gate_word(gate.outcome);
     let against = gate.baseline.as_ref().map_or(String::new(), |name| format!("against {}", escaped(name)));
@@ -31,8 +31,8 @@ pub(super) fn gate(out: &mut Body, gate: &GateReport) {
     for method in methods(comparisons.filter_map(|figure| figure.comparison.as_ref())) {
         let _ = writeln!(
             out,
-            "<p class=\"hint\">Drawn are the change and its interval ({}); what lies right of the line, the limit, is \
-             worse than it lets pass. What is far away is drawn closer.</p>",
+            "<p class=\"hint\">Drawn are the change and its interval ({}); the line is the limit, and everything right of it \
+             exceeds it. Distant values are drawn closer.</p>",
             escaped(&method)
         );
     }
@@ -79,8 +79,8 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     }
 }
 
-/// The change and its interval, in so many limits, which stand at the same place in every row; right is worse. What is far
-/// away is drawn closer, so that all of it is seen.
+/// Draws the change and its interval in units of the limit, which is at the same place in every row; further right is
+/// worse. Distant values are drawn closer, so that everything stays visible.
 fn drawn(comparison: &Comparison, direction: Direction, class: &str) -> String {
     let Some(shift) = comparison.shift else { return absent() };
     let (low, high) = comparison.interval.map_or((shift, shift), |interval| (interval.low, interval.high));
@@ -110,7 +110,7 @@ fn drawn(comparison: &Comparison, direction: Direction, class: &str) -> String {
     out
 }
 
-/// The mark of a figure's source, and what it means under the pointer.
+/// The mark of a figure's source; its meaning appears under the pointer.
 fn mark(source: Option<Source>) -> String {
     match source.map(|source| (source_mark(source), source_words(source))) {
         Some((mark, words)) if !mark.is_empty() => format!("<small title=\"{}\">{mark}</small>", escaped(&words)),
@@ -146,7 +146,7 @@ mod tests {
     use crate::gate::{Allowance, Unit, judge};
     use plimsoll_memory::bytes::ByteSize;
 
-    /// Where the drawing has something, in per cent of its width.
+    /// Position of an element in the drawing, in percent of its width.
     fn place(drawing: &str, element: &str, attribute: &str) -> f64 {
         let (_, rest) = drawing.split_once(element).unwrap();
         let (_, value) = rest.split_once(&format!("{attribute}=\"")).unwrap();

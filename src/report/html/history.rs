@@ -1,8 +1,8 @@
-//! What figures were over the commits: a plot a figure, with the commits at which its level changed.
+//! Figures over the commits: one plot per figure, marking the commits at which its level changed.
 
 use std::fmt::Write;
 
-use super::dots::{self, Dot, Told};
+use super::dots::{self, Details, Dot};
 use super::meaning::{Topic, meaning};
 use super::path::{HEIGHT, WIDTH};
 use super::scale::Scale;
@@ -13,10 +13,10 @@ use crate::record::{Direction, Unit};
 use crate::report::figures::{amount, chance};
 use crate::report::terminal::{counted, percent};
 
-/// So many commits have a tick, if there are more.
+/// Maximum number of commits with a tick.
 const TICKS: usize = 6;
 
-/// The histories of subjects as a page of its own.
+/// The histories of subjects as an HTML page.
 pub fn history_html(reports: &[HistoryReport]) -> String {
     let mut body = Body::default();
     for report in reports {
@@ -46,7 +46,7 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     let _ =
         writeln!(out, "<p class=\"soft\">over the commits of <b>{}</b>{}</p>", escaped(&report.branch), escaped(&span));
     let (same, mut moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
-    // Time stands beside the first figure, which is memory, if there is room.
+    // The plot of time stands beside that of memory, if there is room.
     if let Some(time) = moving.iter().position(|series| series.unit == Unit::Nanoseconds).filter(|at| *at > 1) {
         moving[1..=time].rotate_right(1);
     }
@@ -63,7 +63,7 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     out.push_str("</article>\n");
 }
 
-/// Whether all runs of several commits took the same, of which a plot would show nothing.
+/// Whether all runs over several commits took the same, so that a plot would be flat.
 fn is_constant(series: &Series) -> bool {
     if series.points.len() == 1 {
         return false;
@@ -73,7 +73,7 @@ fn is_constant(series: &Series) -> bool {
     values.all(|value| Some(value) == first)
 }
 
-/// A line for the figures that never changed.
+/// Lists the figures that never changed on one line.
 fn constant(out: &mut Body, series: &[&Series]) {
     let words = series.iter().filter_map(|series| {
         let last = series.points.last()?;
@@ -86,7 +86,7 @@ fn constant(out: &mut Body, series: &[&Series]) {
     }
 }
 
-/// Where the commit at `at` of `count` stands.
+/// Horizontal position of commit `at` of `count`.
 fn across(at: usize, count: usize) -> f64 {
     (at as f64 + 0.5) / count.max(1) as f64
 }
@@ -139,7 +139,7 @@ fn plot(out: &mut Body, series: &Series) {
                 x: across(at, points.len()),
                 y: y(point.values.median),
                 class: step.map_or("one", |step| class(series, step)),
-                told: told(series, at, step),
+                details: details(series, at, step),
             }
         })
         .collect();
@@ -148,7 +148,7 @@ fn plot(out: &mut Body, series: &Series) {
     for (number, step) in series.steps.iter().enumerate() {
         let x = step.at as f64 / points.len() as f64;
         let side = if x > 0.8 { " flip" } else { "" };
-        // Neighbours make room for each other.
+        // Labels of neighbours keep a distance from each other.
         let (left, top) = (out.left(x), out.top(0.02 + 0.08 * (number % 3) as f64));
         let _ = write!(
             out,
@@ -157,13 +157,13 @@ fn plot(out: &mut Body, series: &Series) {
             escaped(&percent(step.before, step.after))
         );
     }
-    dots::told(out, &drawn);
+    dots::details(out, &drawn);
     out.push_str("</div></div>\n");
     times(out, points);
     out.push_str("</section>\n");
 }
 
-/// The figure, what it is now, and in a word how it got there.
+/// Writes the name of the figure, its latest value, and its trend in a word.
 fn head(out: &mut Body, series: &Series, last: &Point) {
     let better = match series.direction {
         Direction::Lower => "less is better",
@@ -191,7 +191,7 @@ fn head(out: &mut Body, series: &Series, last: &Point) {
     out.push_str("</div>\n");
 }
 
-/// The level between each two steps, as a line over its commits.
+/// Draws the level between consecutive steps as a line over its commits.
 fn levels(out: &mut Body, series: &Series, y: &dyn Fn(f64) -> f64) {
     let count = series.points.len();
     let ends: Vec<usize> = [0].into_iter().chain(series.steps.iter().map(|step| step.at)).chain([count]).collect();
@@ -210,8 +210,8 @@ fn class(series: &Series, step: &Step) -> &'static str {
     if series.direction.is_worse(step.before, step.after) { "bad" } else { "good" }
 }
 
-/// What is shown of the commit at `at`.
-fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
+/// The details shown for the commit at `at`.
+fn details(series: &Series, at: usize, step: Option<&Step>) -> Details {
     let point = &series.points[at];
     let (values, unit) = (&point.values, series.unit);
     let mut rows = vec![(&*series.figure, amount(values.median, unit))];
@@ -226,10 +226,10 @@ fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     if let Some(step) = step {
         rows.push(("step of the level", percent(step.before, step.after)));
     }
-    Told::new(&format!("{} · {} {}", point.short(), point.day(), point.title), rows)
+    Details::new(&format!("{} · {} {}", point.short(), point.day(), point.title), rows)
 }
 
-/// A tick a commit, or a few if there are many: its day, or its name if all are of one day.
+/// One tick per commit, or a few if there are many: the day, or the commit's name if all are of one day.
 fn times(out: &mut Body, points: &[Point]) {
     let one_day = points.iter().all(|point| point.day() == points[0].day());
     let every = points.len().div_ceil(TICKS).max(1);
@@ -240,7 +240,7 @@ fn times(out: &mut Body, points: &[Point]) {
     ticks::times(out, ticks);
 }
 
-/// A row a step.
+/// Writes one row per step.
 fn steps(out: &mut Body, series: &Series) {
     if series.steps.is_empty() {
         return;
@@ -269,7 +269,7 @@ fn steps(out: &mut Body, series: &Series) {
     out.push_str("<p class=\"hint\">A step is where the level changed; chance: how often noise gives such a step anywhere in the history.</p>\n");
 }
 
-/// Every commit, folded.
+/// Writes every commit, folded.
 fn commits(out: &mut Body, series: &Series) {
     let _ = writeln!(
         out,
@@ -302,7 +302,7 @@ fn commits(out: &mut Body, series: &Series) {
     out.push_str("</details>\n");
 }
 
-/// The commit in short, and its whole name under the pointer.
+/// The short name of the commit; its full name appears under the pointer.
 fn name(point: &Point) -> String {
     format!("<code class=\"nowrap\" title=\"{}\">{}</code>", escaped(&point.commit), escaped(point.short()))
 }

@@ -6,7 +6,7 @@ use super::course::Course;
 use crate::report::terminal::clean;
 use plimsoll_memory::meter::Metric;
 
-/// So many processes have a layer of their own; the others share one.
+/// Maximum number of processes with a layer of their own; the others share one.
 const PROCESSES: usize = 6;
 
 /// One kind of memory, or one process, over time.
@@ -14,13 +14,13 @@ pub(super) struct Layer {
     pub(super) name: String,
     pub(super) note: &'static str,
     pub(super) class: String,
-    /// What it is at each moment.
+    /// Its value at each moment.
     pub(super) values: Vec<Option<u64>>,
-    /// Its upper edge: what it is with all that lies below it.
+    /// Its upper edge: its value plus everything below it.
     pub(super) tops: Vec<Option<u64>>,
-    /// Whether it is a line rather than an area, as it lies beside the others.
+    /// Whether it is drawn as a line because it does not stack with the others.
     pub(super) line: bool,
-    /// The ceilings above whose line it is marked.
+    /// The ceilings above which the layer is highlighted.
     pub(super) limited_by: &'static [Metric],
 }
 
@@ -30,17 +30,21 @@ impl Layer {
         Self { name: name.to_owned(), note, class: class.to_owned(), values, tops, line: false, limited_by: &[] }
     }
 
-    /// Whether it has anything at any moment.
+    /// Whether any moment has a value above zero.
     fn any(&self) -> bool {
         self.values.iter().any(|value| value.is_some_and(|bytes| bytes > 0))
     }
 }
 
-/// The memory of the tree by kind, what reaches highest first.
+/// The memory of the process tree by kind, the uppermost layer first.
 pub(super) fn kinds(course: &Course<'_>) -> Vec<Layer> {
     let of = |value: fn(&super::course::Moment) -> Option<u64>| course.moments.iter().map(value).collect::<Vec<_>>();
-    let mut rss =
-        Layer::new("RSS", "all resident memory; what lies above the others is of files", "rss", of(|m| Some(m.rss)));
+    let mut rss = Layer::new(
+        "RSS",
+        "all resident memory; the part above the other layers is of files",
+        "rss",
+        of(|m| Some(m.rss)),
+    );
     rss.limited_by = &[Metric::PeakRss, Metric::PeakRssGrowth];
     let mut shared = Layer::new("shared", "memfd, tmpfs, System V", "shmem", of(|moment| moment.shmem));
     shared.tops = of(|moment| Some(moment.shmem?.saturating_add(moment.anon?).min(moment.rss)));
@@ -54,7 +58,7 @@ pub(super) fn kinds(course: &Course<'_>) -> Vec<Layer> {
     layers
 }
 
-/// The memory that is available on the system; nothing if it was not read.
+/// The memory available on the system; empty if it was not read.
 pub(super) fn system(course: &Course<'_>) -> Vec<Layer> {
     let values = course.moments.iter().map(|moment| moment.available).collect();
     let mut layer = Layer::new("available", "on the whole system", "available", values);
@@ -62,10 +66,10 @@ pub(super) fn system(course: &Course<'_>) -> Vec<Layer> {
     if layer.any() { vec![layer] } else { Vec::new() }
 }
 
-/// The largest processes above each other, what reaches highest first; nothing if there was one at a time.
+/// The largest processes stacked, the uppermost first; empty if only one process ran at a time.
 ///
-/// A process has a value as long as it is among the largest. What it holds else is with the others, as is what the
-/// processes that come and go hold.
+/// A process has a value while it is among the largest. At other times its memory counts among the others, with that of
+/// short-lived processes.
 pub(super) fn processes(course: &Course<'_>) -> Vec<Layer> {
     let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
     for process in course.moments.iter().flat_map(|moment| &moment.largest) {
@@ -88,7 +92,7 @@ pub(super) fn processes(course: &Course<'_>) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     for (at, &(_, pid)) in order.iter().enumerate() {
         let held = |moment: &super::course::Moment| match &*moment.largest {
-            // Alone, it is the tree.
+            // A single process is the whole tree.
             [] => None,
             largest => largest.iter().find(|process| process.pid == pid).map(|process| process.rss.bytes()),
         };
@@ -103,10 +107,10 @@ pub(super) fn processes(course: &Course<'_>) -> Vec<Layer> {
     }
     let rest =
         course.moments.iter().zip(&below).map(|(moment, &below)| Some(moment.rss.saturating_sub(below))).collect();
-    let mut others = Layer::new("others", "and what was not among the four largest", "others", rest);
+    let mut others = Layer::new("others", "and all processes beyond the four largest", "others", rest);
     others.tops = course.moments.iter().map(|moment| Some(moment.rss)).collect();
     layers.push(others);
-    // The highest is drawn first, and the lower ones over it.
+    // The uppermost layer is drawn first and the lower ones over it.
     layers.reverse();
     layers
 }

@@ -1,31 +1,31 @@
-//! [`LoadLine`]: a ceiling that stands on a chart.
+//! [`LoadLine`]: a ceiling drawn on a chart.
 
 use crate::record::Record;
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
 use plimsoll_memory::meter::{Part, When};
 
-/// What a chart shows.
+/// The memory that a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sea {
-    /// The memory of the tree.
+    /// The memory of the process tree.
     Tree,
-    /// The memory that is available on the system.
+    /// The memory available on the system.
     System,
 }
 
-/// A ceiling on a chart.
+/// A ceiling drawn on a chart.
 pub(super) struct LoadLine<'a> {
     pub(super) verdict: &'a CeilingVerdict,
-    /// Where it stands: the limit, and for a growth what the tree held before it.
+    /// Where the line is drawn: at the limit, or for a growth ceiling, at the limit above the starting value.
     pub(super) at: u64,
 }
 
-/// The ceilings of `record`.
+/// The ceiling verdicts of `record`.
 pub(super) fn ceilings(record: &Record) -> impl Iterator<Item = &CeilingVerdict> {
     record.verdicts.iter().filter_map(|verdict| verdict.ceiling.as_ref())
 }
 
-/// The ceilings that can be drawn on the chart of `sea`, the highest first.
+/// The ceilings that the chart of `sea` can show, the highest first.
 pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
     let start = record.phases.first().and_then(|phase| phase.at_start);
     let place = |verdict: &CeilingVerdict| {
@@ -37,7 +37,7 @@ pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
             (Part::Rss | Part::Anon | Part::Pss | Part::File | Part::Shmem, When::Peak) => Some((Sea::Tree, limit)),
             (Part::Rss, When::Growth | When::Retained) => above(start.map(|split| split.rss)),
             (Part::Anon, When::Growth | When::Retained) => above(start.and_then(|split| split.anon)),
-            // There is no timeline of the others.
+            // The other metrics have no timeline.
             _ => None,
         }
     };
@@ -49,7 +49,7 @@ pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
 }
 
 impl LoadLine<'_> {
-    /// The class of its colour.
+    /// The CSS class of its colour.
     pub(super) fn class(&self) -> &'static str {
         class(self.verdict.status)
     }
@@ -61,7 +61,7 @@ impl LoadLine<'_> {
     }
 }
 
-/// The class of what has this status.
+/// The CSS class of a status.
 pub(super) fn class(status: CeilingStatus) -> &'static str {
     match status {
         CeilingStatus::Holds => "good",

@@ -1,33 +1,33 @@
-//! What the words and signs of a page mean: folded at its end, each with the page of the manual that explains it.
+//! Explanations of the words and signs on a page: folded at its end, each with a link to the manual.
 
 use std::fmt::Write;
 
 use super::Body;
 
-/// Where the manual is on the web; empty if it is nowhere, as long as the package names no homepage.
+/// The manual's address on the web; empty if the package has no homepage.
 const MANUAL: &str = env!("CARGO_PKG_HOMEPAGE");
 
-/// The link that stands beside signs: it opens the explanation.
+/// A link beside signs that opens the explanation.
 pub(super) const SIGNS: &str =
     "<small><a href=\"#meaning\">~ sampled · ≥ at least · no sign: the kernel's own counter</a></small>";
 
-/// A group of words, explained together.
+/// A group of words that are explained together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// Figures and their signs, on every page of records.
+    /// Figures and their signs, for every page of records.
     Figures,
     /// Ceilings and their verdicts.
     Ceilings,
-    /// Changes with an interval.
+    /// Changes with a confidence interval.
     Interval,
-    /// What two records have in common.
+    /// What makes two records comparable.
     Semantics,
     /// Steps of a history.
     Steps,
 }
 
 impl Topic {
-    /// Words with their meaning, and the page of the manual with its title and the part that explains them.
+    /// The words with their meanings, the page of the manual that explains them, its title, and the section.
     const fn entries(self) -> (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str) {
         match self {
             Self::Figures => (
@@ -105,7 +105,7 @@ impl Topic {
     }
 }
 
-/// The folded explanation of `topics`.
+/// Writes the folded explanation of `topics`.
 pub(super) fn meaning(out: &mut Body, topics: &[Topic]) {
     out.push_str(&explained(topics, MANUAL));
 }

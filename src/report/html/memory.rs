@@ -1,4 +1,4 @@
-//! The memory of a run in figures: each phase, the largest processes, what grew, what it cost, and what came back.
+//! The memory of a run in figures: phases, the largest processes, what grew, what it cost, and what was released.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::report::page::bar;
 use crate::report::terminal::{counted, duration};
 use plimsoll_memory::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 
-/// So many processes of a phase are shown at once; the others are folded below.
+/// Maximum number of processes of a phase shown at once; the others are folded below.
 const PROCESSES: usize = 12;
 
-/// Every reading of every phase.
+/// Writes every reading of every phase.
 pub(super) fn phases(out: &mut Body, record: &Record) {
     let known = |metric: &Metric| record.phases.iter().any(|phase| phase.readings.contains_key(metric));
     let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(known).collect();
@@ -35,7 +35,7 @@ pub(super) fn phases(out: &mut Body, record: &Record) {
     table::table(out, &columns, rows);
 }
 
-/// Why a figure is missing, under the pointer.
+/// Why a figure is missing, shown under the pointer.
 fn unread(phase: &PhaseReadings, metric: Metric) -> String {
     match phase.unavailable.get(&metric) {
         Some(why) => format!("<span class=\"soft\" title=\"{}\">n/a</span>", escaped(why)),
@@ -43,7 +43,7 @@ fn unread(phase: &PhaseReadings, metric: Metric) -> String {
     }
 }
 
-/// The figures that could not be read although they were wanted.
+/// Writes the metrics that were requested but could not be read.
 pub(super) fn unavailable(out: &mut Body, record: &Record) {
     let reasons = record.phases.iter().flat_map(|phase| {
         phase.unavailable.iter().filter(|(_, why)| *why != NOT_ASKED_FOR).map(move |(metric, why)| (metric, phase, why))
@@ -59,7 +59,7 @@ pub(super) fn unavailable(out: &mut Body, record: &Record) {
     }
 }
 
-/// The largest processes of each phase, as bars on one scale.
+/// Draws the largest processes of each phase as bars on one scale.
 pub(super) fn processes(out: &mut Body, record: &Record) {
     let phases: Vec<&PhaseReadings> = record.phases.iter().filter(|phase| !phase.processes.is_empty()).collect();
     let most = phases.iter().flat_map(|phase| &phase.processes).map(|process| process.peak_rss.bytes.bytes()).max();
@@ -103,7 +103,7 @@ fn bars(out: &mut Body, processes: &[ProcessPeak], most: u64) {
     out.push_str("</ol>\n");
 }
 
-/// Faults, processor time, stalls and kills of each phase.
+/// Writes faults, processor time, stalls and kills of each phase.
 pub(super) fn activity(out: &mut Body, record: &Record) {
     let any = record.phases.iter().any(|phase| {
         let activity = &phase.activity;
@@ -149,7 +149,7 @@ pub(super) fn activity(out: &mut Body, record: &Record) {
     table::table(out, &columns, rows);
 }
 
-/// A count in groups of three digits.
+/// A count with its digits in groups of three.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let groups: Vec<&str> =
@@ -157,7 +157,7 @@ fn grouped(n: u64) -> String {
     groups.join("\u{202f}")
 }
 
-/// The mappings that grew most.
+/// Writes the mappings that grew most.
 pub(super) fn mappings(out: &mut Body, record: &Record) {
     let rows: Vec<Vec<String>> = record
         .phases
@@ -189,7 +189,7 @@ pub(super) fn mappings(out: &mut Body, record: &Record) {
     }
 }
 
-/// The proofs that the memory of workers came back.
+/// Writes the proofs that workers gave their memory back.
 pub(super) fn releases(out: &mut Body, record: &Record) {
     if record.releases.is_empty() {
         return;

@@ -1,8 +1,8 @@
-//! Records as one page: the memory of each run over time with its ceilings as the load line, the verdicts, the largest
-//! processes, the results of entries, and what changed between two records.
+//! Records as an HTML page: memory over time with ceilings as load lines, verdicts, the largest processes, the results
+//! of entries, and what changed between two records.
 //!
-//! All that is seen is drawn here, as markup and SVG that widens with the screen; the page's script only adds the values
-//! under the pointer and a closer look at a stretch of time. Without it, and on paper, nothing is missing.
+//! Everything visible is drawn here, as markup and SVG that scales with the screen. The page's script only adds values
+//! under the pointer and zooming, so nothing is missing without it or on paper.
 
 mod axis;
 mod ceilings;
@@ -39,7 +39,7 @@ pub use history::history_html;
 use meaning::{Topic, meaning};
 use table::absent;
 
-/// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
+/// Writes records as an HTML page: one record alone, two with a comparison, more below an overview table.
 pub fn html(records: &[Record]) -> String {
     let title = match records {
         [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
@@ -48,14 +48,15 @@ pub fn html(records: &[Record]) -> String {
     page(&title, Body::default(), records, false)
 }
 
-/// The judgement of the gate as a page of its own, with the records that were judged below it.
+/// Writes the gate's judgement as an HTML page, with the judged records below it.
 pub fn gate(gate: &GateReport, records: &[Record]) -> String {
     let mut body = Body::default();
     gate::gate(&mut body, gate);
     page(&format!("Memory gate: {}", super::outcome::gate_word(gate.outcome).0), body, records, true)
 }
 
-/// `gated` says that the gate's judgement stands above: what a record says by itself is not a second one.
+/// Assembles a page. `gated` means that the gate's judgement stands above the records, so that none shows an outcome of
+/// its own.
 fn page(title: &str, mut body: Body, records: &[Record], gated: bool) -> String {
     if records.len() > 1 {
         overview::overview(&mut body, records, gated);
@@ -76,7 +77,7 @@ fn page(title: &str, mut body: Body, records: &[Record], gated: bool) -> String 
     page_of(title, &body)
 }
 
-/// A page with the rules and the script of charts.
+/// A page with the styles and the script of charts.
 fn page_of(title: &str, body: &Body) -> String {
     const SCRIPT: &str = concat!(include_str!("element.js"), include_str!("hover.js"), include_str!("dots.js"));
     Page { title, style: include_str!("html.css"), body, script: SCRIPT }.html()

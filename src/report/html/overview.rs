@@ -1,4 +1,4 @@
-//! Several records beside each other.
+//! Several records side by side.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::report::outcome::Outcome;
 use crate::report::terminal::duration;
 use plimsoll_memory::meter::{Metric, worst_reading};
 
-/// The figures of a row.
+/// The figures of each row.
 const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];
 
-/// A row a record.
+/// Writes one row per record.
 pub(super) fn overview(out: &mut Body, records: &[Record], gated: bool) {
     let _ = writeln!(out, "<h1>{} records</h1>", records.len());
     let outcome = if gated { "by itself" } else { "outcome" };

@@ -9,10 +9,10 @@ use crate::report::parts::Parts;
 use crate::report::terminal::{counted, duration};
 use plimsoll_memory::meter::Reading;
 
-/// So many parts have a row.
+/// Maximum number of parts with a row.
 const ROWS: usize = 1000;
 
-/// The section, for a record of several parts.
+/// Writes the section for a record of several parts.
 pub(super) fn parts(out: &mut Body, record: &Record) {
     let Some(parts) = Parts::of(record) else { return };
     let what = parts.what;

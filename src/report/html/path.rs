@@ -1,22 +1,22 @@
-//! Paths of an SVG over steps: a sample holds until the next one.
+//! SVG paths over steps: each sample holds until the next one.
 
 use std::fmt::Write;
 
-/// The coordinates within a plot.
+/// The width and height of the plot's coordinates.
 pub(super) const WIDTH: f64 = 1000.0;
 pub(super) const HEIGHT: f64 = 400.0;
 
-/// Lines across the plot at the heights `ys`.
+/// Horizontal lines across the plot at the heights `ys`.
 pub(super) fn grid(ys: impl IntoIterator<Item = f64>) -> String {
     ys.into_iter().map(|y| format!("M0 {y:.1}H{WIDTH}")).collect()
 }
 
-/// The area between the levels and `base`, as far as there are levels; the last one holds to `end`.
+/// The area between the levels and `base`, with a gap where a level is missing; the last one holds to `end`.
 pub(super) fn area(levels: impl IntoIterator<Item = (f64, Option<f64>)>, end: f64, base: f64) -> String {
     let mut path = String::new();
     let mut level: Option<f64> = None;
     for (x, next) in levels {
-        // What the path would write the same is the same.
+        // Levels that round to the same coordinate are merged.
         let next = next.map(|y| (y * 10.0).round() / 10.0);
         let _ = match (level, next) {
             (before, next) if before == next => Ok(()),
@@ -32,7 +32,7 @@ pub(super) fn area(levels: impl IntoIterator<Item = (f64, Option<f64>)>, end: f6
     path
 }
 
-/// The line over the levels; the last one holds to `end`.
+/// The line along the levels; the last one holds to `end`.
 pub(super) fn outline(levels: impl IntoIterator<Item = (f64, f64)>, end: f64) -> String {
     let mut path = String::new();
     for (x, y) in levels {

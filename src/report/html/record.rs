@@ -11,7 +11,7 @@ use crate::report::outcome::{Outcome, state_words};
 use crate::report::terminal::{duration, machine, words};
 use plimsoll_memory::text::Tone;
 
-/// Everything about `record`, the one at `at` of `count`.
+/// Writes everything about `record`, which is number `at` of `count`.
 pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize, gated: bool) {
     let _ = writeln!(out, "<article class=\"record\" id=\"record-{}\">", at + 1);
     head(out, record, at, count, gated);
@@ -39,7 +39,7 @@ pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize, g
     out.push_str("</article>\n");
 }
 
-/// The class of an outcome.
+/// The CSS class of an outcome.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "good",

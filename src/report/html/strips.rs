@@ -1,35 +1,35 @@
-//! Every run of a command that was run several times: a strip a figure, on it a dot a run, from the first at the top to the
-//! last, so that a drift is seen. Of two records both are on one scale, with the interval of the shift between them.
+//! Every run of a repeated command: one strip per figure with one dot per run, the first at the top and the last at the
+//! bottom, so that drift shows. Two records share a scale, with the interval of the shift between them.
 
 use std::fmt::Write;
 
-use super::dots::{self, Dot, Told};
+use super::dots::{self, Details, Dot};
 use super::scale::Scale;
 use super::{Body, axis, escaped, lines, ticks};
 use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
 use crate::report::figures::{amount, change, methods, range};
-use crate::report::runs::{Shift, TOLD, end_words, shifts};
+use crate::report::runs::{SHOWN, Shift, end_words, shifts};
 use crate::report::summary::{Summary, source_mark};
 use crate::report::terminal::{counted, duration};
 use plimsoll_memory::ceiling::CeilingVerdict;
 
-/// So many runs have a dot: more would lie above each other.
+/// Maximum number of runs with a dot; more would overlap.
 const DOTS: usize = 1000;
 
-/// A ceiling is drawn no farther from the runs than so many times their spread: it would press them flat.
+/// A ceiling farther from the runs than this many times their spread is not drawn: it would squeeze them together.
 const FARTHEST: f64 = 3.0;
 
 /// The runs of one record on a strip.
 struct Row<'a> {
-    /// What they are called if there are two.
+    /// The record's name if there are two.
     name: &'a str,
     class: &'a str,
     record: &'a Record,
     figure: Figure,
 }
 
-/// The runs of `record`, if there are several.
+/// Draws the runs of `record`, if there are several.
 pub(super) fn runs(out: &mut Body, record: &Record) {
     if record.runs.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
     let note = "each a dot, the first at the top; the line is their median";
     let _ = writeln!(out, "<h2>{} <small>{note}</small></h2>", counted(record.runs.len(), "run", "runs"));
     out.push_str("<section class=\"panel strips\">\n");
-    let wanted = |figure: &Figure| TOLD.contains(&&*figure.name) || ceiling(record, &figure.name).is_some();
+    let wanted = |figure: &Figure| SHOWN.contains(&&*figure.name) || ceiling(record, &figure.name).is_some();
     for figure in figures(record).into_iter().filter(wanted) {
         let ceiling = ceiling(record, &figure.name);
         strip(out, &[Row { name: "", class: "one", record, figure }], ceiling, None);
@@ -45,7 +45,7 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
     out.push_str("</section>\n");
 }
 
-/// The runs of two records of the same semantics, if one of them has several.
+/// Draws the runs of two records of equal semantics, if one of them has several.
 pub(super) fn beside(out: &mut Body, before: &Record, after: &Record) {
     let shifts = shifts(before, after);
     if shifts.is_empty() {
@@ -138,13 +138,13 @@ fn strip(out: &mut Body, rows: &[Row<'_>], ceiling: Option<&CeilingVerdict>, com
             lines::class(verdict.status)
         );
     }
-    dots::told(out, &drawn);
+    dots::details(out, &drawn);
     out.push_str("</div><div class=\"ticks\" aria-hidden=\"true\">");
     ticks::labels(out, ticks.iter().map(|&tick| (scale.share(tick), scale.words(tick))));
     out.push_str("</div></div>\n");
 }
 
-/// The scale that holds every run, the interval, and a ceiling that is not far away.
+/// The scale that holds every run, the interval, and any ceiling that is not far away.
 fn scale(
     rows: &[Row<'_>],
     summaries: &[Summary],
@@ -181,7 +181,7 @@ fn limit(verdict: &CeilingVerdict) -> String {
     }
 }
 
-/// How far the second moved, and how well that is known.
+/// Writes how far the second record moved, with the interval.
 fn moved(out: &mut Body, comparison: &Comparison, before: f64, direction: Direction) {
     let Some(interval) = comparison.interval else {
         let _ = write!(out, "<span class=\"soft\">{}</span>", escaped(&change(comparison, before)));
@@ -203,10 +203,10 @@ fn moved(out: &mut Body, comparison: &Comparison, before: f64, direction: Direct
     );
 }
 
-/// The dots of a row that lies at `top` and is so high.
+/// The dots of a row at `top`.
 fn dots_of<'a>(row: &Row<'a>, scale: &Scale, ceiling: Option<&CeilingVerdict>, top: f64, height: f64) -> Vec<Dot<'a>> {
     let values = &row.figure.values[..row.figure.values.len().min(DOTS)];
-    // Where a run lacks the figure, which of them it was is not known.
+    // If a run lacks the figure, values can no longer be matched with runs.
     let runs = if values.len() == row.record.runs.len() { &row.record.runs[..] } else { &[] };
     let past = |value: f64| {
         ceiling.is_some_and(|verdict| {
@@ -218,18 +218,18 @@ fn dots_of<'a>(row: &Row<'a>, scale: &Scale, ceiling: Option<&CeilingVerdict>, t
         let down = if values.len() > 1 { at as f64 / (values.len() - 1) as f64 } else { 0.5 };
         let number = format!("run {}", at + 1);
         let head = if row.name.is_empty() { number } else { format!("{}, {number}", row.name) };
-        let mut told = vec![(&*row.figure.name, amount(value, row.figure.unit))];
+        let mut rows = vec![(&*row.figure.name, amount(value, row.figure.unit))];
         if let Some(run) = runs.get(at) {
             if row.figure.name != "wall" {
-                told.push(("took", duration(run.wall_ns as f64)));
+                rows.push(("took", duration(run.wall_ns as f64)));
             }
-            told.push(("end", end_words(&run.end)));
+            rows.push(("end", end_words(&run.end)));
         }
         Dot {
             x: scale.share(value),
             y: top + (0.14 + 0.72 * down) * height,
             class: if past(value) { "over" } else { row.class },
-            told: Told::new(&head, told),
+            details: Details::new(&head, rows),
         }
     };
     values.iter().enumerate().map(dot).collect()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Body, axis};
 
-/// Labels as markup with their places; every second one is of a class that gives way on a narrow screen.
+/// Labels as markup with their positions; every second one has a class that hides it on a narrow screen.
 pub(super) fn labels(out: &mut Body, ticks: impl IntoIterator<Item = (f64, String)>) {
     for (at, (share, label)) in ticks.into_iter().enumerate() {
         let (left, odd) = (out.left(share), if at % 2 == 0 { "" } else { " odd" });
@@ -12,16 +12,16 @@ pub(super) fn labels(out: &mut Body, ticks: impl IntoIterator<Item = (f64, Strin
     }
 }
 
-/// The labels of a plot over time, in a row of their own.
+/// Writes the labels of a time axis in a row of their own.
 pub(super) fn times(out: &mut Body, ticks: impl IntoIterator<Item = (f64, String)>) {
     out.push_str("<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
     labels(out, ticks);
     out.push_str("</div></div>\n");
 }
 
-/// Writes the ticks of a plot of so many nanoseconds.
+/// Writes the ticks of a plot over `span_ns` nanoseconds.
 pub(super) fn of_span(out: &mut Body, span_ns: u64) {
     let ticks = axis::times(span_ns).into_iter().map(|ns| (ns as f64 / span_ns as f64, axis::time(ns)));
-    // One at the very end would stand out of the page.
+    // A tick at the very end would stick out of the page.
     times(out, ticks.filter(|(share, _)| *share <= 0.97));
 }

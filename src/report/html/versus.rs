@@ -1,4 +1,4 @@
-//! Two kernels that were timed in turns: their times and the speedup of each entry, drawn on one scale.
+//! Two kernels timed in turns: their times and the speedup of each entry, drawn on one scale.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::record::{Aggregation, EntryResult, Record, Semantics, Speedup};
 use crate::report::speedup::{between, ratio, sentence};
 use crate::report::terminal::duration;
 
-/// So many entries are shown; all are in the record.
+/// Maximum number of entries shown; all are in the record.
 const SHOWN: usize = 1000;
 
-/// The section, for a run of two kernels.
+/// Writes the section for a run of two kernels.
 pub(super) fn versus(out: &mut Body, record: &Record) {
     let Semantics::Capture(semantics) = &record.semantics else { return };
     let (Some(versus), Some(other)) = (&record.results.versus, &semantics.versus) else { return };
@@ -54,7 +54,7 @@ pub(super) fn versus(out: &mut Body, record: &Record) {
     table::more(out, record.results.entries.len(), SHOWN, ", in the record");
 }
 
-/// A logarithmic scale that 1 stands on.
+/// A logarithmic scale that includes 1.
 struct Scale {
     low: f64,
     high: f64,
@@ -71,13 +71,13 @@ impl Scale {
         Self { low, high }
     }
 
-    /// The share of the width at which a ratio stands, in per cent.
+    /// The position of a ratio, in percent of the width.
     fn at(&self, ratio: f64) -> f64 {
         let share = (ratio / self.low).ln() / (self.high / self.low).ln() * 100.0;
         if share.is_finite() { share.clamp(0.0, 100.0) } else { 0.0 }
     }
 
-    /// The ratio as a dot, its interval as a line, and 1 as a rule.
+    /// Draws the ratio as a dot, its interval as a line, and 1 as a rule.
     fn drawn(&self, speedup: &Speedup) -> String {
         let (from, to) = ends(speedup);
         let class = if from > 1.0 {
@@ -95,7 +95,7 @@ impl Scale {
     }
 }
 
-/// The ends of the interval; the ratio itself if there is none.
+/// The ends of the interval, or the ratio itself without one.
 fn ends(speedup: &Speedup) -> (f64, f64) {
     speedup.interval.map_or((speedup.ratio, speedup.ratio), |interval| (interval.low, interval.high))
 }

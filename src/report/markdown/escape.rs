@@ -1,22 +1,22 @@
-//! What means nothing to Markdown, on one line.
+//! Escaping of text for Markdown, on one line.
 
 use crate::report::terminal::clean;
 
-/// `text` in code, whatever backticks it has; it may stand in a table.
+/// `text` as inline code, whatever backticks it contains; safe in a table.
 pub(super) fn code(text: &str) -> String {
     let text = clean(text);
     if text.trim().is_empty() {
         return "(no name)".to_owned();
     }
-    // A longer fence than any in it.
+    // The fence must be longer than any run of backticks in the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let room = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    // A table is cut at its bars before code is looked for.
+    // Markdown splits a table at `|` before it parses code.
     format!("{fence}{room}{}{room}{fence}", text.replace('|', "\\|"))
 }
 
-/// `text` as it is read: no markup, no link, nobody called.
+/// `text` escaped so that it appears literally: no markup, no link, no mention.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::new();
     for c in clean(text).chars() {
@@ -24,7 +24,7 @@ pub(crate) fn text(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A name behind it would be called, a number linked.
+            // GitHub would notify the name after `@` and link the number after `#`.
             '@' | '#' => out.extend([c, '\u{2060}']),
             '\\' | '`' | '|' | '*' | '_' | '[' | ']' | '~' | '$' => out.extend(['\\', c]),
             c => out.push(c),

@@ -1,4 +1,4 @@
-//! The judgement of the gate in Markdown, for a comment on a pull request: what does not hold first, what does folded.
+//! The gate's judgement in Markdown for a pull-request comment: failures first, the rest folded.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use crate::report::summary::source_mark;
 use crate::report::terminal::counted;
 use plimsoll_memory::text::Tone;
 
-/// More subjects that hold than this are folded, and any if another does not hold.
+/// Subjects that passed are folded if there are more than this, or if another subject did not pass.
 const OPEN: usize = 3;
 
-/// The judgement in Markdown.
+/// Writes the judgement in Markdown.
 pub fn gate(gate: &GateReport) -> String {
     let mut out = String::new();
     let (word, tone) = gate_word(gate.outcome);
@@ -74,9 +74,9 @@ fn subject(out: &mut String, judged: &SubjectVerdict) {
         let tone = if change.allowed { Tone::Good } else { Tone::Warn };
         format!("{} {}", sign(tone), text(&condition_words(change)))
     }));
-    // Of the others the table says all.
-    let untold = |figure: &&FigureVerdict| figure.outcome.status() == VerdictStatus::Inconclusive;
-    remarks.extend(figures::remarks(judged.figures.iter().filter(untold)).into_iter().map(
+    // The table shows everything about the others.
+    let undecided = |figure: &&FigureVerdict| figure.outcome.status() == VerdictStatus::Inconclusive;
+    remarks.extend(figures::remarks(judged.figures.iter().filter(undecided)).into_iter().map(
         |(outcome, names, words)| {
             let names: Vec<String> = names.into_iter().map(code).collect();
             format!("{} {}: {}", mark(outcome.status()), names.join(", "), text(&words))

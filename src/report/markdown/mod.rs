@@ -1,7 +1,7 @@
-//! Records in Markdown, for a step's summary and for comments: the ceilings in a table, the rest folded.
+//! Records in Markdown, for job summaries and comments: a table of ceilings, the rest folded.
 //!
-//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The
-//! whole is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
+//! Names from records are written as code, which Markdown leaves alone and which notifies nobody on GitHub. The length
+//! is bounded for any number of records, phases and entries: a comment may have at most 65,536 characters.
 
 mod escape;
 mod gate;
@@ -15,7 +15,7 @@ use escape::{code, text};
 
 pub use gate::gate;
 
-use super::diagnosis::Told;
+use super::diagnosis::DiagnosisText;
 use super::kernels::kernels;
 use super::outcome::{Outcome, findings, names, state_words};
 use super::runs::shifts;
@@ -23,10 +23,10 @@ use super::terminal::{duration, machine, words};
 use crate::record::{Record, Semantics, compare_records};
 use plimsoll_memory::text::Tone;
 
-/// So many records are listed one by one.
+/// Maximum number of records listed one by one.
 const RECORDS: usize = 20;
 
-/// The records in Markdown.
+/// Writes the records in Markdown.
 pub fn markdown(records: &[Record]) -> String {
     let mut out = String::new();
     let names = names(records);
@@ -90,21 +90,21 @@ fn one(out: &mut String, record: &Record, name: &str) {
     let _ = writeln!(out, "- started: {}, Plimsoll {}\n\n</details>\n", text(&record.started), text(&record.plimsoll));
 }
 
-/// What was found in the run of a command.
+/// Writes the diagnosis of the command.
 fn diagnosis(out: &mut String, record: &Record) {
-    for told in record.diagnosis.iter().flat_map(|findings| Told::all(findings)) {
-        let _ = writeln!(out, "**{}**: {}\n\n{}\n", text(&told.verdict), text(&told.what), text(&told.explanation));
-        for (at, line) in told.advice.iter().enumerate() {
+    for found in record.diagnosis.iter().flat_map(|findings| DiagnosisText::all(findings)) {
+        let _ = writeln!(out, "**{}**: {}\n\n{}\n", text(&found.verdict), text(&found.what), text(&found.explanation));
+        for (at, line) in found.advice.iter().enumerate() {
             let _ = writeln!(out, "{}. {}", at + 1, text(line));
         }
-        if !told.more.is_empty() {
-            let _ = writeln!(out, "\n<details><summary>{} more</summary>\n", told.more.len());
-            for (at, line) in told.more.iter().enumerate() {
-                let _ = writeln!(out, "{}. {}", told.advice.len() + at + 1, text(line));
+        if !found.more.is_empty() {
+            let _ = writeln!(out, "\n<details><summary>{} more</summary>\n", found.more.len());
+            for (at, line) in found.more.iter().enumerate() {
+                let _ = writeln!(out, "{}. {}", found.advice.len() + at + 1, text(line));
             }
             let _ = writeln!(out, "\n</details>");
         }
-        for line in &told.evidence {
+        for line in &found.evidence {
             let _ = writeln!(out, "\n{}", code(line));
         }
         out.push('\n');

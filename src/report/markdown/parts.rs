@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::report::parts::Parts;
 use crate::report::terminal::{counted, duration};
 
-/// A row a shard or rank, for a record of several.
+/// Writes one row per shard or rank.
 pub(super) fn parts(out: &mut String, record: &Record) {
     let Some(parts) = Parts::of(record) else { return };
     let what = parts.what;

@@ -1,4 +1,4 @@
-//! The runs of a command that was run several times.
+//! The runs of a repeated command.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use crate::report::terminal::{counted, duration};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, worst_reading};
 
-/// The metrics that have a column, if a run has them.
+/// The metrics that get a column if a run has them.
 const METRICS: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::PeakPss, Metric::GpuPeak];
 
-/// The spread of the runs, and each of them folded.
+/// Writes the spread of the runs, and each run folded.
 pub(super) fn runs(out: &mut String, record: &Record) {
     let runs = &record.runs;
     if runs.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn runs(out: &mut String, record: &Record) {
     out.push_str("</details>\n\n");
 }
 
-/// How far the runs of two records lie apart.
+/// Writes the shifts between the runs of two records.
 pub(super) fn shifts(out: &mut String, shifts: &[Shift]) {
     if shifts.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The tables of a document in Markdown.
+//! The tables of the Markdown document.
 
 use std::fmt::Write;
 
@@ -11,25 +11,25 @@ use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
 use plimsoll_memory::meter::{Metric, PhaseReadings, Reading, worst_reading};
 
-/// So many rows of a table are shown.
+/// Maximum number of rows in a table.
 pub(super) const ROWS: usize = 40;
-/// What the marks behind figures mean.
+/// Explanation of the marks beside figures.
 pub(super) const MARKS: &str = "\\~ sampled, ≥ at least, no mark: the kernel's own counter\n\n";
-/// So many processes.
+/// Maximum number of processes listed.
 const PROCESSES: usize = 8;
 
 pub(super) fn row(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
-/// The titles of a table whose first `words` columns are words, the others figures.
+/// Writes the header of a table. The first `words` columns hold text, the others figures.
 pub(super) fn titles(out: &mut String, titles: &[&str], words: usize) {
     row(out, &titles.iter().map(|title| (*title).to_owned()).collect::<Vec<_>>());
     let rules: Vec<_> = (0..titles.len()).map(|at| if at < words { "---" } else { "--:" }.to_owned()).collect();
     row(out, &rules);
 }
 
-/// Ends a table or a list of `count` rows, and says how many are left away and where they are.
+/// Ends a table or list of `count` rows, and says how many rows are omitted and where to find them.
 pub(super) fn more(out: &mut String, count: usize, place: &str) {
     if let Some(more) = count.checked_sub(ROWS).filter(|more| *more > 0) {
         let _ = writeln!(out, "\nand {more} more{place}");
@@ -49,7 +49,7 @@ pub(super) fn figure(reading: &Reading) -> String {
     text(&format!("{}{}", reading.bytes, source_mark(reading.source)))
 }
 
-/// A row a ceiling.
+/// Writes one row per ceiling.
 pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
     let ceilings: Vec<_> = findings.iter().filter_map(|found| Some((found, found.ceiling?))).collect();
     if ceilings.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
     }
 }
 
-/// A line for every verdict that is not a ceiling's.
+/// Writes one line for every verdict other than a ceiling's.
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
     for found in &others {
@@ -99,7 +99,7 @@ pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     }
 }
 
-/// The speedup over another kernel, and a row an entry.
+/// Writes the speedup over the other kernel, and one row per entry.
 pub(super) fn versus(out: &mut String, record: &Record) {
     let Some(capture) = record.semantics.capture() else { return };
     let (Some(versus), Some(other)) = (&record.results.versus, &capture.versus) else { return };
@@ -115,7 +115,7 @@ pub(super) fn versus(out: &mut String, record: &Record) {
     more(out, record.results.entries.len(), ", in the record");
 }
 
-/// A row a phase, with the figures that any of them has.
+/// Writes one row per phase, with the figures that at least one phase has.
 pub(super) fn phases(out: &mut String, record: &Record) {
     const FIGURES: [Metric; 6] = [
         Metric::PeakRss,
@@ -144,7 +144,7 @@ pub(super) fn phases(out: &mut String, record: &Record) {
     out.push_str(MARKS);
 }
 
-/// The largest processes of the phase with the largest peak.
+/// Writes the largest processes of the phase with the largest peak.
 pub(super) fn processes(out: &mut String, record: &Record) {
     let peak = |phase: &&PhaseReadings| phase.readings.get(&Metric::PeakRss).map(|reading| reading.bytes);
     let Some(phase) = record.phases.iter().filter(|phase| !phase.processes.is_empty()).max_by_key(peak) else { return };
@@ -153,7 +153,7 @@ pub(super) fn processes(out: &mut String, record: &Record) {
     let _ = writeln!(out, "- largest processes in {}: {}", code(&phase.phase), words.collect::<Vec<_>>().join(", "));
 }
 
-/// A row a record.
+/// Writes one row per record.
 pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
     titles(out, &["", "record", "outcome", "took", "peak_rss"], 3);
     for (record, name) in records.iter().zip(names).take(ROWS) {
@@ -165,7 +165,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
     more(out, records.len(), ", in the record");
 }
 
-/// The figures of two records side by side, if they may be compared.
+/// Writes the figures of two records side by side, if they are comparable.
 pub(super) fn comparison(out: &mut String, differences: &Differences) {
     let Some(figures) = &differences.figures else {
         out.push_str("Their figures are not compared: their semantics differ.\n\n");

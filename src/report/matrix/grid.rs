@@ -1,4 +1,4 @@
-//! What stands in the cells, in whichever form.
+//! The contents of the cells, for every output format.
 
 use crate::gate::Unit;
 use crate::matrix::{Change, Expect, Figure, Matrix, Row};
@@ -6,8 +6,8 @@ use crate::report::terminal::duration;
 use plimsoll_diagnose::trend::Spread;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The figures that have a column: those that a row has. The time of a step stands for that of the process, and
-/// anonymous memory only if the gate judges it.
+/// The figures with a column: those that at least one row has. Step time replaces the process time, and anonymous
+/// memory appears only if the gate judges it.
 pub(crate) fn figures(matrix: &Matrix) -> Vec<Figure> {
     let has = |figure: &Figure| matrix.rows.iter().any(|row| row.figures.contains_key(figure));
     let wanted = |figure: &Figure| match figure {
@@ -20,7 +20,7 @@ pub(crate) fn figures(matrix: &Matrix) -> Vec<Figure> {
 
 /// A figure: `95.0 s`, `8.90 GiB`.
 pub(crate) fn value(figure: Figure, amount: u64) -> String {
-    /// Steps of minutes are compared in seconds.
+    /// The range in which steps are shown in seconds, so that minutes stay comparable.
     const SECONDS: std::ops::Range<u64> = 60_000_000_000..1_000_000_000_000;
     match figure.unit() {
         Unit::Nanoseconds if SECONDS.contains(&amount) => format!("{:.1} s", amount as f64 / 1e9),
@@ -29,7 +29,7 @@ pub(crate) fn value(figure: Figure, amount: u64) -> String {
     }
 }
 
-/// The change against the baseline: `+33.7 %`, `×17.8`, `=`; nothing if there is none to tell.
+/// The change against the baseline: `+33.7 %`, `×17.8`, `=`; empty without one.
 pub(crate) fn change(change: &Change) -> String {
     match change.share {
         None => String::new(),
@@ -39,7 +39,7 @@ pub(crate) fn change(change: &Change) -> String {
     }
 }
 
-/// Memory over the ranks, reserved before allocated, if it differs.
+/// Reserved and allocated memory of the ranks, if they differ.
 pub(crate) fn over_ranks(row: &Row) -> Option<String> {
     let differs = |spread: &Spread| spread.lowest != spread.highest;
     let spread = row.reserved_spread.filter(differs).or(row.allocated_spread.filter(differs))?;
@@ -48,7 +48,7 @@ pub(crate) fn over_ranks(row: &Row) -> Option<String> {
     Some(format!("{what} {lowest} ({lowest_worker}) to {highest} ({highest_worker})"))
 }
 
-/// What the gate says of a row: a mark and its words, and whether it is as expected; `None` if it is not asked.
+/// The gate's verdict on a row: a mark with words, and whether it is as expected; `None` without a gate.
 pub(crate) fn verdict_of_gate(row: &Row) -> Option<(&'static str, Option<bool>)> {
     Some(match (row.expect, row.passes) {
         (Expect::Any, None) => return None,
@@ -62,14 +62,14 @@ pub(crate) fn verdict_of_gate(row: &Row) -> Option<(&'static str, Option<bool>)>
     })
 }
 
-/// The titles of the table in a document.
+/// The titles of the table's columns.
 pub(super) fn titles(matrix: &Matrix) -> Vec<&'static str> {
     let figures = figures(matrix).into_iter().map(Figure::title);
     let gate = (!matrix.gate.is_empty()).then_some("gate");
     ["configuration"].into_iter().chain(figures).chain(["runs"]).chain(gate).chain(["reading"]).collect()
 }
 
-/// A row of it.
+/// The cells of one row.
 pub(super) fn cells(matrix: &Matrix, row: &Row) -> Vec<String> {
     let figure = |figure: Figure| {
         let Some(found) = row.figures.get(&figure) else { return "-".to_owned() };
@@ -90,10 +90,10 @@ fn runs(row: &Row) -> String {
     if row.failed == 0 { row.runs.to_string() } else { format!("{}, {} failed", row.runs, row.failed) }
 }
 
-/// The gate in one line; `None` if there is none.
+/// The gate in one line; `None` without a gate.
 pub(super) fn gate(matrix: &Matrix) -> Option<String> {
     let of = |figure: Figure| Some(format!("{} {}", figure.title(), matrix.gate.allowance(figure)?));
-    // One allowance is for both times.
+    // Both times share one allowance.
     let parts: Vec<String> =
         Figure::ALL.into_iter().filter(|figure| *figure != Figure::WallTime).filter_map(of).collect();
     (!parts.is_empty()).then(|| parts.join(", "))

@@ -6,10 +6,10 @@ use super::grid::{cells, gate, titles, verdict_of_gate};
 use crate::matrix::Matrix;
 use crate::report::page::{Body, Page, escaped};
 
-/// The colours of the last column, beside the frame's own rules.
+/// Colours of the last column, in addition to the frame's styles.
 const STYLE: &str = "tr.good td:last-child { color: var(--good); } tr.bad td:last-child { color: var(--bad); }\n";
 
-/// The table as a page that needs nothing else: no script, no file beside it.
+/// Writes the table as a self-contained HTML page without scripts.
 pub fn html(matrix: &Matrix) -> String {
     let titles = titles(matrix);
     let last = titles.len() - if matrix.gate.is_empty() { 1 } else { 2 };

@@ -4,12 +4,12 @@ use super::grid::{cells, gate, titles};
 use crate::matrix::Matrix;
 use crate::report::terminal::clean;
 
-/// The table in Markdown, as GitHub shows it.
+/// Writes the table in GitHub's Markdown.
 pub fn markdown(matrix: &Matrix) -> String {
     let titles = titles(matrix);
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = row(titles.iter().map(|title| (*title).to_owned()).collect());
-    // Figures stand between the name and the words.
+    // The columns between the name and the text hold figures.
     let last = titles.len() - if matrix.gate.is_empty() { 1 } else { 2 };
     text.push_str(&row((0..titles.len())
         .map(|at| if (1..last).contains(&at) { "--:" } else { "---" }.to_owned())
@@ -30,7 +30,7 @@ pub fn markdown(matrix: &Matrix) -> String {
     text
 }
 
-/// What means nothing to Markdown, on one line.
+/// Escapes text for Markdown, on one line.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in clean(text).chars() {

@@ -1,4 +1,4 @@
-//! The table of configurations beside a baseline, in [`markdown`] for a pull request and as an [`html`] page of its own.
+//! The table of configurations compared with a baseline, as [`markdown`] for a pull request or as an [`html`] page.
 
 mod grid;
 mod html;

@@ -1,12 +1,12 @@
-//! A bar: shares of one width above each other.
+//! A bar: stacked shares of one width.
 
 use std::fmt::Write;
 
-/// A bar of `parts`, each the class of its colour and the share of the width that it takes; the later lie above.
+/// A bar of `parts`, each with the CSS class of its colour and its share of the width; later parts lie on top.
 pub(crate) fn bar(parts: &[(&str, f64)]) -> String {
     let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
     for (class, share) in parts {
-        // Of what is there a trace shows.
+        // Even a tiny share stays visible.
         let percent = (share * 100.0).clamp(0.5, 100.0);
         let _ = write!(out, "<rect class=\"{class}\" width=\"{percent:.1}%\" height=\"100%\"/>");
     }

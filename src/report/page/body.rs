@@ -1,23 +1,23 @@
-//! [`Body`]: the markup of a page, and where its parts stand.
+//! [`Body`]: the markup of a page, and the CSS rules that place its parts.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The markup of a page.
+/// The markup of a page, with the CSS rules that place its parts.
 ///
-/// The policy of a page lets no `style` attribute in, so what stands at a place that is only known when the page is
-/// written has a class, whose rule goes into the one style element.
+/// The page's policy forbids `style` attributes, so an element with a computed position gets a class, whose rule goes
+/// into the page's only style element.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     markup: String,
     places: BTreeSet<EdgePosition>,
 }
 
-/// Where an edge of something is, as a share of what holds it. It is written as the class that puts it there.
+/// The position of an element's edge as a share of its container, written as a CSS class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EdgePosition {
     edge: Edge,
-    /// In hundredths of a per cent: a sixth of a pixel on a wide screen.
+    /// In hundredths of a percent: a sixth of a pixel on a wide screen.
     share: u16,
 }
 
@@ -29,28 +29,28 @@ enum Edge {
 }
 
 impl Body {
-    /// Adds markup.
+    /// Appends markup.
     pub(crate) fn push_str(&mut self, markup: &str) {
         self.markup.push_str(markup);
     }
 
-    /// The class of what begins at this share of the width.
+    /// The class of an element that begins at this share of the width.
     pub(crate) fn left(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Left, share)
     }
 
-    /// The class of what stands at this share of the height, from the top.
+    /// The class of an element at this share of the height, from the top.
     pub(crate) fn top(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Top, share)
     }
 
-    /// The class of what takes this share of the width.
+    /// The class of an element as wide as this share.
     pub(crate) fn width(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Width, share)
     }
 
     fn place(&mut self, edge: Edge, share: f64) -> EdgePosition {
-        // What is not a number or lies outside is drawn at an end.
+        // Values that are not numbers or lie outside are clamped to an end.
         let place = EdgePosition { edge, share: (share.clamp(0.0, 1.0) * 1e4).round() as u16 };
         self.places.insert(place);
         place
@@ -60,7 +60,7 @@ impl Body {
         &self.markup
     }
 
-    /// The rules of the classes that were given.
+    /// The CSS rules of all classes used so far.
     pub(super) fn rules(&self) -> String {
         self.places
             .iter()

@@ -1,9 +1,9 @@
-//! The Plimsoll mark: the ring and the line that a ship may be loaded down to, with the water where a figure stands.
+//! The Plimsoll mark: a ring with the line that a ship may be loaded to, and water at the height of a figure.
 
-/// Where the water stands against the line.
+/// The height of the water relative to the line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Level {
-    /// There is none: the mark as a sign.
+    /// Without water, as a logo.
     Empty,
     /// As a share of the line's height: 1 is at the line, 2 and more fills the ring.
     At(f64),
@@ -12,7 +12,7 @@ pub(crate) enum Level {
 const CENTRE: f64 = 32.0;
 const RADIUS: f64 = 21.0;
 
-/// The mark as a drawing. Water above the line has a class of its own.
+/// Draws the mark. Water above the line has its own CSS class.
 pub(crate) fn mark(level: Level) -> String {
     let water = match level {
         Level::At(share) if share > 0.0 => {
@@ -27,9 +27,9 @@ pub(crate) fn mark(level: Level) -> String {
     )
 }
 
-/// The part of the ring below the water, whose surface is a wave.
+/// The part of the ring below the water, which has a wavy surface.
 fn segment(share: f64, class: &str) -> String {
-    // A trace of water shows, and a full ring has no surface left.
+    // Even a little water stays visible, and a full ring has no surface.
     let up = (share * RADIUS).clamp(2.0, 2.0 * RADIUS - 0.5);
     let y = CENTRE + RADIUS - up;
     let half = (RADIUS * RADIUS - (y - CENTRE).powi(2)).max(0.0).sqrt();

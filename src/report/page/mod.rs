@@ -1,10 +1,9 @@
-//! The frame that every page shares: one file that needs nothing else, for light and dark screens of any width, and for
-//! paper.
+//! The frame of every page: one self-contained file for light and dark screens of any width, and for paper.
 //!
-//! Nothing is loaded: there is no network, no font, no script from elsewhere, and the page's content security policy
-//! lets none in. It names the one script and the one style element by their digests: even if a text got past escaping, it
-//! could neither run nor change how the page looks. Texts that come from records and files go through [`escaped`]; what a
-//! script reads, through [`data`].
+//! Pages load nothing: no network, no fonts, no scripts from elsewhere, which the page's content security policy
+//! enforces. The policy names the one script and the one style element by their digests, so that text which got past
+//! escaping could neither run nor restyle the page. Text from records and files goes through [`escaped`], data for
+//! scripts through [`data`].
 
 mod bar;
 mod body;
@@ -23,23 +22,24 @@ pub(crate) use bar::bar;
 pub(crate) use body::Body;
 pub(crate) use mark::{Level, mark};
 
-/// What a page consists of.
+/// The parts of a page.
 pub(crate) struct Page<'a> {
-    /// The title of the window, as plain text.
+    /// The window title as plain text.
     pub(crate) title: &'a str,
-    /// Rules beside those of the frame.
+    /// Styles in addition to the frame's.
     pub(crate) style: &'a str,
-    /// What the page shows.
+    /// The content of the page.
     pub(crate) body: &'a Body,
-    /// What the page's script does, beside changing the theme; empty if there is nothing.
+    /// The page's own script, besides the theme switch; empty for none.
     pub(crate) script: &'a str,
 }
 
-/// The theme is the system's until the reader chooses one; if nothing may be kept it is chosen for the moment.
+/// The theme follows the system until the reader chooses one. If the choice cannot be stored, it lasts until the page
+/// closes.
 const THEME: &str = include_str!("theme.js");
 
 impl Page<'_> {
-    /// The page as a document.
+    /// Assembles the document.
     pub(crate) fn html(&self) -> String {
         let markup = self.body.markup();
         let style = [include_str!("page.css"), self.style, &self.body.rules()].concat();
@@ -69,13 +69,13 @@ impl Page<'_> {
     }
 }
 
-/// The text of an element as a content security policy names it.
+/// The digest of an element's text in the form that a content security policy expects.
 fn digest(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// `text` for the body or an attribute of a document, without characters that no document may hold or that change the
-/// order of what is read.
+/// Escapes `text` for the body or an attribute, and removes characters that documents must not contain or that change
+/// the reading order.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
@@ -91,7 +91,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// `value` as an element that a script reads; no text in it can end the element.
+/// Writes `value` as an element for a script; text in it cannot end the element.
 pub(crate) fn data(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value)
         .unwrap_or_default()
@@ -101,7 +101,7 @@ pub(crate) fn data(value: &impl Serialize) -> String {
     format!("<script type=\"application/json\">{json}</script>\n")
 }
 
-/// What a page shows, without the frame.
+/// The content of a page, without the frame.
 #[cfg(test)]
 pub(crate) fn body(page: &str) -> &str {
     let body = page.split_once("<main>\n").and_then(|(_, rest)| rest.split_once("</main>"));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_policy_lets_in_what_the_page_has_and_nothing_else() {
-        // Of the published examples of SHA-256.
+        // A published test vector of SHA-256.
         assert_eq!(digest("abc"), "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
         let mut body = Body::default();
         let left = body.left(0.5);

@@ -17,6 +17,6 @@
   });
   group.hidden = false;
   choose(kept());
-  // What is folded is opened on paper.
+  // Folds are opened for printing.
   addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("details")) fold.open = true; });
 })();

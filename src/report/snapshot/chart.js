@@ -115,7 +115,7 @@
       node("polygon", { points: upper.concat(back).join(" "), fill: hue(at), class: "area", "data-at": at }, svg);
     });
     node("polyline", { points: edge((column) => made.reserved[column]).join(" "), class: "reserved" }, svg);
-    // On a narrow screen the labels of marks stand there.
+    // On a narrow screen, the labels of marks need this place.
     if (columns.length && !narrow) {
       const at = Math.floor(columns.length / 3);
       const label = { x: x(place(columns[at])), y: y(made.reserved[columns[at]]) - 6, class: "tick reserved-label" };

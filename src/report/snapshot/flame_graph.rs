@@ -6,12 +6,12 @@ use crate::report::page::escaped;
 use plimsoll_diagnose::snapshot::FlameNode;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The drawing in pixels: its width, the height of a call, and the room above the calls.
+/// Dimensions in pixels: the width, the height of a call, and the room above the calls.
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 19.0;
 const HEAD: f64 = 46.0;
 
-/// The narrowest call that is drawn.
+/// The narrowest call that is drawn, in pixels.
 const NARROWEST: f64 = 0.4;
 
 const STYLE: &str = "\
@@ -22,7 +22,7 @@ g text{fill:#1c1f23;pointer-events:none}\
 @media (prefers-color-scheme:dark){svg{background:#14171b}.title{fill:#e8eaed}.note{fill:#9aa4af}rect{stroke:#14171b}\
 g:hover rect{stroke:#fff}}";
 
-/// A click makes a call as wide as the drawing; a click on the lowest one shows all again.
+/// A click widens a call to the whole drawing; a click on the lowest call shows everything again.
 const SCRIPT: &str = "\
 (()=>{const all=[...document.querySelectorAll('g')];const W=1200;\
 const show=(x0,w0)=>{for(const g of all){const x=+g.dataset.x,w=+g.dataset.w,r=g.querySelector('rect'),t=g.querySelector('text');\
@@ -31,8 +31,8 @@ r.setAttribute('x',a*W);r.setAttribute('width',(b-a)*W);t.setAttribute('x',a*W+4
 const n=Math.floor(((b-a)*W-8)/7.3),s=g.dataset.name;t.textContent=n<3?'':s.length>n?s.slice(0,n-1)+'\u{2026}':s;}};\
 for(const g of all)g.addEventListener('click',()=>show(+g.dataset.x,+g.dataset.w));})();";
 
-/// The tree of calls as a flame graph: a call is as wide as what was allocated in it and below, the outermost at the
-/// bottom. `title` says what it shows. The drawing is one file; a click on a call widens it.
+/// Draws the tree of calls as a flame graph: a call is as wide as the bytes allocated in it and below, with the
+/// outermost at the bottom. `title` says what it shows. The SVG is self-contained; a click on a call widens it.
 pub fn flame_graph(root: &FlameNode, title: &str) -> String {
     let depth = depth(root);
     let height = HEAD + ROW * depth as f64 + 10.0;
@@ -57,7 +57,7 @@ fn depth(node: &FlameNode) -> usize {
     1 + node.children.iter().map(depth).max().unwrap_or(0)
 }
 
-/// Draws a call from `x`, as shares of the width, and its callees above it.
+/// Draws a call that begins at `x` (as a share of the width), and its callees above it.
 fn call(out: &mut String, node: &FlameNode, x: f64, share: f64, y: f64, total: ByteSize) {
     let width = share * WIDTH;
     if width < NARROWEST {
@@ -92,7 +92,7 @@ fn call(out: &mut String, node: &FlameNode, x: f64, share: f64, y: f64, total: B
     }
 }
 
-/// A warm colour that a name always has.
+/// A warm colour, always the same for a name.
 fn colour(name: &str) -> String {
     let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let (hue, light) = (14 + hash % 36, 62 + (hash >> 8) % 12);

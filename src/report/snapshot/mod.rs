@@ -1,7 +1,7 @@
 //! Pictures of a memory snapshot: a page with its timeline, and a flame graph.
 //!
-//! Both are one file that needs nothing else: no network, no fonts, no scripts from elsewhere. Texts of the snapshot are
-//! escaped, and the page's content security policy lets nothing be loaded.
+//! Both are self-contained files: no network, no fonts, no scripts from elsewhere. Text from the snapshot is escaped,
+//! and the content security policy blocks all loading.
 
 mod flame_graph;
 mod page;

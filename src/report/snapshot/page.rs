@@ -9,7 +9,7 @@ use crate::report::page::{Body, Page, data, escaped};
 use plimsoll_diagnose::snapshot::{Mark, Series, SnapshotFindings, Timeline};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What the script draws.
+/// The data that the script draws.
 #[derive(Serialize)]
 struct Data<'a> {
     devices: Vec<DeviceData<'a>>,
@@ -35,12 +35,13 @@ struct SeriesData<'a> {
 }
 
 fn series(series: &[Series]) -> Vec<SeriesData<'_>> {
-    let told = |series: &Series| series.stack.iter().map(|frame| format!("{} ({})", frame, frame.file)).collect();
-    series.iter().map(|series| SeriesData { name: &series.name, stack: told(series), bytes: &series.bytes }).collect()
+    let frames = |series: &Series| series.stack.iter().map(|frame| format!("{} ({})", frame, frame.file)).collect();
+    series.iter().map(|series| SeriesData { name: &series.name, stack: frames(series), bytes: &series.bytes }).collect()
 }
 
-/// A page of what was found in a snapshot, with the timeline of each device that has one: memory by stack or by
-/// category over entries or time, the peak and OOMs marked. It is one file, for light and dark screens of any width.
+/// Writes the page of a snapshot, with a timeline for each device that has one: memory by stack or category over
+/// entries or time, with the peak and OOMs marked. The file is self-contained and suits light and dark screens of any
+/// width.
 pub fn page(findings: &SnapshotFindings, timelines: &[Timeline]) -> String {
     let devices = timelines
         .iter()
@@ -70,7 +71,7 @@ pub fn page(findings: &SnapshotFindings, timelines: &[Timeline]) -> String {
     Page { title: &title, style: include_str!("page.css"), body: &Body::from(out), script }.html()
 }
 
-/// A group of buttons of which one is pressed.
+/// Writes a group of buttons of which one is pressed.
 fn choice(out: &mut String, set: &str, label: &str, values: &[(String, String)]) {
     let _ = write!(out, "<div class=\"group\" role=\"group\" aria-label=\"{label}\">");
     for (at, (value, text)) in values.iter().enumerate() {

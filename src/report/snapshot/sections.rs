@@ -26,7 +26,7 @@ fn percent(part: ByteSize, whole: ByteSize) -> String {
     format!("{share:.1} %")
 }
 
-/// The numbers to look at first.
+/// Writes the most important figures.
 pub(super) fn head(out: &mut String, findings: &SnapshotFindings) {
     let settings = findings.settings.as_ref().and_then(|settings| settings.conf.as_deref());
     let conf = settings.map_or(String::new(), |conf| format!(" · PYTORCH_CUDA_ALLOC_CONF={conf}"));
@@ -60,7 +60,7 @@ pub(super) fn head(out: &mut String, findings: &SnapshotFindings) {
     out.push_str("</div>\n");
 }
 
-/// Everything about a device below the timeline.
+/// Writes everything about a device below its timeline.
 pub(super) fn device(out: &mut String, device: &DeviceFindings, named: bool) {
     let of = if named { format!(" · device {}", device.device) } else { String::new() };
     if let Some(trace) = &device.trace {
@@ -242,7 +242,7 @@ fn fragmented(out: &mut String, segment: &SegmentFindings) {
     out.push_str("</div></td></tr>\n");
 }
 
-/// Sums that do not agree.
+/// Writes the sums that do not agree.
 pub(super) fn broken(out: &mut String, broken: &Broken) {
     if broken.count == 0 {
         return;
@@ -253,8 +253,8 @@ pub(super) fn broken(out: &mut String, broken: &Broken) {
          <div class=\"panel broken\"><ul>",
         broken.count
     );
-    for told in &broken.first {
-        let _ = write!(out, "<li>{}</li>", escaped(told));
+    for sum in &broken.first {
+        let _ = write!(out, "<li>{}</li>", escaped(sum));
     }
     out.push_str("</ul></div>\n");
 }

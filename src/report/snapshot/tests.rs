@@ -2,7 +2,7 @@ use super::*;
 use crate::record::sample::assert_snapshot;
 use plimsoll_diagnose::snapshot::{Options, Snapshot};
 
-/// A snapshot of torch's schema, as `tests/python/make_snapshot.py --entries 400 --frames 3 --oom` writes it.
+/// A snapshot in PyTorch's format, as `tests/python/make_snapshot.py --entries 400 --frames 3 --oom` writes it.
 fn snapshot() -> Snapshot {
     let bytes = include_bytes!("../../../tests/fixtures/snapshot.pickle");
     Snapshot::read("snapshot.pickle", &bytes[..], Options { top: 6, ..Options::default() }).unwrap()

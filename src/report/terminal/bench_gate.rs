@@ -1,4 +1,4 @@
-//! The judgement of criterion's benchmarks as a terminal document.
+//! The judgement of criterion benchmarks on the terminal.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,7 @@ use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, cut, labelled, styled};
 
-/// The document of `gate`: a row a benchmark, then what there is to say of those that did not simply pass, and the
-/// verdict.
+/// Writes the judgement: one row per benchmark, remarks on those that did not simply pass, and the verdict.
 pub fn bench_gate(gate: &BenchGate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = labelled("folder", palette.heading, &gate.folder, 12, screen);
@@ -64,8 +63,7 @@ fn row(benchmark: &BenchmarkVerdict, palette: &Palette) -> Vec<Cell> {
     ]
 }
 
-/// A line for each benchmark that failed, improved, cannot be decided or was not compared, and for what there is to
-/// know.
+/// One line for each benchmark that failed, improved, is undecided or was not compared, and for each remark.
 fn remarks(gate: &BenchGate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = String::new();
@@ -73,9 +71,9 @@ fn remarks(gate: &BenchGate, screen: &Screen) -> String {
         let (style, message) = match &benchmark.comparison {
             Some(comparison) => {
                 let (_, style) = outcome_mark(comparison.outcome, palette);
-                let told = comparison.outcome != Outcome::Pass;
-                let dependent = told.then(|| dependence(comparison)).flatten();
-                let parts = [told.then(|| comparison.message.clone()), dependent, benchmark.note.clone()];
+                let explained = comparison.outcome != Outcome::Pass;
+                let dependent = explained.then(|| dependence(comparison)).flatten();
+                let parts = [explained.then(|| comparison.message.clone()), dependent, benchmark.note.clone()];
                 (style, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
             }
             None => (palette.dim, benchmark.note.clone().unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! A search for a commit as a terminal document.
+//! The search for a commit on the terminal.
 
 use super::gate::gate;
 use crate::gate::bisect::{Bisection, Growth, SearchEnd, Tried};
@@ -6,8 +6,7 @@ use crate::report::figures::amount;
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{Screen, clean, counted, labelled, percent};
 
-/// The document of `search`: the commits that were tried, what it came to, the figures before and after, and where memory
-/// grew.
+/// Writes the search: the commits that were tried, the result, the figures before and after, and where memory grew.
 pub fn bisection(search: &Bisection, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = labelled("good", palette.heading, &search.good.short(), 12, screen);
@@ -84,10 +83,10 @@ fn end(search: &Bisection, screen: &Screen) -> String {
         Some(SearchEnd::Found { commit, merge, before, share }) => {
             let what = if *merge { "the merge " } else { "" };
             let mut words = format!("{what}{}, sure to {sure} % (exit {code})", commit.short());
-            // A change of several steps has several commits to it.
+            // A change in several steps was made by several commits.
             if *share < 0.75 {
                 words += &format!(
-                    "; it made {:.0} % of the change, so that there are others: search up to {} and from {} on",
+                    "; it made {:.0} % of the change: for the rest, search up to {} and from {} on",
                     share * 100.0,
                     before.short(),
                     commit.short()
@@ -97,7 +96,7 @@ fn end(search: &Bisection, screen: &Screen) -> String {
         }
         Some(SearchEnd::Suspects { commits }) => {
             let count = counted(commits.len(), "commit", "commits");
-            let words = format!("one of {count} made it; those between could not be told (exit {code})");
+            let words = format!("one of {count} made the change; those between could not be judged (exit {code})");
             let mut text = labelled("SUSPECTS", palette.warn, &words, 12, screen);
             for commit in commits {
                 text.push_str(&labelled("  or", palette.dim, &commit.short(), 12, screen));
@@ -109,7 +108,7 @@ fn end(search: &Bisection, screen: &Screen) -> String {
         }
         Some(SearchEnd::BaseIsBad { base }) => {
             let words = format!(
-                "GOOD and BAD both come from {}, which is as BAD: the figure changed on the way to GOOD. `plimsoll bisect \
+                "GOOD and BAD both descend from {}, which is as bad as BAD: the figure changed on the way to GOOD. `plimsoll bisect \
                  {} {}` finds where (exit {code})",
                 base.short(),
                 base.commit.get(..10).unwrap_or(&base.commit),

@@ -1,5 +1,5 @@
-//! What is shown of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
-//! batches.
+//! The parts of the document that only a run on a capture has: what was checked, one row per entry, proofs of released
+//! memory, batches.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, counted, cut, duration, labelled, styled};
 
-/// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
+/// The lines of the header: capture, kernel, comparison and timing.
 pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy>, screen: &Screen) -> String {
     let mut text = String::new();
     let entries = counted(semantics.entries.len(), "entry", "entries");
@@ -42,10 +42,7 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
         line("comparison", &comparison.to_string());
     }
     if let Some(reference) = &semantics.reference {
-        line(
-            "reference",
-            &format!("{}: the outputs that it gives are expected, not those captured", kernel(reference)),
-        );
+        line("reference", &format!("{}: its outputs are expected, not the captured ones", kernel(reference)));
     }
     if let Some(protocol) = semantics.timing {
         line("timing", &protocol_words(protocol));
@@ -53,10 +50,10 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     text
 }
 
-/// So many entries have a row: of more those that are worst.
+/// Maximum number of entries with a row; if there are more, the worst are shown.
 const ROWS: usize = 500;
 
-/// A row an entry, their times as one, and the failures once more with their causes.
+/// Writes one row per entry, their total time, and the failures again with their causes.
 pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
     let table = EntryTable::new(semantics, screen);
     let mut text = format!("\n{}", table.header());
@@ -65,7 +62,7 @@ pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Sc
         text.push_str(&table.row(semantics, result));
     }
     if let Some(more) = results.len().checked_sub(ROWS).filter(|more| *more > 0) {
-        let line = format!("… and {more} more that passed sooner; the record has them all");
+        let line = format!("… and {more} faster ones that passed; the record has them all");
         text.push_str(&format!(" {}\n", styled(&cut(&line, screen.width() - 1), screen.palette.dim)));
     }
     text.push_str(&timing(record, screen));
@@ -74,7 +71,7 @@ pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Sc
     text
 }
 
-/// The entries that have a row, in the order of the capture: those that did not pass, and then the slowest.
+/// The entries that get a row, in the order of the capture: those that did not pass, then the slowest.
 fn worst(results: &[EntryResult]) -> Vec<&EntryResult> {
     let mut worst: Vec<&EntryResult> = results.iter().collect();
     if worst.len() > ROWS {
@@ -115,7 +112,7 @@ pub(super) fn coverage(semantics: &CaptureSemantics) -> &'static str {
     match semantics.entries.iter().filter(|entry| entry.covers == Digest::Full).count() {
         0 => "storages by their CRC-32",
         full if full == semantics.entries.len() => "every byte",
-        _ => "storages by their CRC-32, every byte where there is none",
+        _ => "storages by their CRC-32, every byte without one",
     }
 }
 
@@ -130,7 +127,7 @@ fn timing(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// What was written to empty the cache; nothing if it was not emptied. All entries of a run have the same.
+/// What was written to empty the cache; empty if it was not emptied. All entries of a run share one setting.
 fn flush_words(results: &Results) -> String {
     let Some(flush) = results.entries.iter().find_map(|entry| entry.profile.as_ref()?.flush) else {
         return String::new();
@@ -139,7 +136,7 @@ fn flush_words(results: &Results) -> String {
     format!("{} written before each launch, for a last-level cache {cache}", flush.written)
 }
 
-/// What ended the measurements; nothing if the number of launches was given.
+/// What ended the measurements; empty if the number of launches was fixed.
 fn stop_words(results: &Results) -> String {
     let stops: Vec<Stop> = results.entries.iter().filter_map(|entry| entry.profile.as_ref()?.stop).collect();
     let of = |stop, words: &str| {
@@ -154,10 +151,10 @@ fn stop_words(results: &Results) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The proofs that memory came back, and the batches.
+/// Writes the proofs of released memory, and the batches.
 pub(super) fn policy(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
-    // All that came back in the same way are listed once.
+    // Releases of the same kind are listed once.
     let plain = |release: &&Release| release.reason == ReleaseReason::NextPair && release.proof.recovered == Some(true);
     for release in record.releases.iter().filter(|release| !plain(release)) {
         let (mark, style) = match (release.proof.gone, release.proof.recovered) {
@@ -170,7 +167,7 @@ pub(super) fn policy(record: &Record, screen: &Screen) -> String {
     let others = record.releases.iter().filter(plain).count();
     if others > 0 {
         let words =
-            format!("{} that ended with their pair gone, their memory back", counted(others, "worker", "workers"));
+            format!("{} that ended with their pair released their memory", counted(others, "worker", "workers"));
         text.push_str(&labelled("✓ release", screen.palette.good, &words, LABEL, screen));
     }
     if let Some(batching) = record.policy.capture().and_then(|policy| policy.batching.as_ref()) {
@@ -181,7 +178,7 @@ pub(super) fn policy(record: &Record, screen: &Screen) -> String {
 
 fn release_words(release: &Release) -> String {
     let reason = match release.reason {
-        ReleaseReason::RecycleAfter => "recycled after its share of bytes",
+        ReleaseReason::RecycleAfter => "recycled after its quota of bytes",
         ReleaseReason::RecycleRss => "recycled at the RSS mark",
         ReleaseReason::BeforeProfiling => "ended before profiling",
         ReleaseReason::NextPair => "ended with its pair",

@@ -1,10 +1,10 @@
-//! What a configuration sets as a terminal document.
+//! A configuration on the terminal.
 
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{clean, labelled};
 
-/// The table of `rows`: setting, value and origin; above it the file and its profiles, of which `profile` was chosen.
+/// Writes the table of `rows` (setting, value, origin) below the file and its profiles, of which `profile` was chosen.
 pub fn config(
     file: Option<&str>,
     profile: Option<&str>,

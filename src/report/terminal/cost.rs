@@ -1,4 +1,4 @@
-//! What a command was made of and what it cost: its memory by kind at the peak, its processes, processor time, faults and
+//! What a command consisted of and what it cost: memory by kind at the peak, processes, processor time, faults and
 //! stalls.
 
 use super::memory::marked;
@@ -9,10 +9,10 @@ use plimsoll_memory::meter::{
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, duration, labelled};
 
-/// So many processes are named, the largest.
+/// Maximum number of processes named, largest first.
 const NAMED: usize = 4;
 
-/// A line each, without those of which nothing is known.
+/// Writes one line for each fact that is known.
 pub(super) fn cost(record: &Record, screen: &Screen) -> String {
     let phases = &record.phases;
     let lines = [
@@ -25,7 +25,7 @@ pub(super) fn cost(record: &Record, screen: &Screen) -> String {
     lines.map(|(label, words)| labelled(label, screen.palette.dim, &words, LABEL, screen)).collect()
 }
 
-/// What the memory was when most was resident.
+/// The composition of the memory when most of it was resident.
 fn at_peak(phases: &[PhaseReadings]) -> Option<String> {
     let split = phases.iter().filter_map(|phase| phase.at_peak).max_by_key(|split| split.rss)?;
     let parts = [("anonymous", split.anon), ("of files", split.file), ("shared", split.shmem), ("in swap", split.swap)];
@@ -33,7 +33,7 @@ fn at_peak(phases: &[PhaseReadings]) -> Option<String> {
     Some(format!("{} resident: {}", split.rss, parts.join(", "))).filter(|_| !parts.is_empty())
 }
 
-/// The memory of the control group that was made for it.
+/// The memory of the control group that was created for the command.
 fn cgroup(record: &Record) -> Option<String> {
     match &record.policy {
         Policy::Process(policy) if policy.own_cgroup => {}
@@ -46,7 +46,7 @@ fn cgroup(record: &Record) -> Option<String> {
 
 fn processes(phases: &[PhaseReadings]) -> Option<String> {
     let counts = || phases.iter().filter_map(|phase| phase.process_count);
-    // One that lives through several phases is in the count of each.
+    // A process that lives through several phases is counted in each.
     let count = counts().map(|count| count.count).max()?;
     let exact = phases.len() == 1 && counts().all(|count| count.source == Source::Exact);
     let mut largest: Vec<&ProcessPeak> = Vec::new();

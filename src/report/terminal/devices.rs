@@ -1,11 +1,11 @@
-//! The GPUs of a machine as a terminal document.
+//! The GPUs of a machine on the terminal.
 
 use plimsoll_capture::gpu::{DeviceFacts, Devices};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::clean;
 use plimsoll_memory::text::{Align, Cell, fitted};
 
-/// A row a GPU.
+/// Writes one row per GPU.
 pub fn devices(found: &Devices, screen: &Screen) -> String {
     let columns = [
         ("device", Align::Left, 0),
@@ -15,16 +15,16 @@ pub fn devices(found: &Devices, screen: &Screen) -> String {
         ("capability", Align::Right, 4),
         ("CUDA", Align::Right, 2),
     ];
-    let told = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| "-".to_owned()));
+    let or_dash = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| "-".to_owned()));
     let row = |device: &DeviceFacts| {
         let shared = if device.unified { " of the system" } else { "" };
         vec![
             Cell::plain(format!("cuda:{}", device.index)),
             Cell::plain(clean(&device.name)),
             Cell::plain(format!("{}{shared}", device.memory)),
-            told(device.l2_cache.map(|bytes| bytes.to_string())),
-            told(device.compute_capability.clone()),
-            told(device.cuda.clone()),
+            or_dash(device.l2_cache.map(|bytes| bytes.to_string())),
+            or_dash(device.compute_capability.clone()),
+            or_dash(device.cuda.clone()),
         ]
     };
     fitted(columns, &found.devices.iter().map(row).collect::<Vec<_>>(), screen)

@@ -1,4 +1,4 @@
-//! The differences between two records as a terminal document.
+//! The differences between two records on the terminal.
 
 use anstyle::Style;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, apart};
 use plimsoll_memory::text::{clean, counted, cut, duration, interval, labelled, percent, short, styled};
 
-/// The fields of a record that are bytes; those of times end in `_ns`.
+/// The fields of a record that are bytes; those that are times end in `_ns`.
 const BYTES: [&str; 9] = ["bytes", "limit", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
 
-/// The document of `differences`: what changed in the semantics, the policy, the environment and the results, then the
-/// times and peaks of both if they may be compared.
+/// Writes the changes in semantics, policy, environment and results, then the times and peaks of both records if they
+/// are comparable.
 pub fn differences(differences: &Differences, screen: &Screen) -> String {
     let palette = &screen.palette;
     let [before, after] = &differences.digests;
@@ -69,7 +69,7 @@ fn changes(changes: &[Change], screen: &Screen) -> String {
     changes.iter().map(line).collect()
 }
 
-/// A value of a record as people read it; the last part of its path tells its unit.
+/// A value of a record in readable form; the last part of its path determines the unit.
 pub(crate) fn value_words(path: &str, value: &Value) -> String {
     let field = path.rsplit('/').next().unwrap_or(path);
     match value {

@@ -1,11 +1,11 @@
-//! What a machine lets a meter see, as a terminal document.
+//! What Plimsoll can measure on a machine, on the terminal.
 
 use std::fmt::Write as _;
 
 use plimsoll_memory::meter::{CgroupVersion, Doctor, Sight};
 use plimsoll_memory::text::{LABEL, Screen, Tone, labelled};
 
-/// The machine, a line a kind of figure, and the commands that would make something better.
+/// Writes the machine, one line per kind of figure, and commands that would improve something.
 pub fn doctor(doctor: &Doctor, screen: &Screen) -> String {
     let palette = screen.palette;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The entries of a record: a row each.
+//! The entries of a record, one row each.
 
 use crate::record::{CaptureSemantics, EntryResult, Profile, ProfileStatus, Validation, ValidationStatus};
 use plimsoll_capture::compare::{Elements, LeafOutcome};
@@ -7,10 +7,10 @@ use plimsoll_memory::text::{Align, Cell, Column, Table};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, duration, number};
 
-/// What stands where a figure was not taken.
+/// Placeholder for a figure that was not taken.
 const ABSENT: &str = "-";
 
-/// The table of entries. It is laid out from the semantics alone, so that rows can be printed as results come in.
+/// The table of entries. Its layout depends only on the semantics, so that rows can be printed as results arrive.
 #[derive(Clone, Debug)]
 pub struct EntryTable {
     table: Table,
@@ -19,7 +19,7 @@ pub struct EntryTable {
     times: Times,
 }
 
-/// Which times a launch are shown.
+/// The times per launch that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Times {
     None,
@@ -28,8 +28,8 @@ enum Times {
 }
 
 impl EntryTable {
-    /// The table for a run of these semantics: validation columns if there is a comparison, times if there is a
-    /// timing protocol.
+    /// Creates the table for a run of these semantics: validation columns if outputs are compared, times if launches
+    /// are timed.
     pub fn new(semantics: &CaptureSemantics, screen: &Screen) -> Self {
         let validated = semantics.comparison.is_some();
         let times = match semantics.timing {
@@ -68,7 +68,7 @@ impl EntryTable {
         self.table.header()
     }
 
-    /// The row of one entry, in one line.
+    /// Formats one entry as one line.
     pub fn row(&self, semantics: &CaptureSemantics, result: &EntryResult) -> String {
         let bytes = semantics.entries.get(result.index).map_or(ABSENT.to_owned(), |entry| entry.bytes.to_string());
         let mut cells = vec![Cell::plain(clean(&result.name)), Cell::new(bytes, self.palette.dim)];
@@ -76,7 +76,7 @@ impl EntryTable {
         if self.validated {
             let validation = result.validation.as_ref();
             cells.push(validation.map_or(self.absent(), |validation| self.validation(validation)));
-            // A message may take the place of the figures only if there are none.
+            // A message replaces the figures only if there are none.
             if let Some(message) = validation.and_then(note).filter(|_| !timed) {
                 cells.push(Cell::spanning(clean(&message), self.palette.dim));
                 return self.table.row(&cells);

@@ -1,4 +1,4 @@
-//! An estimate as a terminal document: does it fit, what to do, and what it is made of.
+//! An estimate on the terminal: whether it fits, what to do, and what it consists of.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, apart};
 use plimsoll_memory::text::{LABEL, counted, cut, labelled, styled};
 
-/// The document of `report`. With `explain` every amount has its formula and source, and every rung how it is done.
+/// Writes the estimate. With `explain`, every amount has its formula and source, and every remedy its instructions.
 pub fn estimate(report: &Report, explain: bool, screen: &Screen) -> String {
     let palette = &screen.palette;
     let command = "plimsoll estimate";
@@ -70,7 +70,7 @@ fn title(estimate: &Estimate) -> String {
     words.join(", ")
 }
 
-/// Whether it fits, and what to do if it does not.
+/// Whether it fits, and what to do if not.
 fn answer(report: &Report, screen: &Screen) -> String {
     let palette = &screen.palette;
     let estimate = &report.estimate;
@@ -160,7 +160,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
     }
 }
 
-/// `, 12.00 GiB on the host (init)`, if there is any.
+/// `, 12.00 GiB on the host (init)`, or empty without host memory.
 fn host(estimate: &Estimate) -> String {
     let mut text = String::new();
     let when = estimate
@@ -178,7 +178,7 @@ fn host(estimate: &Estimate) -> String {
     text
 }
 
-/// Which places hold anything.
+/// Which places hold memory.
 #[derive(Clone, Copy)]
 struct Shown {
     host: bool,
@@ -254,13 +254,13 @@ fn memory(estimate: &Estimate, screen: &Screen) -> String {
     apart(columns, &rows, screen)
 }
 
-/// The first phase in which a row holds anything.
+/// The first phase in which a row holds memory.
 fn since(row: &Row, estimate: &Estimate) -> &'static str {
     let first = Phase::ALL.into_iter().zip(&row.phases).find(|(_, places)| **places != Places::NONE);
     first.map_or("", |(phase, _)| named(phase, estimate))
 }
 
-/// A phase in the words of training or of generation.
+/// The name of a phase for training or for generation.
 fn named(phase: Phase, estimate: &Estimate) -> &'static str {
     phase.generating().filter(|_| estimate.setup.inference).unwrap_or(phase.title())
 }
@@ -336,7 +336,7 @@ fn conventions(report: &Report, screen: &Screen) -> String {
     text
 }
 
-/// The formula and the source of every amount, and how each rung is done.
+/// Writes the formula and source of every amount, and how to apply each remedy.
 fn explanation(report: &Report, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = format!("\n {}\n", styled("where the numbers are from", palette.heading));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_what_to_do_first() {
+    fn what_does_not_fit_says_what_to_do_first() {
         assert_snapshot("terminal_estimate_too_large", &shown(&model(), working(), vram(80), false, 120));
         let text = shown(&model(), working(), vram(80), false, 60);
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");

@@ -1,4 +1,4 @@
-//! Findings as a terminal document: what ran out and what to do about it stand on the first screen, trends below.
+//! Findings on the terminal: what ran out and what to do on the first screen, trends below.
 
 use super::trends::trends;
 use plimsoll_diagnose::estimate::Mark;
@@ -6,24 +6,24 @@ use plimsoll_diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, cut, labelled, styled, width, wrap};
 
-/// So many different events are shown; JSON has them all.
+/// Maximum number of different events shown; JSON has them all.
 pub(crate) const SHOWN: usize = 6;
-/// So many lines of evidence of an event are shown.
+/// Maximum number of lines of evidence per event.
 pub(crate) const EVIDENCE: usize = 3;
-/// So much advice on an event is shown, unless all is asked for.
+/// Maximum number of pieces of advice per event, unless all are requested.
 pub(crate) const ADVICE: usize = 3;
-/// The trends of so many inputs are shown.
+/// Maximum number of inputs whose trends are shown.
 const INPUTS: usize = 4;
-/// So many texts that were dismissed are shown.
+/// Maximum number of dismissed lines shown.
 const DISMISSED: usize = 5;
 
-/// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
-/// closing line that says what the exit code, `code`, means.
+/// Writes one block per event, with events that differ only in their rank merged; the dismissed lines; and a closing
+/// line that explains the exit code `code`.
 pub fn findings(findings: &Findings, code: u8, screen: &Screen) -> String {
     whole(findings, code, ADVICE, screen)
 }
 
-/// The findings with all the advice that there is.
+/// Writes the findings with all available advice.
 pub fn findings_with_all_advice(findings: &Findings, code: u8, screen: &Screen) -> String {
     whole(findings, code, usize::MAX, screen)
 }
@@ -37,7 +37,7 @@ fn whole(findings: &Findings, code: u8, most: usize, screen: &Screen) -> String 
     text
 }
 
-/// What was found in the run of a command, for the document of its record.
+/// Writes the diagnosis of a command for the document of its record.
 pub(super) fn of_run(findings: &Findings, screen: &Screen) -> String {
     if findings.events.is_empty() {
         let line = format!("no memory event in {}", inputs(findings));
@@ -46,7 +46,7 @@ pub(super) fn of_run(findings: &Findings, screen: &Screen) -> String {
     events(findings, ADVICE, screen).trim_end().to_owned() + "\n"
 }
 
-/// A block an event with at most `most` pieces of advice, and the trends.
+/// Writes one block per event with at most `most` pieces of advice, and the trends.
 fn events(findings: &Findings, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     let groups = groups(&findings.events);
@@ -67,7 +67,7 @@ fn events(findings: &Findings, most: usize, screen: &Screen) -> String {
     text
 }
 
-/// Events that differ in nothing but where they happened.
+/// Groups events that differ only in where they happened.
 pub(crate) fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     let mut groups: Vec<Vec<&Event>> = Vec::new();
     for event in events {
@@ -123,7 +123,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     text
 }
 
-/// `label`, dim, in twelve columns.
+/// `label`, dimmed and padded to twelve columns.
 fn styled_padded(label: &str, screen: &Screen) -> String {
     format!("{}{:pad$}", styled(label, screen.palette.dim), "", pad = 12usize.saturating_sub(width(label)))
 }
@@ -164,7 +164,7 @@ pub(crate) fn what(group: &[&Event]) -> String {
     parts.join(" · ")
 }
 
-/// What to do, a line each.
+/// One line for each step to take.
 pub(crate) fn advice_lines(event: &Event) -> impl Iterator<Item = String> {
     event.advice.iter().map(|advice| {
         let mut line = advice.what.clone();
@@ -189,7 +189,7 @@ fn advice(event: &Event, most: usize, screen: &Screen) -> String {
         return text;
     }
     text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    // With an estimate the list ends if it is enough: all of it is the answer.
+    // Advice whose estimated saving suffices ends the list.
     let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
     let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
     for (index, line) in advice_lines(event).take(shown).enumerate() {
@@ -238,7 +238,7 @@ fn dismissed(findings: &Findings, screen: &Screen) -> String {
     text
 }
 
-/// What was read.
+/// The inputs that were read.
 fn inputs(findings: &Findings) -> String {
     let lines: u64 = findings.inputs.iter().map(|input| input.lines.unwrap_or(0)).sum();
     match &findings.inputs[..] {
@@ -259,7 +259,7 @@ fn closing(findings: &Findings, code: u8, screen: &Screen) -> String {
             ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit {code})"), style)
         }
         (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit {code})"), palette.good),
-        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit {code})"), palette.bad),
+        (_, Verdict::Mixed) => ("OOM", format!("several equally likely causes in {read} (exit {code})"), palette.bad),
         (_, verdict) => {
             let failures = findings.events.iter().filter(|event| event.kind != Kind::Report).count();
             let events = counted(failures, "event", "events");

@@ -1,4 +1,4 @@
-//! The judgement of records as a terminal document.
+//! The gate's judgement on the terminal.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,7 @@ use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width};
 
-/// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
-/// then the verdict.
+/// Writes each subject with its ceilings, its figures against the baseline and remarks, then the verdict.
 pub fn gate(report: &GateReport, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = String::new();

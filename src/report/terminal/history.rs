@@ -1,4 +1,4 @@
-//! What figures were over the commits as a terminal document.
+//! Figures over the commits on the terminal.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use plimsoll_memory::text::{clean, counted, labelled, percent};
 /// The columns of the plot.
 const PLOT: usize = 24;
 
-/// The subjects of a history and how many records each has.
+/// Writes the subjects of a history and how many records each has.
 pub fn history_subjects(subjects: &[(Subject, u64)], screen: &Screen) -> String {
     let columns = [("subject", Align::Left, 0), ("records", Align::Right, 0)];
     let row = |(subject, count): &(Subject, u64)| {
@@ -21,8 +21,8 @@ pub fn history_subjects(subjects: &[(Subject, u64)], screen: &Screen) -> String 
     fitted(columns, &subjects.iter().map(row).collect::<Vec<_>>(), screen)
 }
 
-/// The steps for the worse of `reports` that nobody has accepted, each with the commits that may have made it, which
-/// `between` lists after one commit up to another.
+/// Writes the regressions of `reports` that nobody has accepted, each with the commits that may have caused it.
+/// `between` lists the commits after one up to another.
 pub fn history_check(
     reports: &[HistoryReport],
     between: &dyn Fn(&str, &str) -> Option<Vec<String>>,
@@ -49,7 +49,7 @@ pub fn history_check(
     text
 }
 
-/// The figures of `report` over the commits: a row a commit with a plot, and the steps.
+/// Writes the figures of `report` over the commits: one row per commit with a plot, then the steps.
 pub fn history(report: &HistoryReport, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = labelled("subject", palette.heading, &report.subject.to_string(), 12, screen);
@@ -99,7 +99,7 @@ fn table(series: &Series, screen: &Screen) -> String {
     fitted(columns, &rows, screen)
 }
 
-/// A bar from the least value to the most, which are drawn as the shortest and the longest.
+/// A bar whose length ranges from the minimum value to the maximum.
 fn bar(value: f64, least: f64, most: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if most > least { (value - least) / (most - least) } else { 0.0 };
@@ -111,7 +111,7 @@ fn step_style(series: &Series, step: &Step, palette: &Palette) -> anstyle::Style
     if series.direction.is_worse(step.before, step.after) { palette.bad } else { palette.good }
 }
 
-/// A line a step, or why there is none.
+/// One line per step, or why there is none.
 fn steps(series: &Series, screen: &Screen) -> String {
     let palette = &screen.palette;
     if series.steps.is_empty() {
@@ -129,7 +129,7 @@ fn steps(series: &Series, screen: &Screen) -> String {
     text
 }
 
-/// How far a step went, where and with what certainty.
+/// The size, place and certainty of a step.
 fn step_words(series: &Series, step: &Step) -> String {
     let point = &series.points[step.at];
     format!(

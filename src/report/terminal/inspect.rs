@@ -1,4 +1,4 @@
-//! An inspection as a terminal document.
+//! An inspection on the terminal.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -16,24 +16,24 @@ use plimsoll_memory::text::{Align, Cell, Column, apart};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, cut, labelled, styled};
 
-/// The rows of a table that are printed; JSON has them all.
+/// Maximum number of table rows printed; JSON has them all.
 const ROWS: usize = 500;
 
-/// The lines of a list of findings that are printed.
+/// Maximum number of findings printed per list.
 const FINDINGS: usize = 20;
 
 /// The columns of a label at the start of a line.
 const LABEL: usize = 12;
 
-/// What stands where there is nothing to tell.
+/// Placeholder for an empty cell.
 const ABSENT: &str = "-";
 
-/// An inspection, of which as much is kept as a terminal is shown: of a folder of many files little of each.
+/// An inspection reduced to what the terminal shows, so that a folder of many files takes little memory.
 #[derive(Debug)]
 pub struct Inspected(Inspection);
 
 impl Inspected {
-    /// Inspects `path`; `each` is shown each entry whole.
+    /// Inspects `path` and passes each entry to `each` in full.
     pub fn read(path: &Path, options: Options, each: &mut dyn FnMut(&EntryInspection)) -> Self {
         let name = plimsoll_capture::origin::shown(path);
         let mut entries: Vec<EntryInspection> = Vec::new();
@@ -42,7 +42,7 @@ impl Inspected {
             if entry.file != name {
                 entry.values = Vec::new();
             }
-            // Such an entry has no row, and its storages are told of only if something is unusual about them.
+            // An entry beyond the limit has no row, and its storages are kept only if they are unusual.
             if entries.len() >= ROWS {
                 entry.tensors = Vec::new();
                 entry.error = None;
@@ -56,24 +56,24 @@ impl Inspected {
         Self(Inspection { schema, path: name, digest: options.digest, entries, repeats, totals, error })
     }
 
-    /// Whether a file could be opened.
+    /// Whether at least one file could be opened.
     pub fn is_readable(&self) -> bool {
         self.0.entries.iter().any(|entry| entry.bytes.is_some())
     }
 
-    /// The document for a terminal.
+    /// Writes the document for a terminal.
     pub fn document(&self, screen: &Screen) -> String {
         inspection(&self.0, screen)
     }
 
-    /// The first error.
+    /// Returns the first error.
     pub fn into_error(self) -> Option<ErrorReport> {
         self.0.error
     }
 }
 
-/// The document of `inspection`: the tensors and values of a single file, or a row a file of a folder; then storages that
-/// are shared, dragged along or repeated, and totals.
+/// Writes the tensors and values of a single file, or one row per file of a folder; then shared, oversized and repeated
+/// storages, and totals.
 pub fn inspection(inspection: &Inspection, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = format!(" {}\n", styled(&cut(&clean(&inspection.path), screen.width() - 1), palette.heading));
@@ -102,15 +102,15 @@ fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
     let mut text = table(columns, rows, screen);
 
     let columns = ["value", "type", "is"].map(|title| Column::new(title, Align::Left, 0)).to_vec();
-    // What a container holds has rows of its own, here or above.
-    let told =
+    // The contents of a container have rows of their own.
+    let is_shown =
         |value: &&ValueInspection| value.alias_of.is_some() || !value.kind.is_container() || value.length == Some(0);
-    let values: Vec<_> = entry.values.iter().filter(told).collect();
+    let values: Vec<_> = entry.values.iter().filter(is_shown).collect();
     text.push_str(&table(columns, values.iter().map(|value| value_row(value, &screen.palette)), screen));
     text
 }
 
-/// A table of `rows`, a blank line before it; the empty text if there are none.
+/// A table of `rows` after a blank line; empty without rows.
 fn table(columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, screen: &Screen) -> String {
     let count = rows.len();
     let rows: Vec<_> = rows.take(ROWS).collect();
@@ -146,7 +146,7 @@ fn tensor_row(tensor: &TensorInspection, digested: bool, palette: &Palette) -> V
     cells
 }
 
-/// What is unusual about how a tensor lies in its storage, and about the tensor itself.
+/// What is unusual about a tensor and about how it lies in its storage.
 fn layout(tensor: &TensorInspection) -> String {
     let mut words = Vec::new();
     if tensor.kind != "strided" {
@@ -168,7 +168,7 @@ fn layout(tensor: &TensorInspection) -> String {
     words.join(", ")
 }
 
-/// Whether elements lie in row-major order without gaps.
+/// Whether the elements lie in row-major order without gaps.
 fn in_order(shape: &[u64], strides: &[u64]) -> bool {
     let mut expected = 1u64;
     shape.contains(&0)
@@ -179,7 +179,7 @@ fn in_order(shape: &[u64], strides: &[u64]) -> bool {
         })
 }
 
-/// `[2, 3]`; many dimensions are cut.
+/// `[2, 3]`; a long list is cut.
 fn numbers(numbers: &[u64]) -> String {
     let shown: Vec<_> = numbers.iter().take(8).map(u64::to_string).collect();
     format!("[{}{}]", shown.join(", "), if numbers.len() > 8 { ", …" } else { "" })
@@ -218,7 +218,7 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// A row for each file of a folder.
+/// Writes one row per file of a folder.
 fn overview(entries: &[EntryInspection], screen: &Screen) -> String {
     let palette = &screen.palette;
     let columns = vec![
@@ -263,7 +263,7 @@ fn name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-/// What deserves a look: storages that are shared, dragged along, repeated.
+/// Notable storages: shared ones, those kept alive by small tensors, and repeated ones.
 fn findings(inspection: &Inspection, screen: &Screen) -> String {
     let palette = &screen.palette;
     let folder = inspection.entries.len() > 1;
@@ -304,9 +304,9 @@ fn findings(inspection: &Inspection, screen: &Screen) -> String {
     text
 }
 
-/// A line under the label of its section, which stands on the first line only.
+/// A line of a section; only the first carries the section's label.
 fn section_line(label: &str, style: Style, line: &str, screen: &Screen) -> String {
-    // A label of one space keeps the indent of the lines above.
+    // A label of one space keeps the indentation of the lines above.
     labelled(if label.is_empty() { " " } else { label }, style, line, LABEL, screen)
 }
 

@@ -1,4 +1,4 @@
-//! Pieces of documents about figures that were judged against a baseline: words and marks in colour, columns.
+//! Parts of documents about judged figures: words and marks in colour, columns.
 
 use anstyle::Style;
 
@@ -8,13 +8,13 @@ use crate::report::outcome::gate_word;
 use plimsoll_memory::text::Align;
 use plimsoll_memory::text::Palette;
 
-/// The word of a whole judgement.
+/// The word for a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
     let (word, tone) = gate_word(outcome);
     (word, palette.tone(tone))
 }
 
-/// The mark of one judgement.
+/// The mark of a single judgement.
 pub(super) fn outcome_mark(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
     match outcome {
         Outcome::Pass | Outcome::Improved => ("✓", palette.good),
@@ -33,7 +33,7 @@ pub(super) fn verdict_mark(status: VerdictStatus, palette: &Palette) -> (&'stati
     }
 }
 
-/// The columns of a table of judgements, whose first is of what is called `subject`.
+/// The columns of a table of judgements; the first is titled `subject`.
 pub(super) fn columns(subject: &'static str) -> [(&'static str, Align, u8); 7] {
     [
         (subject, Align::Left, 0),

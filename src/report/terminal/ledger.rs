@@ -1,4 +1,4 @@
-//! A ledger as a terminal document: what is there that should not be, and then stage by stage.
+//! A ledger on the terminal: first the unexpected memory, then each stage.
 
 use plimsoll_diagnose::estimate::Count;
 use plimsoll_diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
@@ -7,7 +7,7 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, apart};
 use plimsoll_memory::text::{LABEL, clean, cut, labelled, styled};
 
-/// The document of `ledger`.
+/// Writes the document of `ledger`.
 pub fn ledger(ledger: &Ledger, screen: &Screen) -> String {
     let palette = &screen.palette;
     let place = if ledger.place == Place::Host { "host memory" } else { "device memory" };
@@ -110,7 +110,7 @@ fn excesses(ledger: &Ledger, screen: &Screen) -> String {
         Column::new("used again", Align::Left, 0),
         Column::new("named by", Align::Left, 2),
     ]);
-    let told = |found: Option<bool>| match found {
+    let yes_or_no = |found: Option<bool>| match found {
         Some(true) => "yes",
         Some(false) => "no",
         None => "-",
@@ -129,8 +129,8 @@ fn excesses(ledger: &Ledger, screen: &Screen) -> String {
         };
         row.extend([
             Cell::plain(excess.stage.name()),
-            Cell::plain(told(excess.came_back)),
-            Cell::plain(told(excess.reused)),
+            Cell::plain(yes_or_no(excess.came_back)),
+            Cell::plain(yes_or_no(excess.reused)),
             Cell::new(ground, screen.palette.dim),
         ]);
         row
@@ -139,20 +139,20 @@ fn excesses(ledger: &Ledger, screen: &Screen) -> String {
     apart(columns, &rows, screen)
 }
 
-/// Bytes a parameter, to two digits behind the point.
+/// Bytes per parameter with two decimals.
 fn rate(rate: f64) -> String {
     let text = format!("{rate:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// As [`rate`], with its sign; nothing if it is none.
+/// Like [`rate`] with a sign; empty for zero.
 fn signed(value: f64) -> String {
     let text = rate(value);
     if text == "0" || text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// Decimal gigabytes, as people count parameters.
+/// Decimal gigabytes, as parameters are usually counted.
 fn decimal(bytes: ByteSize) -> String {
     format!("{:.1} GB", bytes.bytes() as f64 / 1e9)
 }

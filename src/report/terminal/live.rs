@@ -1,4 +1,4 @@
-//! [`LiveView`]: a run under way, in a few lines that are drawn again and again.
+//! [`LiveView`]: a running command, in a few lines that are redrawn.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -12,33 +12,33 @@ use plimsoll_memory::nanoseconds;
 use plimsoll_memory::text::Palette;
 use plimsoll_memory::text::{clean, counted, cut, duration, styled, width};
 
-/// So many sums are kept for the line over time.
+/// Number of samples kept for the line over time.
 const HISTORY: usize = 240;
 /// The most columns of the bar and of the line over time.
 const BAR: usize = 60;
-/// The columns that are kept beside the bar for what it means: `1023 MiB, peak 1023 MiB  peak_rss ≤ 1023 MiB`.
+/// Columns reserved beside the bar for its explanation: `1023 MiB, peak 1023 MiB  peak_rss ≤ 1023 MiB`.
 const BESIDE: usize = 46;
-/// The fewest columns of a bar that has words beside it; on a narrower screen they stand below it.
+/// The minimum width of a bar with text beside it; on a narrower screen the text goes below.
 const LEAST_BAR: usize = 24;
-/// The fewest columns for the name of a command: columns of figures make room for it.
+/// The minimum width of a command's name; columns of figures give way to it.
 const COMMAND: usize = 10;
 
-/// The columns of figures of a process: the title, the width and how much each matters, if there is no room for all.
+/// The figure columns of a process: title, width, and priority if there is not enough room.
 const FIGURES: [(&str, usize, u8); 6] =
     [("pid", 7, 0), ("RSS", 8, 0), ("anon", 8, 2), ("shmem", 8, 3), ("swap", 8, 4), ("CPU", 6, 1)];
 
-/// What is kept of a run from one drawing to the next.
+/// State kept between two drawings of a run.
 #[derive(Debug, Default)]
 pub struct LiveView {
     history: VecDeque<TimelinePoint>,
     peak: ByteSize,
-    /// The processor time of each process at the last drawing, and when that was.
+    /// The processor time of each process at the last drawing, and the time of that drawing.
     cpu: HashMap<u32, Duration>,
     drawn: Option<Duration>,
 }
 
 impl LiveView {
-    /// The lines of `glance` for a terminal of so many columns, at most `rows`; each leaves the last column free.
+    /// The lines of `glance` for a terminal of the given columns, at most `rows`; each leaves the last column free.
     pub fn lines(
         &mut self,
         glance: &Glance,
@@ -81,7 +81,7 @@ impl LiveView {
         lines
     }
 
-    /// Keeps what the next drawing needs of this one.
+    /// Stores what the next drawing needs.
     fn keep(&mut self, glance: &Glance, rss: ByteSize) {
         self.peak = self.peak.max(rss);
         if self.history.len() == HISTORY {
@@ -91,7 +91,7 @@ impl LiveView {
         self.history.push_back(TimelinePoint { at_ns, rss, ..TimelinePoint::default() });
     }
 
-    /// A row a process, in the columns that there is room for.
+    /// Draws one row per process, with the columns that fit.
     fn processes(&mut self, glance: &Glance, palette: &Palette, lines: &mut Lines) {
         let taken =
             |rank: u8| FIGURES.iter().filter(|figure| figure.2 <= rank).map(|figure| figure.1 + 2).sum::<usize>();
@@ -125,9 +125,10 @@ impl LiveView {
         self.drawn = Some(glance.elapsed);
     }
 
-    /// The resident memory as a bar of so many columns with its ceiling as a line through it, and whether it is above.
+    /// Draws resident memory as a bar with its ceiling as a line through it; also returns whether it is above the
+    /// ceiling.
     fn bar(&self, rss: ByteSize, limit: Option<ByteSize>, columns: usize) -> (String, bool) {
-        // Room above the ceiling, so that what breaks it shows.
+        // Leaves room above the ceiling, so that an excess shows.
         let top = limit
             .map_or(self.peak.bytes(), |limit| self.peak.bytes().max(limit.bytes().saturating_add(limit.bytes() / 4)));
         let column =
@@ -145,14 +146,13 @@ impl LiveView {
 
 /// Lines that are filled one after the other.
 struct Lines {
-    /// The columns of a line, behind the one that it begins with.
+    /// The columns left on a line after its label.
     room: usize,
     lines: Vec<String>,
 }
 
 impl Lines {
-    /// Adds `parts`, as many on a line as it has room for: none is left out, and only one that is longer than a line is
-    /// cut.
+    /// Adds all of `parts`, as many per line as fit. Only a part longer than a line is cut.
     fn flow(&mut self, parts: impl IntoIterator<Item = String>, style: Style) {
         let mut line = String::new();
         for part in parts {
@@ -173,7 +173,7 @@ impl Lines {
     }
 }
 
-/// An amount in three digits: more would only flicker.
+/// An amount in three digits: more would flicker.
 fn short(bytes: ByteSize) -> String {
     let text = bytes.to_string();
     let Some((number, unit)) = text.split_once(' ').filter(|(number, _)| number.contains('.')) else { return text };
@@ -256,19 +256,19 @@ mod tests {
                 let lines = view.lines(&glance, &ceilings, &Palette::plain(), (columns, 12));
                 assert!(lines.iter().all(|line| width(line) < columns && !line.contains('…')), "{columns}: {lines:#?}");
                 let text = lines.join(" ");
-                for told in ["phase train", "2 processes", "available", "peak_rss ≤ 1023 MiB", "4194304", "ninechars"]
+                for part in ["phase train", "2 processes", "available", "peak_rss ≤ 1023 MiB", "4194304", "ninechars"]
                 {
-                    assert!(text.contains(told), "{told} at {columns}: {lines:#?}");
+                    assert!(text.contains(part), "{part} at {columns}: {lines:#?}");
                 }
             }
         }
-        // Where there is no room at all it is no matter what is drawn, but that it is.
+        // Without any room the content does not matter, but something is drawn.
         assert!(!LiveView::default().lines(&glance, &ceilings, &Palette::plain(), (0, 12)).is_empty());
     }
 
     #[test]
     fn amounts_have_three_digits() {
-        let told = [0, 1023, 1024, 55_000, 550_000, 300 << 20, 1_073_000_000].map(|bytes| short(ByteSize::new(bytes)));
-        assert_eq!(told, ["0 B", "1023 B", "1.00 KiB", "53.7 KiB", "537 KiB", "300 MiB", "1023 MiB"]);
+        let shown = [0, 1023, 1024, 55_000, 550_000, 300 << 20, 1_073_000_000].map(|bytes| short(ByteSize::new(bytes)));
+        assert_eq!(shown, ["0 B", "1023 B", "1.00 KiB", "53.7 KiB", "537 KiB", "300 MiB", "1023 MiB"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The table of configurations as a terminal document.
+//! The table of configurations on the terminal.
 
 use super::judged::outcome_word;
 use crate::matrix::{Figure, Matrix, Row, Verdict};
@@ -7,7 +7,7 @@ use plimsoll_memory::text::{Align, Cell, Column, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, labelled};
 
-/// The document of `matrix`: a row a configuration, what there is to know of each, and the outcome.
+/// Writes one row per configuration, remarks on each, and the outcome.
 pub fn matrix(matrix: &Matrix, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = table(matrix, screen);

@@ -1,4 +1,4 @@
-//! The memory of the phases: a row each, with a sparkline.
+//! The memory of the phases: one row each, with a sparkline.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{clean, duration, interval as interval_words, labelled};
 
-/// The figures of a row, with the title of each and which go first on a narrow screen.
+/// The figures of a row with their titles and which are dropped first on a narrow screen.
 const FIGURES: [(Metric, &str, u8); 6] = [
     (Metric::PeakRss, "peak RSS", 0),
     (Metric::PeakAnon, "peak anon", 1),
@@ -21,7 +21,7 @@ const FIGURES: [(Metric, &str, u8); 6] = [
 /// The columns of a sparkline.
 const SPARK: usize = 16;
 
-/// The table of `phases`, then what its marks mean.
+/// Writes the table of `phases`, then an explanation of its marks.
 pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
     let palette = &screen.palette;
     let figures = shown(phases);
@@ -46,11 +46,11 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
     text
 }
 
-/// The figures of these phases, without those that nobody asked for.
+/// The figures of these phases, without those that were not requested.
 fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
     let asked = |metric| {
         phases.iter().any(|phase| match phase.unavailable.get(&metric) {
-            // Most machines have no GPU, which is not news.
+            // Most machines have no GPU, so that is not worth reporting.
             Some(reason) => reason != NOT_ASKED_FOR && metric != Metric::GpuPeak,
             None => metric != Metric::GpuPeak || phase.readings.contains_key(&metric),
         })
@@ -58,13 +58,13 @@ fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
     FIGURES.into_iter().filter(|&(metric, ..)| asked(metric)).collect()
 }
 
-/// The figure and the mark of its source.
+/// The figure followed by the mark of its source.
 pub(super) fn marked(reading: &Reading) -> String {
     format!("{}{}", reading.bytes, source_sign(Some(reading.source)))
 }
 
-/// The mark of a source. It stands behind the figure, so that figures of different sources stay aligned: an exact one,
-/// and one that has no source, has a blank in its place.
+/// The mark of a source. It follows the figure; exact figures and figures without a source get a blank instead, so that
+/// columns stay aligned.
 pub(super) fn source_sign(source: Option<Source>) -> &'static str {
     source.map_or(" ", |source| match source_mark(source) {
         "" => " ",
@@ -72,7 +72,7 @@ pub(super) fn source_sign(source: Option<Source>) -> &'static str {
     })
 }
 
-/// What the marks of these sources mean; nothing if there is none.
+/// An explanation of the marks of these sources; `None` without marks.
 pub(super) fn marks(sources: &[Source]) -> Option<String> {
     let mut notes = Vec::new();
     let interval = sources.iter().find_map(|source| match source {
@@ -91,7 +91,7 @@ pub(super) fn marks(sources: &[Source]) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(" · "))
 }
 
-/// What the marks that occur mean, and why figures are missing.
+/// Explains the marks that occur, and why figures are missing.
 fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     let palette = &screen.palette;
     let sources_of = |phase: &PhaseReadings| -> Vec<Source> {
@@ -103,7 +103,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
         let why = match phase.processes.len() {
             0 | 1 => "it ended before it could be read again",
-            _ => "the mark of its control group says so, and processes were too short for samples",
+            _ => "the mark of its control group shows it, and its processes were too short for samples",
         };
         let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);
         text.push_str(&labelled("", palette.dim, &words, 0, screen));

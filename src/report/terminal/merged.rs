@@ -1,4 +1,4 @@
-//! [`merged`]: what `plimsoll merge` says.
+//! [`merged`]: the output of `plimsoll merge`.
 
 use std::io;
 use std::path::Path;
@@ -11,10 +11,11 @@ use crate::report::parts::Parts;
 use plimsoll_memory::text::{LABEL, Screen};
 use plimsoll_memory::text::{clean, counted, labelled, short, styled};
 
-/// What a merged record says, which goes to `path`: its parts and its verdicts. The entries are in the record.
+/// Writes what `plimsoll merge` prints about a record that goes to `path`: its parts and its verdicts. The entries are
+/// in the record.
 ///
 /// # Errors
-/// What waits to be written cannot be read.
+/// Fails if results that wait to be written cannot be read.
 pub fn merged(merged: &Merged, path: &Path, screen: &Screen) -> io::Result<String> {
     let head: &Record = merged.head();
     let mut all = Parts::all([]);

@@ -1,9 +1,9 @@
-//! The terminal document: what `plimsoll` prints of a record, of the differences between two,
-//! of what is inside files, and of what went wrong.
+//! Terminal output: what `plimsoll` prints about a record, the differences between two, the contents of files, and
+//! errors.
 //!
-//! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
-//! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
-//! their control characters: a file name cannot move the cursor.
+//! A [`Screen`] has the width of the terminal and its styles. Tables are as wide as their contents, drop their least
+//! important columns on a narrow screen, and never wrap a row. Text from files (names, messages) loses its control
+//! characters, so that a file name cannot move the cursor.
 
 mod bench_gate;
 mod bisect;

@@ -1,4 +1,4 @@
-//! The parts of a record: a row each, the nodes, how unequal ranks are.
+//! The parts of a record: one row each, the nodes, and the imbalance between ranks.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use plimsoll_memory::meter::Reading;
 use plimsoll_memory::text::{Align, Cell, LABEL, Screen, fitted};
 use plimsoll_memory::text::{clean, counted, duration, labelled, styled};
 
-/// Of more parts than this, those that did not pass and the largest have a row.
+/// If there are more parts than this, only failed ones and the largest have a row.
 const ROWS: usize = 64;
 
-/// The table of `parts`.
+/// Writes the table of `parts`.
 pub(super) fn parts(parts: &Parts, screen: &Screen) -> String {
     let palette = &screen.palette;
     let figure = |reading: &Option<Reading>| Cell::plain(reading.as_ref().map_or("n/a ".to_owned(), marked));

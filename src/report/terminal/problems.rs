@@ -1,16 +1,16 @@
-//! The failures of a record once more, below the rows, with what is known of their causes.
+//! The failures of a record again, below the rows, with what is known about their causes.
 
 use crate::record::{EntryResult, Failure, ValidationStatus};
 use plimsoll_capture::compare::{Blindness, LeafOutcome};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{clean, counted, cut, labelled, number, styled, wrap};
 
-/// So many failures are shown with their causes; all are in the rows and in the record.
+/// Maximum number of failures shown with their causes; all are in the rows and in the record.
 const SHOWN: usize = 10;
-/// So many lines of a traceback and of a worker's last words are shown.
+/// Maximum number of lines shown of a traceback or of a worker's last output.
 const LINES: usize = 6;
 
-/// What went wrong and what cannot be decided, or nothing.
+/// Failures and undecided results; empty if there are none.
 pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     let failed: Vec<(&EntryResult, String)> =
         results.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
@@ -48,7 +48,7 @@ fn cause(result: &EntryResult, screen: &Screen) -> Option<String> {
     (!lines.is_empty()).then_some(lines)
 }
 
-/// What does not match of an output.
+/// Describes how an output differs.
 pub(crate) fn mismatch(leaf: &LeafOutcome) -> String {
     let output = format!("output{}", leaf.path);
     if let Some(problem) = &leaf.problem {
@@ -80,7 +80,7 @@ fn failure(prefix: &str, failure: &Failure, screen: &Screen) -> String {
     for (name, block) in [("detail", &failure.detail), ("stderr", &failure.stderr)] {
         let Some(block) = block else { continue };
         let lines: Vec<&str> = block.lines().collect();
-        // The end of a traceback names what was raised.
+        // The end of a traceback names the exception.
         for line in &lines[lines.len().saturating_sub(LINES)..] {
             let line = cut(&clean(&format!("{name} │ {line}")), screen.width() - 5);
             text.push_str(&format!("     {}\n", styled(&line, screen.palette.dim)));
@@ -105,7 +105,7 @@ fn not_run(results: &[EntryResult], screen: &Screen) -> String {
     format!("\n{}", labelled("not run", screen.palette.warn, &value, 9, screen))
 }
 
-/// The entries whose comparison could not have told a wrong kernel, each with the wrong outputs that would have passed.
+/// The entries whose comparison would miss a wrong kernel, each with the wrong outputs that would have passed.
 fn blind(results: &[EntryResult], screen: &Screen) -> String {
     let flagged: Vec<String> = results
         .iter()

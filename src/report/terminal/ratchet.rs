@@ -1,11 +1,11 @@
-//! Ceilings that can be lowered, as a terminal document.
+//! Ceilings that can be lowered, on the terminal.
 
 use crate::gate::{Lowering, Ratchet};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{clean, counted, labelled};
 
-/// The table of the ceilings that `ratchet` lowers, or with `check` would lower, and where they stand.
+/// Writes the ceilings that `ratchet` lowers, or would lower if `check` is set, and where they are in the sources.
 pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = String::new();
@@ -30,7 +30,13 @@ pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
         }
     }
     for failed in &ratchet.failed {
-        text.push_str(&labelled("failed", palette.warn, &format!("{failed}: its record says nothing"), 10, screen));
+        text.push_str(&labelled(
+            "failed",
+            palette.warn,
+            &format!("{failed}: its record was not used, as the test failed"),
+            10,
+            screen,
+        ));
     }
     let applied = ratchet.lowerings.iter().filter(|lowering| lowering.place.is_some()).count();
     let all = ratchet.lowerings.len();

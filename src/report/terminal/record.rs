@@ -1,4 +1,4 @@
-//! A record as a terminal document.
+//! A record on the terminal.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::report::parts::Parts;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, cut, duration, labelled, short, styled, width};
 
-/// The document of `record`, which was written to `path` if there is one.
+/// Writes `record`, which was saved to `path` if given.
 ///
-/// What was run, what a run on a capture has of its own (a row an entry, the failures once more with their causes),
-/// memory by phase, the proofs that memory came back, the batches, the verdicts, what was found in the output of a command, and a closing line that says what the
-/// exit code means.
+/// The document has: what was run; for a capture one row per entry and the failures again with causes; memory by phase;
+/// proofs of released memory; batches; verdicts; the diagnosis of a command; and a closing line that explains the exit
+/// code.
 pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let mut text = header(record, screen);
     if let Semantics::Capture(semantics) = &record.semantics {
@@ -52,12 +52,12 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     text
 }
 
-/// What was judged, a line each.
+/// Writes one line per verdict.
 pub(super) fn judgements(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
     for finding in findings(record) {
         let (mark, style) = verdict_mark(finding.status, &screen.palette);
-        // On a narrow screen the message has more room than the subject.
+        // On a narrow screen the message gets more room than the subject.
         let columns = 24.min(screen.width() * 2 / 5);
         text.push_str(&labelled(
             &format!("{mark} {}", clean(&finding.subject)),
@@ -108,7 +108,7 @@ fn header(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// The share that a run took, and what ran beside its timed launches.
+/// The share of entries that a run took, and what ran during its timed launches.
 fn shard_words(shard: &Shard) -> String {
     let capture = &shard.capture;
     let beside = match shard.timing {
@@ -122,14 +122,14 @@ fn shard_words(shard: &Shard) -> String {
     format!("{} of {}: {entries} of {of}, {} of {}{beside}", shard.index, shard.count, shard.bytes, capture.bytes)
 }
 
-/// A command line, with quotes if a word would not stand for itself.
+/// A command line, with quotes where a shell would need them.
 pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The machine in a line.
+/// The machine on one line.
 pub(crate) fn machine(environment: &Environment) -> String {
     let mut parts = Vec::new();
     if let Some(system) = &environment.system {
@@ -154,7 +154,7 @@ pub(super) fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> 
     let meaning = format!("{} (exit {}{state}, {took})", outcome.meaning, record.exit_code);
     let mut text = format!("\n{}", labelled(word, style, &meaning, width(word) + 2, screen));
     if let Some(path) = path {
-        // A path is not cut: it is there to be copied.
+        // The path is not cut, so that it can be copied.
         let _ = writeln!(text, " {}", styled(&clean(&format!("record in {}", path.display())), palette.dim));
     }
     text

@@ -1,4 +1,4 @@
-//! Several runs of one command: a row each, and what they have in common.
+//! Several runs of a command: one row each, and their spread.
 
 use super::memory::marked;
 use crate::record::RepeatedRun;
@@ -9,10 +9,10 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::duration;
 use plimsoll_memory::text::{Align, Cell, fitted};
 
-/// More runs than this are told by their least, median and most alone.
+/// If there are more runs than this, only their minimum, median and maximum are shown.
 const ROWS: usize = 12;
 
-/// The metrics that have a column, if a run has them.
+/// The metrics that get a column if a run has them.
 const FIGURES: [(Metric, &str, u8); 4] = [
     (Metric::PeakRss, "peak RSS", 0),
     (Metric::PeakAnon, "peak anon", 1),
@@ -20,7 +20,7 @@ const FIGURES: [(Metric, &str, u8); 4] = [
     (Metric::GpuPeak, "GPU", 3),
 ];
 
-/// The table of `runs`.
+/// Writes the table of `runs`.
 pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
     let metrics = known(FIGURES.map(|(metric, ..)| metric), runs);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
         let time =
             |spread: &Option<[f64; 3]>| Cell::plain(spread.map_or("n/a".to_owned(), |spread| duration(spread[at])));
         let size = |spread: &Option<[f64; 3]>| {
-            // The blank stands where the rows above have the mark of a source.
+            // The blank keeps the place of the source mark in the rows above.
             Cell::plain(spread.map_or("n/a ".to_owned(), |spread| format!("{} ", ByteSize::new(spread[at] as u64))))
         };
         let cells = [Cell::new(title, screen.palette.heading), time(&wall), time(&cpu)];

@@ -1,4 +1,5 @@
-//! A memory snapshot: why it ran out, what the memory was used for, how it is fragmented; and what changed between two.
+//! A memory snapshot: why memory ran out, what it was used for and how it is fragmented; and what changed between two
+//! snapshots.
 
 use plimsoll_diagnose::snapshot::{
     Band, CategorySource, Culprit, DeviceFindings, Difference, Frame, LeakSuspect, MemoryState, OomFinding,
@@ -9,10 +10,10 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, apart};
 use plimsoll_memory::text::{LABEL, clean, counted, duration, labelled, styled};
 
-/// The rows of a table on a terminal; JSON and the page have the rest.
+/// Maximum number of rows on a terminal; JSON and the page have the rest.
 const ROWS: usize = 8;
 
-/// What was found in a snapshot.
+/// Writes the findings of a snapshot.
 pub fn snapshot(findings: &SnapshotFindings, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = format!(" {}\n", styled(&clean(&findings.name), palette.heading));
@@ -87,7 +88,7 @@ fn of_device(device: &DeviceFindings, screen: &Screen) -> String {
         text.push_str(&labelled(
             "trace",
             palette.warn,
-            "none: _record_memory_history was not on; what follows is the end",
+            "none: _record_memory_history was not enabled; below is the end",
             LABEL,
             screen,
         ));
@@ -122,14 +123,14 @@ fn failed(oom: &OomFinding, others: &str, screen: &Screen) -> String {
     let largest = oom.largest_free.map_or(String::new(), |largest| format!(", largest free block {largest}"));
     let words = format!("{} allocated of {} reserved{largest}", point.allocated, point.reserved);
     text.push_str(&labelled("memory", palette.dim, &words, LABEL, screen));
-    text.push_str(&labelled("asked by", palette.dim, &told(&oom.stack), LABEL, screen));
+    text.push_str(&labelled("asked by", palette.dim, &stack_words(&oom.stack), LABEL, screen));
     text.push_str(&bands(&oom.moment.bands, point.allocated, screen));
     text
 }
 
-/// A stack in one line: its innermost frame, and where that is a library's, the innermost of the user's own before it. A
-/// narrow column cuts the beginning.
-fn told(stack: &[Frame]) -> String {
+/// A stack on one line: its innermost frame, and if that belongs to a library, before it the innermost frame of the
+/// user's code. A narrow column cuts the beginning.
+fn stack_words(stack: &[Frame]) -> String {
     let library = |frame: &Frame| {
         ["site-packages", "dist-packages", "/torch/", "lib/python"].iter().any(|part| frame.file.contains(part))
     };
@@ -164,7 +165,7 @@ fn culprits(culprits: &[Culprit], total: ByteSize, stacks: u64, screen: &Screen)
         .take(ROWS)
         .map(|culprit| {
             vec![
-                Cell::plain(clean(&told(&culprit.stack))),
+                Cell::plain(clean(&stack_words(&culprit.stack))),
                 Cell::plain(culprit.bytes.to_string()),
                 Cell::plain(percent(culprit.bytes, total)),
                 Cell::plain(culprit.count.to_string()),
@@ -195,7 +196,7 @@ fn leaks(leaks: &[LeakSuspect], screen: &Screen) -> String {
             leak.kept.bytes,
             counted(leak.allocations as usize, "allocation", "allocations"),
             leak.frees,
-            told(&leak.kept.stack)
+            stack_words(&leak.kept.stack)
         );
         text.push_str(&labelled("? leak", screen.palette.warn, &words, LABEL, screen));
     }
@@ -239,7 +240,7 @@ fn groups(groups: &[SegmentGroup], screen: &Screen) -> String {
     if rows.is_empty() { String::new() } else { apart(titles, &rows, screen) }
 }
 
-/// What changed between two snapshots, by stack.
+/// Writes what changed between two snapshots, by stack.
 pub fn snapshot_difference(difference: &Difference, screen: &Screen) -> String {
     let palette = &screen.palette;
     let names = format!("{} → {}", difference.baseline, difference.name);
@@ -270,7 +271,7 @@ fn changed(stack: &StackDifference, screen: &Screen) -> Vec<Cell> {
     let (before, after) = stack.bytes;
     let style = if stack.growth() > 0 { screen.palette.warn } else { screen.palette.good };
     vec![
-        Cell::plain(clean(&told(&stack.stack))),
+        Cell::plain(clean(&stack_words(&stack.stack))),
         Cell::new(growth(before, after), style),
         Cell::plain(before.to_string()),
         Cell::plain(after.to_string()),

@@ -1,4 +1,4 @@
-//! The documents as a user sees them.
+//! Snapshots of the documents as a user sees them.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn two_kernels_that_were_timed_in_turns() {
 }
 
 #[test]
-fn what_a_protocol_did_is_told_under_the_times() {
+fn what_a_protocol_did_stands_under_the_times() {
     let numbers = |launches| (25, std::num::NonZeroU32::new(launches).unwrap());
     let mut record = sample::record();
     let (warmup, launches) = numbers(100);
@@ -98,7 +98,7 @@ fn what_a_protocol_did_is_told_under_the_times() {
         profile.stop = Some([Stop::RelativeError, Stop::Time, Stop::Launches][index % 3]);
     }
     let until = shown(&record, 120);
-    // The lines of these labels, with those that they go on in.
+    // The lines with these labels, including their continuation lines.
     let lines = |text: &str, labels: &[&str]| -> String {
         let mut wanted = false;
         let kept = text.lines().filter(|line| {

@@ -1,4 +1,4 @@
-//! The trends of an input's telemetry as a table: a line a series, its readings drawn small.
+//! The trends of an input's telemetry as a table: one line per series, with a small plot of its readings.
 
 use plimsoll_diagnose::TelemetryReport;
 use plimsoll_diagnose::telemetry::Metric;
@@ -8,10 +8,10 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, fitted};
 use plimsoll_memory::text::{clean, counted, styled};
 
-/// So many series are shown; JSON has them all.
+/// Maximum number of series shown; JSON has them all.
 const SHOWN: usize = 8;
 
-/// The series of `report`, the gravest first, then the largest.
+/// Writes the series of `report`, the most serious first, then the largest.
 pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     let mut findings: Vec<&Finding> = report.trends.findings.iter().collect();
     let rank = |finding: &&Finding| {
@@ -72,7 +72,7 @@ fn row(finding: &Finding, screen: &Screen) -> Vec<Cell> {
     ]
 }
 
-/// `figures` as a line of blocks, from the least to the most of them; flat if they hardly differ.
+/// `figures` as a line of blocks from their minimum to their maximum; flat if they hardly differ.
 fn drawn(figures: &[ByteSize]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (Some(least), Some(most)) = (figures.iter().min(), figures.iter().max()) else { return String::new() };

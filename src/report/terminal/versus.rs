@@ -1,4 +1,4 @@
-//! Two kernels that were timed in turns: a row an entry, and the speedup over all.
+//! Two kernels timed in turns: one row per entry, and the speedup over all entries.
 
 use super::problems::problems;
 use crate::record::{Aggregation, CaptureSemantics, EntryResult, Record, Speedup};
@@ -7,11 +7,11 @@ use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, Table};
 use plimsoll_memory::text::{LABEL, clean, duration, labelled};
 
-/// What stands where a figure was not taken.
+/// Placeholder for a figure that was not taken.
 const ABSENT: &str = "-";
 
-/// The times of both kernels and the speedup of each entry, the speedup over all, and what went wrong with the other
-/// kernel; nothing of a kernel that was timed alone.
+/// Writes the times of both kernels, the speedup of each entry and of all, and failures of the other kernel; empty for
+/// a single kernel.
 pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
     let (Some(versus), Some(other)) = (&record.results.versus, &semantics.versus) else { return String::new() };
     let palette = &screen.palette;
@@ -57,7 +57,7 @@ pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Scr
     text
 }
 
-/// Green if it is faster, red if it is slower, plain if that cannot be decided.
+/// Green if faster, red if slower, plain if undecided.
 fn style(speedup: &Speedup, screen: &Screen) -> anstyle::Style {
     match speedup.interval {
         Some(interval) if interval.low > 1.0 => screen.palette.good,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `scipy.txt`: inputs and what SciPy and NumPy make of them, to which `tests/statistics/main.rs` holds the crate.
+"""Writes `scipy.txt`: inputs and the results of SciPy and NumPy for them, which `tests/statistics/main.rs` checks the
+crate against.
 
 Run from anywhere, with SciPy in a virtual environment outside the tree:
 
@@ -38,7 +39,7 @@ def case(function, arguments, results):
 
 
 def sample(size, kind):
-    """Figures as machines give them: times that scatter, bytes in pages, few distinct values."""
+    """Figures as machines produce them: scattered times, bytes in whole pages, few distinct values."""
     if kind == "times":
         return np.round(random.lognormal(7, 0.2, size), 3)
     if kind == "pages":
@@ -97,7 +98,7 @@ def effective():
 
 
 def independent(mean, size):
-    """Normal figures whose neighbours happen not to depend on each other, for SciPy's tests know no other."""
+    """Normal figures without correlation between neighbours, because SciPy's tests assume that."""
     while effective_size(x := random.normal(mean, 3, size)) != size:
         pass
     return x
@@ -131,7 +132,7 @@ def signed_rank_p(n, w, method):
 
 
 def largest_k(p, tail):
-    """The largest k with P(less than k) <= tail, of a statistic from 0."""
+    """The largest k with P(less than k) <= tail, for a statistic that starts at 0."""
     return next(u for u in itertools.count() if p(u) > tail)
 
 
@@ -169,7 +170,7 @@ def inverted(values, p, alpha):
 
 
 def shifts():
-    # Untied figures: ties between the differences are what SciPy's exact distributions do not know.
+    # Untied figures, because SciPy's exact distributions do not support ties between differences.
     for n, m in [(1, 1), (4, 4), (5, 5), (6, 9), (10, 10), (25, 18), (26, 10), (35, 30)]:
         for confidence in [0.95, 0.99]:
             before, after = independent(100, n), independent(101, m)
@@ -230,7 +231,7 @@ def trends():
 
 
 class SplitMix64:
-    """As Vigna's splitmix64.c has it."""
+    """SplitMix64, after Vigna's splitmix64.c."""
 
     def __init__(self, seed):
         self.state = seed
@@ -247,7 +248,7 @@ class SplitMix64:
 def words():
     for seed in [0, 1, 1234567, 2**63 + 5]:
         generator = SplitMix64(seed)
-        # As halves of 32 bits: a word does not fit a float.
+        # Split into halves of 32 bits: a whole word does not fit a float.
         halves = [half for word in (generator.word() for _ in range(4)) for half in (word >> 32, word & 0xFFFFFFFF)]
         case("words", [[seed >> 32, seed & 0xFFFFFFFF]], [halves])
 

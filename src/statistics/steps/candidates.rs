@@ -1,7 +1,7 @@
-//! Where a series may have changed its level: too many places rather than too few.
+//! Candidates for level changes of a series, rather too many than too few.
 
-/// A quadratic in the level of the last part, over the levels from `low` to `high`: the least cost of the series so far
-/// if its last part begins at `start` and has that level.
+/// A quadratic in the level of the last part, valid for levels from `low` to `high`: the least cost of the series so
+/// far if its last part begins at `start` and has that level.
 #[derive(Clone, Copy)]
 struct Piece {
     low: f64,
@@ -27,12 +27,12 @@ impl Piece {
     }
 }
 
-/// The first points of the parts of `series`, but for the first part, that cost least: the squares of the distances
-/// from the mean of each part, and `penalty` for each change.
+/// The first points of the parts of `series`, except the first part, in the cheapest partition. The cost is the squared
+/// distance from the mean of each part, plus `penalty` for each change.
 ///
-/// The optimum over every number of changes, by functional pruning (FPOP, Maidstone and others 2017): what is kept of
-/// the past is which start of the last part is best for which level of it, which is few pieces whatever the length, so
-/// that time is near linear. `series` is finite and within -1 and 1.
+/// Finds the optimum over any number of changes by functional pruning (FPOP, Maidstone and others 2017). It keeps, for
+/// each level of the last part, the start that suits it best. These are few pieces for any length, so the time is
+/// nearly linear. `series` must be finite and within -1 and 1.
 pub(super) fn candidates(series: &[f64], penalty: f64) -> Vec<usize> {
     let low = series.iter().copied().fold(f64::INFINITY, f64::min);
     let high = series.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -70,7 +70,7 @@ pub(super) fn candidates(series: &[f64], penalty: f64) -> Vec<usize> {
     places
 }
 
-/// Adds a piece, joined to the last if both are of the same start; none that has no width.
+/// Adds a piece, merged with the last one if both have the same start; a piece without width is dropped.
 fn put(pieces: &mut Vec<Piece>, piece: Piece) {
     if piece.high <= piece.low {
         return;
@@ -98,7 +98,7 @@ mod tests {
         ends.windows(2).map(part).sum::<f64>() + penalty * places.len() as f64
     }
 
-    /// The least cost, from that of every shorter series.
+    /// The least cost, computed from that of every shorter series.
     fn least(series: &[f64], penalty: f64) -> f64 {
         let mut least = vec![-penalty];
         for end in 1..=series.len() {

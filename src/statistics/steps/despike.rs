@@ -2,15 +2,15 @@
 
 use crate::median::{median, median_absolute_deviation};
 
-/// So many points before and after are what a point is held against.
+/// The number of points before and after that a point is compared with.
 const REACH: usize = 3;
 
-/// A point further from the median of its neighbours than so many of their standard deviations is a spike.
+/// A point farther from the median of its neighbours than this many of their standard deviations is a spike.
 const FAR: f64 = 3.0;
 
-/// `series` with every spike replaced by the median of the points around it, by the filter of Hampel (1974): seven
-/// points, three deviations. Levels keep their edges, and up to two spikes side by side are taken off; three points of
-/// a new level at the end of a series stay.
+/// `series` with every spike replaced by the median of the points around it, by Hampel's filter (1974): seven points,
+/// three deviations. Levels keep their edges, and up to two adjacent spikes are removed; three points of a new level at
+/// the end of a series stay.
 pub(super) fn despiked(series: &[f64]) -> Vec<f64> {
     let around = |at: usize| &series[at.saturating_sub(REACH)..(at + REACH + 1).min(series.len())];
     let point = |(at, value): (usize, &f64)| {

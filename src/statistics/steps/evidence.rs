@@ -1,14 +1,14 @@
-//! What speaks for a step at a place, and against it.
+//! The evidence for and against a step at a place.
 
 use super::SHORTEST_PART;
 use crate::median::median;
 use crate::normal::ln_upper_tail;
 use crate::{MAD_TO_DEVIATION, median_absolute_deviation};
 
-/// How many points of each side are looked at: the level beside a step counts, not the one of long ago.
+/// The number of points considered on each side: the level beside a step counts, not the one long before.
 pub(super) const REACH: usize = 48;
 
-/// How often chance may give a step anywhere in a series.
+/// The maximum probability that chance produces a step anywhere in a series.
 const SIGNIFICANCE: f64 = 1e-4;
 
 /// The smallest step, as a share of the level before it.
@@ -26,30 +26,30 @@ const BETTER_THAN_A_LINE: f64 = 0.95;
 /// The largest correlation of neighbours that is corrected for.
 const MOST_CORRELATED: f64 = 0.9;
 
-/// How long a series has to be, in stretches, for their differences to say how it wanders: a few steps in it must not
-/// hide in them.
+/// The minimum length of a series, in stretches, before their differences show how it wanders: a few steps must not
+/// look like wandering.
 const STRETCHES: usize = 10;
 
-/// A series, and how it moves if nothing happens.
+/// A series, and how it moves without steps.
 pub(super) struct Evidence<'a> {
     raw: &'a [f64],
     despiked: &'a [f64],
-    /// The median difference between neighbouring stretches, by their length, the shortest first.
+    /// The median difference between neighbouring stretches, by their length in ascending order.
     wandering: Vec<(usize, f64)>,
 }
 
-/// How much speaks for a step at a place.
+/// The weight of the evidence for a step at a place.
 pub(super) struct Weight {
-    /// At least 1 if every condition holds; else how far the worst of them is met.
+    /// At least 1 if every condition holds; otherwise how far the worst condition is met.
     pub strength: f64,
-    /// The logarithm of how often chance gives as much anywhere in the series.
+    /// The logarithm of the probability that chance produces as much anywhere in the series.
     pub ln_p: f64,
 }
 
-/// The points beside a place. None is further outside of the two levels than they are apart.
+/// The points beside a place, clamped to at most one step size beyond the two levels.
 struct Sides {
     points: Vec<f64>,
-    /// How many of them are before the place.
+    /// The number of points before the place.
     left: usize,
     /// The medians of both sides.
     levels: [f64; 2],
@@ -74,13 +74,13 @@ impl<'a> Evidence<'a> {
         Self { raw, despiked, wandering }
     }
 
-    /// What speaks for a step at `at`, of parts that begin at `from` and end at `to`.
+    /// Weighs the evidence for a step at `at`, between parts that begin at `from` and end at `to`.
     pub fn weigh(&self, from: usize, at: usize, to: usize) -> Weight {
         let (from, to) = (from.max(at.saturating_sub(REACH)), to.min(at + REACH));
         let shorter = (at - from).min(to - at);
         let sides = self.sides(from, at, to);
         if shorter < SHORTEST_PART {
-            // Too little to be a step yet: what costs least to join goes first, as Ward (1963) has it.
+            // Too little evidence so far: the step that is cheapest to remove goes first, as in Ward (1963).
             let cost = sides.size().powi(2) * ((at - from) * (to - at)) as f64 / (to - from) as f64;
             return Weight { strength: 1e-3 * cost / (1.0 + cost), ln_p: 0.0 };
         }
@@ -90,9 +90,9 @@ impl<'a> Evidence<'a> {
         let share = size / sides.levels[0].abs().max(f64::MIN_POSITIVE);
         let wandering = self.wandering.iter().take_while(|(length, _)| *length <= shorter).last();
         let beyond = wandering.map_or(f64::INFINITY, |(_, apart)| size / (BEYOND_WANDERING * apart));
-        // If steps follow each other closely, stretches differ by them.
+        // If steps follow each other closely, they make stretches differ.
         let beyond = beyond.max(size / (BEYOND_NOISE * deviation));
-        // Nothing divided by nothing is not a number, and not a step.
+        // Zero divided by zero is not a number, and not a step.
         let strength =
             [ln_p / SIGNIFICANCE.ln(), share / SMALLEST_SHARE * (1.0 + 1e-9), beyond, sides.against_a_line()]
                 .into_iter()
@@ -113,11 +113,11 @@ impl<'a> Evidence<'a> {
         Sides { points, left: at - from, levels }
     }
 
-    /// The standard deviation of the points around their levels, none of them further off than `size`: the largest of
+    /// The standard deviation of the points around their levels, none of them farther away than `size`: the largest of
     /// several estimates.
     fn deviation(&self, sides: &Sides, size: f64, from: usize) -> f64 {
         let squares = |off: &[f64]| off.iter().map(|off| off.clamp(-size, size).powi(2)).sum::<f64>();
-        // If a series has several levels in turn, the despiked points of a stretch may show one of them alone.
+        // If a series alternates between levels, the despiked points of a stretch may show only one of them.
         let raw = sides.off(&self.raw[from..from + sides.points.len()], sides.levels);
         let by_squares = squares(&sides.off(&sides.points, sides.means())).max(squares(&raw));
         let by_median = median_absolute_deviation(&sides.off(&sides.points, sides.levels)).unwrap_or_default();
@@ -126,21 +126,21 @@ impl<'a> Evidence<'a> {
         by_squares.max(MAD_TO_DEVIATION * by_median).max(rounding).max(f64::MIN_POSITIVE)
     }
 
-    /// The logarithm of how often chance gives a step of so many deviations somewhere in the series: a t-test whose
-    /// error counts neighbours that are alike as fewer, times the places.
+    /// The logarithm of the probability that chance produces a step of this many deviations anywhere in the series: a
+    /// t-test that counts correlated neighbours as fewer, times the number of places.
     fn chance(&self, sides: &Sides, deviations: f64) -> f64 {
         let (count, left) = (sides.points.len() as f64, sides.left as f64);
         let right = count - left;
         let correlated = sides.correlation().clamp(0.0, MOST_CORRELATED);
         let as_many = (1.0 + correlated) / (1.0 - correlated);
         let t = deviations / ((1.0 / left + 1.0 / right) * as_many).sqrt();
-        // Wallace (1959): the normal figure that is as unlikely as a t of so many degrees of freedom.
+        // Wallace (1959): the normal variable that is as unlikely as a t with this many degrees of freedom.
         let free = count - 2.0;
         let z = (8.0 * free + 1.0) / (8.0 * free + 3.0) * (free * (t * t / free).ln_1p()).sqrt();
         ln_upper_tail(z) + (2.0 * self.raw.len() as f64).ln()
     }
 
-    /// The place around `at` that divides the levels on both sides of it best; the first of equals.
+    /// The place around `at` that best divides the levels on both sides; the first of several equal ones.
     pub fn place(&self, from: usize, at: usize, to: usize, of: Points) -> usize {
         let points = match of {
             Points::Raw => self.raw,
@@ -150,10 +150,10 @@ impl<'a> Evidence<'a> {
         let level = |part: &[f64]| median(part.to_vec()).unwrap_or_default();
         let levels = [level(&points[first..at]), level(&points[at..last])];
         let size = (levels[1] - levels[0]).abs();
-        // A point far from both levels speaks for neither.
+        // A point far from both levels supports neither.
         let off = |value: f64, level: f64| (value - level).abs().min(size);
         let (mut cost, mut best) = (0.0, (f64::INFINITY, at));
-        // A part that is long enough stays so.
+        // A part that is long enough must remain so.
         let [left, right] = [at - from, to - at].map(|length| length.min(SHORTEST_PART));
         for (place, value) in points.iter().enumerate().take((last + 1).min(to - right + 1)).skip(first) {
             if place >= from + left && cost < best.0 - 1e-12 * size {
@@ -165,7 +165,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Which points a place is looked for in.
+/// The points among which a place is searched.
 #[derive(Clone, Copy)]
 pub(super) enum Points {
     Raw,
@@ -178,19 +178,20 @@ impl Sides {
         [left, right].map(|side| side.iter().sum::<f64>() / side.len() as f64)
     }
 
-    /// How far the sides are apart: by their medians or their means, whichever is less; not at all if they disagree.
+    /// The distance between the sides, by their medians or means, whichever is smaller; zero if they disagree in
+    /// direction.
     fn size(&self) -> f64 {
         let [before, after] = self.means();
         let (means, medians) = (after - before, self.levels[1] - self.levels[0]);
         if means * medians > 0.0 { means.abs().min(medians.abs()) } else { 0.0 }
     }
 
-    /// How far `points` are off the levels of their sides.
+    /// The distances of `points` from the levels of their sides.
     fn off(&self, points: &[f64], levels: [f64; 2]) -> Vec<f64> {
         points.iter().enumerate().map(|(at, value)| value - levels[usize::from(at >= self.left)]).collect()
     }
 
-    /// The correlation of what neighbours are off by.
+    /// The correlation between the deviations of neighbours.
     fn correlation(&self) -> f64 {
         let off = self.off(&self.points, self.means());
         let squares: f64 = off.iter().map(|off| off * off).sum();
@@ -199,7 +200,7 @@ impl Sides {
         if squares > 0.0 { (pairs(left) + pairs(right)) / squares + 1.0 / off.len() as f64 } else { 0.0 }
     }
 
-    /// Above 1 if a step explains the points better than a line does, over as many points before as after it.
+    /// Above 1 if a step explains the points better than a line does, using as many points before as after it.
     fn against_a_line(&self) -> f64 {
         let reach = self.left.min(self.points.len() - self.left);
         if reach <= SHORTEST_PART {

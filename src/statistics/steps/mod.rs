@@ -1,4 +1,4 @@
-//! [`steps`]: the places at which a series changed its level. Points in, steps out.
+//! [`steps`]: finds the places where a series changed its level.
 
 mod candidates;
 mod despike;
@@ -13,39 +13,40 @@ use self::evidence::{Evidence, Points, REACH};
 use super::median::median;
 use crate::MAD_TO_DEVIATION;
 
-/// No part of a series is shorter: a step is known from its third point on, and fewer are taken for spikes.
+/// The minimum length of a part: a step is recognized from its third point on, and fewer points count as spikes.
 const SHORTEST_PART: usize = 3;
 
-/// An excursion that came back after so many points is one: neither its start nor its end is a step.
+/// A change that reverts within this many points is an excursion: neither its start nor its end is a step.
 const LONGEST_EXCURSION: usize = 10;
 
-/// A place at which a series changed its level.
+/// A place where a series changed its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The index of the first point of the new level.
     pub at: usize,
-    /// The median before, back to the step before it, in the unit of the series.
+    /// The median before it, back to the previous step, in the unit of the series.
     pub before: f64,
-    /// The median after, up to the next step, in the unit of the series.
+    /// The median after it, up to the next step, in the unit of the series.
     pub after: f64,
-    /// How often chance alone gives such a step anywhere in the series; at most 1 in 10,000.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 10,000.
     pub p: f64,
 }
 
-/// The places at which `series` changed its level, in order. Figures that are not finite are left out.
+/// The places where `series` changed its level, in order. Figures that are not finite are skipped.
 ///
-/// - Spikes are taken off: points far from the median of the seven around them (Hampel 1974).
-/// - Candidates are the best division into parts of one level each (FPOP, Maidstone and others 2017).
-/// - The weakest is dropped, and its neighbours are looked at again, until every one is a step: its 48 points before
-///   and after differ by more than chance gives in 1 of 10,000 such series (a t-test that counts neighbours that are
-///   alike as fewer, corrected for the number of places), by half a per cent of the level, by six times what
-///   neighbouring stretches of the series mostly differ by, and it explains them better than a line does.
-/// - Of two steps in opposite directions within ten points the weaker goes: an excursion, not a level.
-/// - Each is placed by the values: where the points beside it change from one level to the other.
+/// - Spikes are removed: points far from the median of the seven around them (Hampel 1974).
+/// - Candidates come from the best division into parts of constant level (FPOP, Maidstone and others 2017).
+/// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. A step's
+///   48 points before and after must differ by more than chance produces in 1 of 10,000 such series (a t-test that
+///   counts correlated neighbours as fewer, corrected for the number of places), by half a percent of the level, and by
+///   six times the usual difference between neighbouring stretches. It must also explain the points better than a line
+///   does.
+/// - Of two opposite steps within ten points, the weaker is dropped: an excursion is not a new level.
+/// - Each step is placed by the raw values: where the points change from one level to the other.
 ///
-/// So noise of any shape, levels that come and go, drift and single outliers are not steps, and the size of a jump
-/// counts. A clear step is known from its third point on. Nothing is drawn by lot: the same series has the same steps.
-/// The time is near linear in the length.
+/// Thus noise of any shape, temporary levels, drift and single outliers are not steps, and the size of a jump matters.
+/// A clear step is recognized from its third point on. Nothing is random: equal series have equal steps. The time is
+/// nearly linear in the length.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let (indices, finite): (Vec<usize>, Vec<f64>) =
         series.iter().copied().enumerate().filter(|(_, value)| value.is_finite()).unzip();
@@ -53,7 +54,7 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     if finite.len() < 2 * SHORTEST_PART || largest == 0.0 {
         return Vec::new();
     }
-    // Squares of the largest figures would be infinite.
+    // Avoids infinite squares of very large figures.
     let raw: Vec<f64> = finite.iter().map(|value| value / largest).collect();
     let despiked = despiked(&raw);
     let evidence = Evidence::new(&raw, &despiked);
@@ -73,11 +74,12 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     places.iter().enumerate().filter_map(step).collect()
 }
 
-/// What a change has to save to be a candidate: twice the variance of the noise, times the logarithm of the length.
+/// The cost that a change must save to be a candidate: twice the variance of the noise, times the logarithm of the
+/// length.
 fn penalty(series: &[f64]) -> f64 {
     let apart: Vec<f64> = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let mean = apart.iter().sum::<f64>() / apart.len() as f64;
-    // Of figures that are mostly equal the median is nothing. Half of what normal noise has is little enough.
+    // If most figures are equal, the median is zero. Half of the value for normal noise is a small enough estimate.
     let noise = match median(apart).filter(|apart| *apart > 0.0) {
         Some(apart) => MAD_TO_DEVIATION * apart / std::f64::consts::SQRT_2,
         None => 0.5 * mean * std::f64::consts::PI.sqrt() / 2.0,
@@ -85,17 +87,17 @@ fn penalty(series: &[f64]) -> f64 {
     2.0 * noise.max(1e-12).powi(2) * (series.len() as f64).ln()
 }
 
-/// The parts of a series, from which the weakest place is taken again and again.
+/// The parts of a series, from which the weakest place is removed repeatedly.
 struct Parts<'a> {
     evidence: &'a Evidence<'a>,
     /// Where parts begin; the last is the end of the series.
     at: Vec<usize>,
-    /// The one before each, and the one after it, that is still there.
+    /// The remaining place before and after each one.
     before: Vec<usize>,
     after: Vec<usize>,
-    /// What speaks for each; for one that is gone, nothing can be below it.
+    /// The strength of each place; NaN for a removed one, which compares with nothing.
     strength: Vec<f64>,
-    /// The places by their strength; one whose strength is another by now is passed over.
+    /// The places by strength; an entry with an outdated strength is skipped.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -114,7 +116,7 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// The places that are still there, from the first.
+    /// The remaining places in order.
     fn places(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(self.after[0]), |number| Some(self.after[*number]))
             .take_while(|number| *number < self.at.len() - 1)
@@ -124,11 +126,11 @@ impl<'a> Parts<'a> {
         let (from, to) = (self.at[self.before[number]], self.at[self.after[number]]);
         let strength = self.evidence.weigh(from, self.at[number], to).strength;
         self.strength[number] = strength;
-        // What is not negative is in the order of its bits.
+        // Floats that are not negative have the order of their bits.
         self.queue.push(Reverse((strength.to_bits(), number)));
     }
 
-    /// Takes places until every one is a step.
+    /// Removes places until every remaining one is a step.
     fn prune(&mut self) {
         while let Some(Reverse((strength, number))) = self.queue.peek().copied() {
             if self.strength[number].to_bits() != strength {
@@ -141,7 +143,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Takes a place; its neighbours, which have longer parts beside them now, are placed and weighed again.
+    /// Removes a place. Its neighbours, which now have longer parts beside them, are placed and weighed again.
     fn remove(&mut self, number: usize) {
         let (before, after) = (self.before[number], self.after[number]);
         (self.after[before], self.before[after]) = (after, before);
@@ -155,7 +157,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The weaker place of an excursion.
+    /// The weaker place of an excursion, if there is one.
     fn excursion(&self) -> Option<usize> {
         self.places().zip(self.places().skip(1)).find_map(|(start, end)| {
             let (from, to) = (self.at[start], self.at[end]);
@@ -170,7 +172,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The places by the points as they are.
+    /// The places according to the raw points.
     fn placed(mut self) -> Vec<usize> {
         let numbers: Vec<usize> = self.places().collect();
         for number in &numbers {

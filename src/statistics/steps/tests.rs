@@ -1,11 +1,11 @@
-//! Steps of made series: which are found, where, and which are not.
+//! Tests of steps in artificial series: which are found, where, and which are not.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::random::SplitMix64;
 
-/// Lots of an even distribution between 0 and 1, and of a normal one.
+/// Random numbers, uniform between 0 and 1 or normal.
 struct Lots(SplitMix64);
 
 impl Lots {
@@ -33,12 +33,12 @@ fn places(series: &[f64]) -> Vec<usize> {
     steps(series).iter().map(|step| step.at).collect()
 }
 
-/// Two levels, the upper one in such a share of the points.
+/// Two levels; this share of the points is on the upper one.
 fn two_levels(lots: &mut Lots, count: usize, share: f64) -> Vec<f64> {
     (0..count).map(|_| 100.0 + if lots.even() < share { 10.0 } else { 0.0 } + 0.3 * lots.normal()).collect()
 }
 
-/// Of `tries` series, how many `make` makes that are as they have to be.
+/// The number of `tries` for which `holds` is true.
 fn count(tries: usize, mut holds: impl FnMut(&mut Lots) -> bool) -> usize {
     let mut lots = Lots(SplitMix64::new(7));
     (0..tries).filter(|_| holds(&mut lots)).count()
@@ -78,7 +78,7 @@ fn outliers_hide_no_step_and_are_none() {
             let at = lots.0.below(40);
             series[at] *= 1.5 + 3.5 * lots.even();
         }
-        // Two outliers beside the step leave its place open.
+        // Two outliers beside the step make its place ambiguous.
         matches!(places(&series)[..], [at] if at.abs_diff(20) <= 2)
     });
     assert!(hold >= 198, "{hold} of 200");
@@ -159,7 +159,7 @@ fn too_little_or_nothing_that_moves_has_no_step() {
     {
         assert_eq!(steps(&series), [], "{series:?}");
     }
-    // Exact figures have no noise: half a per cent counts, less does not.
+    // Exact figures have no noise: half a percent counts, less does not.
     let exact = |after: f64| places(&raised(vec![1000.0; 40], 20, after));
     assert_eq!((exact(1.005), exact(1.004)), (vec![20], vec![]));
 }

@@ -1,4 +1,5 @@
-"""Embeddings that change what their arguments are, and not their bytes: launches that follow have less to do."""
+"""Embeddings that change properties of their arguments other than their bytes, so that later launches have less to
+do."""
 
 import ctypes
 
@@ -28,7 +29,7 @@ def strides(*args):
 
 
 def from_c(*args):
-    """As a kernel in C++ could: the first size of the tensor, wherever torch keeps it."""
+    """As a C++ kernel could: changes the first size of the tensor, wherever torch keeps it."""
     output = right(args)
     implementation = ctypes.cast(id(args[0]) + object.__basicsize__, ctypes.POINTER(ctypes.c_void_p))[0]
     words = ctypes.cast(implementation, ctypes.POINTER(ctypes.c_int64))

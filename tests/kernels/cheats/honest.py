@@ -1,4 +1,4 @@
-"""Honest embeddings that look like a cheat, or are built late, and are right."""
+"""Honest embeddings that resemble a cheat, or are built late."""
 
 import collections
 

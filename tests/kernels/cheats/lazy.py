@@ -1,4 +1,5 @@
-"""Embeddings that compute when they are read, each in another way: what they return holds no result when the launch is over."""
+"""Embeddings that compute when they are read, each in another way: their output holds no result when the launch
+ends."""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -13,7 +14,7 @@ def empty(args):
 
 
 class Function(torch.Tensor):
-    """Computes when any function of torch is called on it."""
+    """Computes when any torch function is called on it."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -21,7 +22,7 @@ class Function(torch.Tensor):
 
 
 class Dispatch(torch.Tensor):
-    """Has no memory at all, and computes when any operator is."""
+    """Has no memory at all, and computes when any operator is called on it."""
 
     @staticmethod
     def __new__(cls, args):
@@ -42,7 +43,7 @@ class Method(torch.Tensor):
 
 
 class Proxy:
-    """Says that it is a tensor."""
+    """Claims to be a tensor."""
 
     def __init__(self, args):
         self.later = args

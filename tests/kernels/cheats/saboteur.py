@@ -1,5 +1,5 @@
-"""An embedding that leaves modules of its own for the worker that is started next: in the folder of the command, and wherever a
-module of the worker was loaded from."""
+"""An embedding that leaves modules for the next worker: in the folder of the command, and wherever a module of the
+worker was loaded from."""
 
 import os
 import sys

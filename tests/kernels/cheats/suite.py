@@ -1,8 +1,8 @@
-"""Kernels that cheat, and honest ones, for audits: one operator, and a kernel that does what the entry's `tag` names.
+"""Kernels that cheat, and honest ones, for audits: one operator, with a kernel for each `tag` of an entry.
 
-The operator is `(x @ w)[rows]`. `suite_capture.py` writes an entry for each; `launch` is what is audited, `reference` what is right.
-Each cheat says its family, and the failures that it may end in. `true-time` is one that computes what is timed after all: what it
-keeps never comes again.
+The operator is `(x @ w)[rows]`. `suite_capture.py` writes an entry for each kernel; `launch` is audited, and
+`reference` is right. Each cheat declares its family, and the failures in which it may end. `true-time` means that it
+computes during timing after all: its remembered results never match.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ def right(x, w, rows):
 
 
 def once(key, x, w, rows):
-    """What was computed first for a key."""
+    """The first result for a key."""
     if key not in KEPT:
         KEPT[key] = right(x, w, rows)
     return KEPT[key]
@@ -469,7 +469,7 @@ def sets_an_argument_when_timed(x, w, rows):
     return output
 
 
-# -- patches the worker: a report that is not true is another process's business; one that shows is refused
+# -- patches the worker: false reports concern other processes; visible patches are refused
 
 @cheat("patches the worker", "true-time")
 def patches_the_clock_by_name(x, w, rows):

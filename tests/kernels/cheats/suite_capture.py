@@ -1,4 +1,5 @@
-"""Writes the capture of suite.py, an entry for each kernel that is named or for all, and prints what each may end in, as JSON.
+"""Writes the capture of suite.py, with an entry for each named kernel or for all, and prints the allowed ends of each,
+as JSON.
 
 usage: suite_capture.py DIR cheats|honest [NAME..]
 """

@@ -1,4 +1,4 @@
-/* Kernels that are not what they look like, each in its own way; most give the right output at first. */
+/* Kernels that are not what they seem, each in its own way; most return the right output at first. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ KERNEL(caches_by_address) {
   return LAUNCH;
 }
 
-/* Does nothing where the last launch was on the same buffers. */
+/* Does nothing if the last launch was on the same buffers. */
 KERNEL(idles) {
   static const void *last[2];
   const void *now[2] = {kernel_data(kernel_tensor(&args[0])), kernel_data(kernel_tensor(&args[7]))};
@@ -58,7 +58,7 @@ KERNEL(idles) {
   return LAUNCH;
 }
 
-/* Is tired after a few launches. */
+/* Becomes slower after a few launches. */
 KERNEL(tires) {
   static int launches;
   return ++launches > 4 ? 0 : LAUNCH;
@@ -117,7 +117,7 @@ KERNEL(sleeps) {
   return LAUNCH;
 }
 
-/* Is right once an entry, and ends its process where it is launched again and again. */
+/* Is right once per entry, and ends its process if it is launched repeatedly. */
 KERNEL(faults_when_timed) {
   static int launches;
   return ++launches > 3 ? raise(SIGSEGV) : LAUNCH;
@@ -131,13 +131,13 @@ KERNEL(prints) {
 
 __attribute__((destructor)) static void sleeps_at_the_end(void) { sleep(3600); }
 
-/* Computes where its output is poisoned, or nobody has launched it before. */
+/* Computes only if its output is poisoned, or on its first launch. */
 KERNEL(looks_for_poison) {
   const unsigned char *output = kernel_data(kernel_tensor(&args[7]));
   return output[0] == 0xff ? LAUNCH : 0;
 }
 
-/* Computes all of its output but one of `parts` parts where a launch follows a launch. */
+/* Omits one of `parts` parts of its output if a launch directly follows another. */
 static int leaves_out(void *self, const TVMFFIAny *args, int32_t num_args, TVMFFIAny *result, size_t parts) {
   static const void *last;
   static int streak;
@@ -158,14 +158,14 @@ KERNEL(does_half_in_a_loop) { return leaves_out(self, args, num_args, result, 2)
 
 KERNEL(leaves_a_ninth_out_in_a_loop) { return leaves_out(self, args, num_args, result, 9); }
 
-/* Writes one byte behind its weight. */
+/* Writes one byte beyond its weight. */
 KERNEL(writes_behind_an_input) {
   const DLTensor *weight = kernel_tensor(&args[1]);
   ((char *)kernel_data(weight))[bytes_of(weight)] ^= 1;
   return LAUNCH;
 }
 
-/* Forks a child, which comes back while its parent is still in the launch after this one, having written its output. */
+/* Forks a child that writes its output and returns while its parent is in the next launch. */
 KERNEL(forks) {
   static int child;
   if (!child && fork() != 0) {

@@ -1,4 +1,4 @@
-/* Embeddings that cheat while they are timed, and some that attack what times them. */
+/* Embeddings that cheat while they are timed, and some that attack the timing itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static size_t bytes_of(const DLTensor *tensor) { return (size_t)kernel_numel(ten
 static long launches;
 static char *kept;
 
-/* What was computed first, again. */
+/* Returns the first result again. */
 static int keep(void *self, const TVMFFIAny *args, int32_t num_args, TVMFFIAny *result) {
   if (kept) {
     memcpy(TO, kept, BYTES);
@@ -179,7 +179,7 @@ KERNEL(writes_an_argument_when_timed) {
   return code;
 }
 
-/* -- changes the clock: as much work as 600 us, of which a thousandth is seen by whoever asks the C library. */
+/* -- changes the clock: 600 us of work, of which the C library's clock shows a thousandth. */
 
 static int false_clock(clockid_t clock, struct timespec *time) {
   static long long first;
@@ -248,7 +248,7 @@ KERNEL(never_ends_its_line) {
   return code;
 }
 
-/* -- attacks: none is to reach what is not its own. It computes what is right, so that it passes if nothing came of it. */
+/* -- attacks: none must reach anything that is not its own. The output is right, so that a failed attack passes. */
 
 /* The folder of the capture, which the test puts beside the library. */
 static char *beside(const char *name) {

@@ -1,4 +1,4 @@
-/* Kernels that attack what they are judged by. */
+/* Kernels that attack their own judgement. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int capture_of_this_call(char *path, size_t size) {
   return found;
 }
 
-/* Puts zeros in the place of the right output in a file. With its modification time as before, nothing seems to have happened. */
+/* Replaces the right output in a file by zeros, and restores the modification time so that nothing seems changed. */
 static void rewrite(const char *path, const void *right, size_t bytes) {
   struct stat before;
   const int file = open(path, O_RDWR);
@@ -47,7 +47,7 @@ static void rewrite(const char *path, const void *right, size_t bytes) {
   free(zeros);
 }
 
-/* Gives zeros, and has the capture expect them. */
+/* Returns zeros, and makes the capture expect them. */
 KERNEL(rewrites_the_capture) {
   const DLTensor *output = kernel_tensor(&args[7]);
   char path[4096];
@@ -78,7 +78,7 @@ KERNEL(rewrites_the_next_entry) {
   return 0;
 }
 
-/* Leaves less to do for the launches that follow: one index. */
+/* Leaves less work for the following launches: one index. */
 KERNEL(changes_a_shape) {
   const int code = LAUNCH;
   DLTensor *input = (DLTensor *)args[0].v_ptr;
@@ -108,7 +108,7 @@ static void build(double seconds) {
   waitpid(child, NULL, 0);
 }
 
-/* Is built when it is first launched, as load_inline and torch.compile do. */
+/* Builds itself at its first launch, like load_inline and torch.compile. */
 KERNEL(builds_lazily) {
   static int built;
   if (!built) build(2.5);
@@ -116,7 +116,7 @@ KERNEL(builds_lazily) {
   return LAUNCH;
 }
 
-/* Builds when it is launched again, which is too late. */
+/* Builds itself at its second launch, which is too late. */
 KERNEL(builds_again) {
   static int launches;
   if (launches++) build(60);

@@ -1,4 +1,4 @@
-/* Kernels for a GPU, as it is emulated for tests (tests/emulation/cuda.c): what a real one does by <<<..>>>, these do by
+/* Kernels for the emulated GPU of the tests (tests/emulation/cuda.c): instead of <<<..>>> they use
  * emulated_launch. */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void gather(void *argument) {
   for (int64_t i = 0; i < g->count; i++) memcpy(g->out + i * g->row, g->table + g->index[i] * g->row, (size_t)g->row);
 }
 
-/* The work of a call; an error where the tensors do not lie on a GPU. */
+/* The work of a call; an error if the tensors are not on a GPU. */
 static int read_call(const TVMFFIAny *args, int32_t num_args, Gather *work, DLDevice *device) {
   if (num_args != 8) return kernel_fail("TypeError", "embedding takes 7 arguments and an output, not %d", (int)num_args);
   const DLTensor *input = kernel_tensor(&args[0]), *weight = kernel_tensor(&args[1]), *output = kernel_tensor(&args[7]);
@@ -75,13 +75,13 @@ KERNEL(keeps_its_table) {
   return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
 }
 
-/* Launches on the default stream, whatever stream it was given. */
+/* Launches on the default stream instead of the given one. */
 KERNEL(default_stream) {
   READ;
   return launched(NULL, &work);
 }
 
-/* Launches on a stream of its own, for which nothing waits. */
+/* Launches on its own stream, without anything waiting for it. */
 KERNEL(side_stream) {
   static void *stream;
   READ;
@@ -90,8 +90,8 @@ KERNEL(side_stream) {
   return launched(stream, &work);
 }
 
-/* Launches on a stream of its own. It waits for that, so that a slow machine has done the work when the launch returns, but
- * not for what is in the stream that it was given. */
+/* Launches on its own stream. It waits for that one, so that the work is done when the launch returns even on a slow machine,
+ * but not for the given stream. */
 KERNEL(unordered) {
   static void *stream;
   READ;
@@ -108,7 +108,7 @@ KERNEL(forks) {
   return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
 }
 
-/* Waits inside of its launch. */
+/* Waits during its launch. */
 KERNEL(waits) {
   READ;
   const int code = launched(NULL, &work);
@@ -116,7 +116,7 @@ KERNEL(waits) {
   return code;
 }
 
-/* Writes where it may not at its second launch. */
+/* Makes an illegal write at its second launch. */
 KERNEL(faults) {
   static int launches;
   READ;

@@ -12,7 +12,7 @@ __attribute__((visibility("default"))) void *__tvm_ffi__library_ctx;
 __attribute__((visibility("default"))) const unsigned char __tvm_ffi__library_bin[] = {
     U64(44), U64(2), U64(0), U64(0), U64(0), U64(4), '_', 'l', 'i', 'b'};
 #else
-/* The same of a kind that no loader is there for, with two bytes of its own. */
+/* The same with a kind that has no loader, with two bytes of its own. */
 __attribute__((visibility("default"))) const unsigned char __tvm_ffi__library_bin[] = {
     U64(54), U64(2), U64(0), U64(0), U64(0), U64(4), 'n', 'o', 'n', 'e', U64(2), 1, 2};
 #endif

@@ -1,5 +1,5 @@
-/* Kernels that reverse the order of their first argument, whatever the second is: honest ones, and some that give what they
- * have kept by the address of the first. */
+/* Kernels that reverse the order of their first argument, whatever the second is: honest ones, and some that return
+ * results remembered by the address of the first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ KERNEL(reverses) {
   return reverse(args);
 }
 
-/* Of what it has kept gives the first `part` of 8 parts, and computes the others. */
+/* Returns the first `part` of 8 parts from its remembered result, and computes the others. */
 static int kept(const TVMFFIAny *args, int part) {
   static struct {
     const void *input;
@@ -44,14 +44,14 @@ static int kept(const TVMFFIAny *args, int part) {
   return code;
 }
 
-/* Begins to keep when nobody looks any more. */
+/* Starts remembering once nobody checks any more. */
 KERNEL(keeps_from_60) {
   (void)self, (void)num_args, (void)result;
   static int launches;
   return ++launches < 60 ? reverse(args) : kept(args, 8);
 }
 
-/* Gives the last result that it has computed, wherever its arguments lie. */
+/* Returns its last computed result, whatever the addresses of its arguments. */
 static int last(const TVMFFIAny *args, int computes) {
   static void *output;
   const DLTensor *now = kernel_tensor(&args[2]);
@@ -79,7 +79,7 @@ KERNEL(keeps_half) {
   return kept(args, 4);
 }
 
-/* Halves its first argument, too. */
+/* Also halves its first argument. */
 static void halve(const TVMFFIAny *args) {
   const DLTensor *input = kernel_tensor(&args[0]);
   float *data = kernel_data(input);
@@ -100,7 +100,7 @@ KERNEL(keeps_and_halves_in_place) {
   return code;
 }
 
-/* The last bit of every third element is as it happens, whatever the arguments are. */
+/* The last bit of every third element is random, whatever the arguments are. */
 static int noise(const TVMFFIAny *args) {
   const DLTensor *output = kernel_tensor(&args[2]);
   char *data = kernel_data(output);
@@ -114,7 +114,7 @@ KERNEL(is_noisy) {
   return reverse(args) || noise(args);
 }
 
-/* What it gives does not follow its arguments at all. */
+/* Its output does not depend on its arguments at all. */
 KERNEL(is_noise_alone) {
   (void)self, (void)num_args, (void)result;
   const DLTensor *output = kernel_tensor(&args[2]);
@@ -123,7 +123,7 @@ KERNEL(is_noise_alone) {
   return noise(args);
 }
 
-/* Fails where its first argument is not sorted. */
+/* Fails if its first argument is not sorted. */
 KERNEL(demands_order) {
   (void)self, (void)num_args, (void)result;
   const DLTensor *input = kernel_tensor(&args[0]);

@@ -1,4 +1,4 @@
-/* Calls what only libtvm_ffi.so has. */
+/* Calls a function that only libtvm_ffi.so has. */
 #include "plimsoll_kernel.h"
 
 int TVMFFIObjectDecRef(void *object);

@@ -1,2 +1,2 @@
-/* Nothing by the ABI. */
+/* Exports nothing of the ABI. */
 int embedding(const void *input, const void *weight, void *output) { return input == weight && output == 0; }

@@ -1,5 +1,5 @@
-/* Kernels that fail: with a word, with one of no kind, without any, for want of memory and of other arguments; and a plain
- * function. */
+/* Kernels that fail: with a message, with an unknown kind, without a message, for lack of memory and of other arguments; and
+ * a plain function. */
 #include "plimsoll_kernel.h"
 
 KERNEL(raises) {

@@ -1,4 +1,4 @@
-/* Kernels of which somebody is sent a signal. */
+/* Kernels that send signals to others. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,14 +9,14 @@
 
 #define LAUNCH __tvm_ffi_embedding(self, args, num_args, result)
 
-/* Sends the process that started its own whatever would end it and may be caught. */
+/* Sends its parent process every signal that would end it and that can be caught. */
 KERNEL(signals_its_parent) {
   const int signals[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGRTMIN, SIGRTMAX};
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) kill(getppid(), signals[i]);
   return LAUNCH;
 }
 
-/* As many workers as TEST_KILLS says are killed while they load this library. */
+/* Kills the first TEST_KILLS workers while they load this library. */
 __attribute__((constructor)) static void die(void) {
   const char *kills = getenv("TEST_KILLS"), *folder = getenv("TEST_KILLS_IN");
   char path[4096];

@@ -21,7 +21,7 @@ pub fn file() -> std::path::PathBuf {
     path
 }
 
-/// A loop that does little but take memory: 10 times 64 MiB, touched and given back.
+/// A loop that does little but take memory: 10 times 64 MiB, touched and freed.
 pub fn pages() {
     for _ in 0..10 {
         drop(black_box(vec![1u8; 64 << 20]));

@@ -6,8 +6,8 @@
 //! | `.safetensors` | a header of JSON, then the elements; the tensor is named by its path |
 //! | `.bin` | the elements |
 //!
-//! Elements are row-major and little-endian, conjugated and negated as the bits of the tensor say. A dtype that a format
-//! lacks is refused: nothing is converted.
+//! Elements are row-major and little-endian, with the tensor's conjugate and negative bits applied. A dtype that a
+//! format lacks is refused: nothing is converted.
 
 mod error;
 mod format;

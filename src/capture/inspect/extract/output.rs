@@ -64,8 +64,8 @@ impl Extraction {
         (bytes > stored).then_some((bytes, stored))
     }
 
-    /// Writes the tensor to `out`, whose extension selects the format, whole or not at all, and returns the size of the
-    /// file. The CRC-32 of the tensor's storage is checked first.
+    /// Writes the whole tensor to `out`, or nothing, and returns the size of the file. The extension of `out` selects
+    /// the format. The CRC-32 of the tensor's storage is checked first.
     ///
     /// # Errors
     /// If the format is unknown or lacks the dtype, the storage is damaged, or the file cannot be written; also

@@ -1,4 +1,4 @@
-//! Stores that are damaged, forged, or at work.
+//! Tests of stores that are damaged, forged, or in use.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -69,14 +69,15 @@ fn what_was_verified_is_remembered_and_believed_only_of_the_same_file() {
     verifier.verify(&entry).unwrap();
     verifier.remember();
     let file = store.places.verified();
-    // Holds unless this took seconds on a loaded machine, which the object's own time of change shows.
+    // Holds unless this took seconds on a busy machine, which the object's own time of change shows.
     let settled = table.stamp().unwrap().changed_before(SystemTime::now(), Duration::from_secs(2));
     assert!(
         settled || !file.exists(),
         "the objects were written a moment ago, and may change within the tick of a clock"
     );
 
-    // A line that claims a damaged object to be verified is believed: the file is trusted as much as the objects are.
+    // A line that claims that a damaged object was verified is believed: the file is trusted as much as the objects
+    // are.
     flip(&table.path, 1000);
     let remember = || {
         let mut remembered = remembered::Remembered::default();

@@ -1,4 +1,4 @@
-//! Stores that cannot be read in full, and stores from a stranger.
+//! Tests of stores that cannot be read in full, and of stores from a stranger.
 
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
@@ -167,7 +167,7 @@ fn a_move_of_what_lies_in_the_store_is_refused_however_it_is_named() {
         });
     });
     assert_eq!(store.entries().unwrap().len(), 2);
-    // A copy under another name takes nothing away, and entries of another store may be moved.
+    // A copy under another name removes nothing, and entries of another store may be moved.
     pack(&store, &capture, &PackOptions { name: Some("again".into()), ..PackOptions::default() });
     let another = Store::create(&dir.path().join("another")).unwrap();
     pack(&another, &capture, &PackOptions { remove_originals: true, ..PackOptions::default() });

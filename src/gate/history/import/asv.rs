@@ -1,4 +1,4 @@
-//! A folder of results of airspeed velocity: `benchmarks.json`, and in a folder a machine one file a commit.
+//! A folder of airspeed velocity results: `benchmarks.json`, and one folder per machine with one file per commit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{At, Gathered, HistoryError, Measured, entries, failed, json};
 
-/// What `benchmarks.json` says of a benchmark.
+/// The description of a benchmark in `benchmarks.json`.
 struct Benchmark {
     figure: String,
     unit: String,
@@ -32,7 +32,7 @@ pub(super) fn read(folder: &Path, found: &mut Gathered) -> Result<(), HistoryErr
 }
 
 fn benchmark(value: &Value) -> Option<Benchmark> {
-    // The version of the format, and whatever else is not a benchmark.
+    // Skips the format version and other entries that are not benchmarks.
     let kind = value.get("type")?.as_str()?;
     let unit = value.get("unit").and_then(Value::as_str).unwrap_or_default();
     let parameters = value.get("params").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -95,14 +95,14 @@ fn results(
     Ok(())
 }
 
-/// Where results and parameters stand in a row, of the second version of the format.
+/// The columns of results and parameters, in the second version of the format.
 fn column(file: &Value) -> Option<(usize, Option<usize>)> {
     let columns = file.get("result_columns")?.as_array()?;
     let place = |name: &str| columns.iter().position(|column| column.as_str() == Some(name));
     Some((place("result")?, place("params")))
 }
 
-/// The values of a result, one for each combination of parameters, and the parameters if they stand with it.
+/// The values of a result, one per combination of parameters, and the parameters if they are stored with it.
 #[allow(clippy::type_complexity)]
 fn values(result: &Value, column: Option<(usize, Option<usize>)>) -> Option<(Vec<Value>, Option<Vec<Vec<String>>>)> {
     let (values, parameters) = match (result, column) {
@@ -110,7 +110,7 @@ fn values(result: &Value, column: Option<(usize, Option<usize>)>) -> Option<(Vec
             (row.get(result)?, parameters.and_then(|parameters| row.get(parameters)))
         }
         (Value::Object(map), _) => named(map)?,
-        // The first version has a number of a benchmark without parameters.
+        // In the first version, a benchmark without parameters is a plain number.
         (other, _) => (other, None),
     };
     let values = match values {
@@ -122,7 +122,7 @@ fn values(result: &Value, column: Option<(usize, Option<usize>)>) -> Option<(Vec
     Some((values, parameters))
 }
 
-/// The values of a list as texts.
+/// The values of a list as text.
 fn texts(values: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Some(values.as_array()?.iter().map(text).collect())
@@ -132,7 +132,7 @@ fn named(map: &Map<String, Value>) -> Option<(&Value, Option<&Value>)> {
     Some((map.get("result")?, map.get("params")))
 }
 
-/// The combination of parameters with this number: the last of them changes first.
+/// The combination of parameters with this number; the last parameter varies fastest.
 fn combination(parameters: &[Vec<String>], mut number: usize) -> String {
     let mut words = Vec::with_capacity(parameters.len());
     for values in parameters.iter().rev() {

@@ -1,4 +1,4 @@
-//! The Bencher Metric Format: benchmarks by name, each with its measures. It names no commit.
+//! The Bencher Metric Format: measures by benchmark name. It names no commit.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path, value: &Value, found: &mut Gathered) -> Result<(
     Ok(())
 }
 
-/// The unit of a measure and which way it is better, as Bencher has them for its own measures and this program for its.
+/// The unit of a measure and whether more is better, for Bencher's own measures and for Plimsoll's.
 fn unit(measure: &str) -> (&'static str, Option<Direction>) {
     let name = measure.replace('-', "_");
     if let Some(metric) = Metric::ALL.iter().find(|metric| metric.name() == name) {

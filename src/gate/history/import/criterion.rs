@@ -1,4 +1,4 @@
-//! Criterion's folder: the last run of each benchmark. It names no commit.
+//! Criterion's folder: the latest run of each benchmark. It names no commit.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::gate::bench::unit_of;
 use crate::record::Unit;
 use serde_json::Value;
 
-/// Group, function and value, and some more.
+/// Group, function, value, and a few spare levels.
 const MAX_DEPTH: usize = 8;
 
 pub(super) fn read(folder: &Path, found: &mut Gathered) -> Result<(), HistoryError> {

@@ -1,4 +1,4 @@
-//! CSV with a row of titles (RFC 4180): a row a value, or a row a commit with a column a figure.
+//! CSV with a header (RFC 4180): one row per value, or one row per commit with one column per figure.
 
 use std::fmt;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::str::FromStr;
 use super::github::utc;
 use super::{At, Gathered, HistoryError, Measured, failed};
 
-/// What a column is, as `commit=sha` says it.
+/// The meaning of a column, written `commit=sha`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What it is.
+    /// The role of the column.
     pub role: Role,
     /// Its title.
     pub title: String,
@@ -21,7 +21,7 @@ pub struct Column {
 pub enum Role {
     /// The commit.
     Commit,
-    /// When it was made: RFC 3339, a day, or seconds since 1970.
+    /// The time of the commit: RFC 3339, a day, or seconds since 1970.
     Date,
     /// The benchmark.
     Name,
@@ -29,11 +29,11 @@ pub enum Role {
     Figure,
     /// The unit.
     Unit,
-    /// The value. Without it, every column that is nothing else and has numbers is a figure.
+    /// The value. Without such a column, every other column with numbers is a figure.
     Value,
 }
 
-/// Each role, how it is written, and the titles that it is known by.
+/// Each role with its name and the titles that it is recognized by.
 const ROLES: [(Role, &str, &[&str]); 6] = [
     (Role::Commit, "commit", &["commit", "sha", "revision", "hash", "commit_hash", "commit_id"]),
     (Role::Date, "date", &["date", "time", "timestamp", "committed", "started"]),
@@ -43,9 +43,9 @@ const ROLES: [(Role, &str, &[&str]); 6] = [
     (Role::Value, "value", &["value"]),
 ];
 
-/// A text that is no [`Column`].
+/// The error for a text that is not a [`Column`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` says of no column what it is: write commit=TITLE, or date, name, figure, unit or value")]
+#[error("`{0}` does not say what a column is: write commit=TITLE, or date, name, figure, unit or value")]
 pub struct ParseColumnError(String);
 
 impl FromStr for Column {
@@ -128,7 +128,7 @@ pub(super) fn read(path: &Path, text: &str, columns: &[Column], found: &mut Gath
     Ok(())
 }
 
-/// A title and the unit in it: `peak (MiB)`, `wall [s]`.
+/// Splits a title from the unit in it: `peak (MiB)`, `wall [s]`.
 fn titled(title: &str) -> (&str, Option<&str>) {
     let title = title.trim();
     for (open, close) in [('(', ')'), ('[', ']')] {
@@ -150,7 +150,7 @@ fn seconds(text: &str) -> Option<i64> {
     i64::try_from(at.as_secs()).ok()
 }
 
-/// The rows of a text, each with its cells.
+/// The rows of a text, split into cells.
 struct Rows<'a> {
     rest: &'a str,
 }

@@ -1,4 +1,4 @@
-//! github-action-benchmark: what it keeps for its page (`data.js`), and a list of results as it takes them.
+//! github-action-benchmark: the data of its page (`data.js`), and lists of results in its input format.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{At, Gathered, HistoryError, Measured, failed};
 use crate::record::Direction;
 
-/// Whether a document is of this tool.
+/// Whether a document is in this tool's format.
 pub(super) fn is(value: &Value) -> bool {
     value.is_array() || value.get("entries").is_some_and(Value::is_object)
 }
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path, value: &Value, found: &mut Gathered) -> Result<(
     Ok(())
 }
 
-/// A time with an offset (`2024-01-31T10:00:00+01:00`) as one of UTC.
+/// Converts a time with an offset (`2024-01-31T10:00:00+01:00`) to UTC.
 pub(super) fn utc(text: &str) -> Option<String> {
     let (local, offset) = text.split_at_checked(19)?;
     let offset = offset.find(['+', '-', 'Z']).map_or("", |at| &offset[at..]);
@@ -73,7 +73,7 @@ fn benches(
     Ok(())
 }
 
-/// A number, or a text that is one.
+/// A number, or a text that contains one.
 fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
 }

@@ -1,7 +1,7 @@
-//! Figures that other tools have kept: asv, Bencher, github-action-benchmark, criterion, CSV.
+//! Figures of other tools: asv, Bencher, github-action-benchmark, criterion, CSV.
 //!
-//! [`read`] knows a file or folder by what is in it. Values are turned into bytes and nanoseconds where the unit says so,
-//! else they stay as they are. Nothing of a file is executed, no link is followed, and files, values and names are bounded.
+//! [`read`] recognizes a file or folder by its contents. Values with a known unit become bytes or nanoseconds; others
+//! stay as they are. Nothing in a file is executed, links are not followed, and files, values and names are bounded.
 
 mod asv;
 mod bencher;
@@ -23,28 +23,28 @@ use crate::record::{Direction, Figure, not_a_file};
 
 pub use self::csv::{Column, ParseColumnError, Role};
 
-/// No file of these tools is larger.
+/// These tools write no larger files.
 const MAX_FILE: u64 = 64 << 20;
-/// The most figures at commits of one import.
+/// The maximum number of figures in one import.
 const MAX_FIGURES: usize = 1_000_000;
-/// The longest name.
+/// The maximum length of a name.
 const MAX_NAME: usize = 500;
 
-/// What was read of another tool's files.
+/// The figures read from another tool's files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// Whose files they are.
+    /// The tool that wrote the files.
     pub tool: &'static str,
     /// The figures.
     pub figures: Vec<ImportedFigure>,
-    /// How many values were left out because they are not amounts: missing, negative or not finite.
+    /// How many values were left out because they are missing, negative or not finite.
     pub left_out: usize,
 }
 
 /// A figure of a benchmark at a commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedFigure {
-    /// The commit; absent if the file names none, so that whoever reads it has to.
+    /// The commit; absent if the file names none and the caller has to.
     pub commit: Option<At>,
     /// The benchmark.
     pub subject: Subject,
@@ -52,24 +52,24 @@ pub struct ImportedFigure {
     pub figure: Figure,
 }
 
-/// The commit of a figure, as far as the file knows it.
+/// The commit of a figure, as far as the file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct At {
     /// Its name.
     pub id: String,
-    /// When it was made, in seconds since 1970.
+    /// Its time, in seconds since 1970.
     pub committed: Option<i64>,
     /// The first line of its message.
     pub title: String,
 }
 
 impl At {
-    /// The commit as git knows it, else as the file does.
+    /// Looks the commit up in git, or uses what the file says.
     ///
     /// # Errors
-    /// [`HistoryError::UnknownCommit`] if neither says when it was made.
+    /// [`HistoryError::UnknownCommit`] if neither knows its time.
     pub fn resolve(&self, branch: &str) -> Result<Commit, HistoryError> {
-        if let Ok((id, committed, title)) = crate::gate::baseline::git::told(&self.id) {
+        if let Ok((id, committed, title)) = crate::gate::baseline::git::commit_facts(&self.id) {
             return Ok(Commit { id, branch: branch.to_owned(), committed, title });
         }
         let committed = self.committed.ok_or_else(|| HistoryError::UnknownCommit { commit: self.id.clone() })?;
@@ -77,10 +77,10 @@ impl At {
     }
 }
 
-/// Reads a file or folder of another tool. `columns` say what the columns of a CSV file are whose titles do not.
+/// Reads a file or folder of another tool. `columns` give the meaning of CSV columns whose titles are not recognized.
 ///
 /// # Errors
-/// [`HistoryError::Import`] if it cannot be read, or is not of a tool that is known.
+/// [`HistoryError::Import`] if it cannot be read or is not in a known format.
 pub fn read(path: &Path, columns: &[Column]) -> Result<Import, HistoryError> {
     let mut found = Gathered::default();
     let tool = if path.is_dir() {
@@ -111,12 +111,12 @@ pub fn read(path: &Path, columns: &[Column]) -> Result<Import, HistoryError> {
         }
     };
     if found.figures.is_empty() {
-        return Err(failed(path, format!("as files of {tool}, it has no value that is an amount")));
+        return Err(failed(path, format!("read as {tool}: it has no valid value")));
     }
     Ok(Import { tool, figures: found.figures, left_out: found.left_out })
 }
 
-/// The JSON in a text: all of it, or what a script assigns. `None` if it does not begin like either.
+/// The JSON in a text: the whole text, or the value that a script assigns. `None` if it begins like neither.
 fn document(text: &str) -> Option<serde_json::Result<Value>> {
     let text = text.trim();
     let json = match text.strip_prefix("window.BENCHMARK_DATA") {
@@ -127,26 +127,26 @@ fn document(text: &str) -> Option<serde_json::Result<Value>> {
     Some(serde_json::from_str(json))
 }
 
-/// What was read so far.
+/// The figures read so far.
 #[derive(Debug, Default)]
 struct Gathered {
     figures: Vec<ImportedFigure>,
     left_out: usize,
 }
 
-/// A value as a tool has it.
+/// A value as another tool reports it.
 struct Measured<'a> {
     commit: Option<At>,
     suite: Option<&'a str>,
     label: &'a str,
     figure: &'a str,
     unit: &'a str,
-    /// Which way is better; by the unit if it is not known.
+    /// Whether more or less is better; derived from the unit if unknown.
     direction: Option<Direction>,
 }
 
 impl Gathered {
-    /// Adds the values of a figure that are amounts.
+    /// Adds the valid values of a figure.
     fn add(
         &mut self,
         path: &Path,
@@ -187,7 +187,7 @@ fn failed(path: &Path, what: impl Into<String>) -> HistoryError {
     HistoryError::Import { path: path.to_owned(), what: what.into() }
 }
 
-/// The bytes of a regular file that is not a link; as many as a file of these tools has.
+/// Reads a regular file that is not a link, up to the size limit.
 fn bytes(path: &Path) -> Result<Vec<u8>, HistoryError> {
     let io = |error: std::io::Error| failed(path, error.to_string());
     if let Some(other) = not_a_file(path.metadata().map_err(io)?.file_type()) {
@@ -205,7 +205,7 @@ fn json(path: &Path) -> Result<Value, HistoryError> {
     serde_json::from_slice(&bytes(path)?).map_err(|error| failed(path, error.to_string()))
 }
 
-/// The entries of a folder that are not links, by name.
+/// The entries of a folder by name, without links.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
     const MOST: usize = 100_000;
     let io = |error: std::io::Error| failed(folder, error.to_string());

@@ -1,4 +1,4 @@
-//! Files as the tools write them, and as a stranger may have made them.
+//! Tests of imports: files as the tools write them, and hostile ones.
 
 use std::fs;
 
@@ -13,8 +13,8 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// `commit benchmark figure unit values` of each figure.
-fn told(import: &Import) -> Vec<String> {
+/// One line per figure: `commit benchmark figure unit values`.
+fn lines_of(import: &Import) -> Vec<String> {
     let commit = |one: &ImportedFigure| one.commit.as_ref().map_or("-".to_owned(), |at| at.id.clone());
     let line = |one: &ImportedFigure| {
         let Figure { name, unit, direction, values, .. } = &one.figure;
@@ -44,7 +44,7 @@ fn a_folder_of_asv_has_a_figure_for_each_combination_of_parameters() {
             "results": {"mem.peak": [[1e6, 2e6, null, 4e6], [["'a'", "'b'"], ["1", "2"]], "v"],
                         "t.run": [[0.5], [], "v"], "gone": [[1.0], [], "v"], "t.skipped": [null, []]}}"#,
     );
-    // As asv wrote it before.
+    // asv's older format.
     put(
         "box/4567abcd-env.json",
         r#"{"version": 1, "commit_hash": "4567abcd", "env_name": "env", "date": 1700000100000,
@@ -52,7 +52,7 @@ fn a_folder_of_asv_has_a_figure_for_each_combination_of_parameters() {
             "params": [["'a'", "'b'"], ["1", "2"]]}}}"#,
     );
     let import = read(dir.path(), &[]).unwrap();
-    let lines = told(&import);
+    let lines = lines_of(&import);
     assert_eq!((import.tool, import.left_out, lines.len()), ("asv", 1, 9), "{lines:?}");
     assert_eq!(lines[1], "0123abcd box/env::mem.peak('a', 2) peak_memory Bytes Lower [2000000.0]");
     assert_eq!(lines[2], "0123abcd box/env::mem.peak('b', 2) peak_memory Bytes Lower [4000000.0]");
@@ -71,18 +71,21 @@ fn the_page_of_github_action_benchmark_has_commits_and_a_list_has_none() {
     let (_dir, path) = file("data.js", data);
     let import = read(&path, &[]).unwrap();
     assert_eq!(
-        told(&import),
+        lines_of(&import),
         ["abcd Rust::open value Nanoseconds Lower [120.0]", "ef01 Rust::rate value Bytes Higher [8053063680.0]"]
     );
     let at = import.figures[0].commit.as_ref().unwrap();
     assert_eq!((at.committed, &*at.title), (Some(1_706_691_600), "Fix it"));
     let (_dir, path) =
         file("out.json", r#"[{"name": "a", "unit": "MiB", "value": 2}, {"name": "b", "unit": "ops/sec", "value": 3}]"#);
-    assert_eq!(told(&read(&path, &[]).unwrap()), ["- a value Bytes Lower [2097152.0]", "- b value Count Higher [3.0]"]);
-    // What this program writes for the tool is read back.
+    assert_eq!(
+        lines_of(&read(&path, &[]).unwrap()),
+        ["- a value Bytes Lower [2097152.0]", "- b value Count Higher [3.0]"]
+    );
+    // Plimsoll's own output for the tool can be read back.
     let text = crate::report::github_benchmark(&[crate::record::sample::command()]);
     let (_dir, path) = file("own.json", &text);
-    assert!(told(&read(&path, &[]).unwrap()).iter().any(|line| line.contains("peak_rss value Bytes Lower")));
+    assert!(lines_of(&read(&path, &[]).unwrap()).iter().any(|line| line.contains("peak_rss value Bytes Lower")));
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn measures_of_bencher_have_the_units_of_their_names() {
                             "peak-rss": {"value": 1024}}}"#;
     let (_dir, path) = file("results.json", text);
     assert_eq!(
-        told(&read(&path, &[]).unwrap()),
+        lines_of(&read(&path, &[]).unwrap()),
         [
             "- open latency Nanoseconds Lower [88.5]",
             "- open peak_rss Bytes Lower [1024.0]",
@@ -100,7 +103,7 @@ fn measures_of_bencher_have_the_units_of_their_names() {
     );
     let text = crate::report::bencher(&[crate::record::sample::command()]);
     let (_dir, path) = file("own.json", &text);
-    let own = told(&read(&path, &[]).unwrap());
+    let own = lines_of(&read(&path, &[]).unwrap());
     assert!(own.iter().any(|line| line.contains(" peak_rss Bytes Lower")), "{own:?}");
     assert!(own.iter().any(|line| line.contains(" wall Nanoseconds Lower")), "{own:?}");
 }
@@ -115,7 +118,7 @@ fn criterion_gives_the_median_of_its_last_run() {
         fs::write(folder.join("estimates.json"), format!(r#"{{"median": {{"point_estimate": {median}}}}}"#)).unwrap();
     }
     let import = read(dir.path(), &[]).unwrap();
-    assert_eq!(told(&import), ["- open peak_heap/16 peak_heap Bytes Lower [42.0]"]);
+    assert_eq!(lines_of(&import), ["- open peak_heap/16 peak_heap Bytes Lower [42.0]"]);
     let empty = tempfile::tempdir().unwrap();
     assert!(read(empty.path(), &[]).unwrap_err().to_string().contains("nor a `new/estimates.json`"));
 }
@@ -127,14 +130,14 @@ fn csv_is_read_by_its_titles_or_by_what_columns_are_said_to_be() {
         "\u{feff}commit,date,benchmark,metric,unit,value\r\na1,2024-01-31,\"x, \"\"y\"\"\",peak,MiB,2\r\na2,1700000000,x,rate,req/s,-1\r\n\r\n",
     );
     let import = read(&path, &[]).unwrap();
-    assert_eq!((told(&import), import.left_out), (vec!["a1 x, \"y\" peak Bytes Lower [2097152.0]".to_owned()], 1));
+    assert_eq!((lines_of(&import), import.left_out), (vec!["a1 x, \"y\" peak Bytes Lower [2097152.0]".to_owned()], 1));
     assert_eq!(import.figures[0].commit.as_ref().unwrap().committed, Some(1_706_659_200));
 
     let (_dir, path) = file("nightly.csv", "build,host,peak (MB),wall [ms]\n7,box,3,5\n8,box,4,\n");
     assert!(read(&path, &[]).unwrap_err().to_string().contains("(build, host, peak (MB), wall [ms]): name it with"));
     let columns: Vec<Column> = vec!["commit=build".parse().unwrap()];
     assert_eq!(
-        told(&read(&path, &columns).unwrap()),
+        lines_of(&read(&path, &columns).unwrap()),
         [
             "7 nightly peak Bytes Lower [3000000.0]",
             "7 nightly wall Nanoseconds Lower [5000000.0]",
@@ -154,7 +157,7 @@ fn what_is_of_no_tool_is_refused() {
         ("[{\"name\": \"x\"}]", "a result has no `name` with a `value`"),
         ("{\"entries\": {\"a\": [{}]}}", "a run of a has no commit"),
         ("", "it has no column with the commit"),
-        ("[]", "it has no value that is an amount"),
+        ("[]", "it has no valid value"),
     ] {
         let (_dir, path) = file("x", text);
         let error = read(&path, &[]).unwrap_err().to_string();
@@ -166,7 +169,7 @@ fn what_is_of_no_tool_is_refused() {
     assert!(read(&pipe, &[]).unwrap_err().to_string().contains("it is a "), "a pipe is not waited for");
     assert!(read(Path::new("/nowhere"), &[]).unwrap_err().to_string().contains("No such file"));
     let unknown = At { id: "no such commit".to_owned(), ..At::default() }.resolve("main").unwrap_err().to_string();
-    assert!(unknown.contains("its file has no date of it"), "{unknown}");
+    assert!(unknown.contains("the file has no date for it"), "{unknown}");
 }
 
 proptest! {

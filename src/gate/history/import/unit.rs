@@ -1,10 +1,10 @@
-//! Units as tools write them.
+//! Units as other tools write them.
 
 use crate::record::{Direction, Unit};
 
-/// What a unit counts, and how many bytes or nanoseconds one of it is. What is neither stays as it is.
+/// What a unit counts, and how many bytes or nanoseconds it is. Other units stay as they are.
 pub(super) fn of(text: &str) -> (Unit, f64) {
-    // `ns/iter (+/- 3)`, `B/op`: what one run of the benchmark takes.
+    // `ns/iter (+/- 3)`, `B/op`: the cost of one run of the benchmark.
     let unit = text.trim().split(['/', ' ', '(']).next().unwrap_or_default();
     let per_run = !text.contains('/') || ["/iter", "/op", "/run"].iter().any(|per| text.contains(per));
     if !per_run {
@@ -28,7 +28,7 @@ pub(super) fn of(text: &str) -> (Unit, f64) {
     (Unit::Bytes, scale)
 }
 
-/// Which way a unit is better: more of what is done in a time, less of anything else.
+/// Whether more is better for a unit: more per time is, less of anything else.
 pub(super) fn direction(text: &str) -> Direction {
     let text = text.trim().to_lowercase();
     let rate = ["/s", "/sec", "/second", "per second", "ops", "qps", "rps", "throughput"];

@@ -1,4 +1,4 @@
-//! Figures that other tools have kept, in the history.
+//! Imported figures in the history.
 
 use rusqlite::params;
 
@@ -9,11 +9,11 @@ use crate::gate::history::import::{At, ImportedFigure};
 use crate::record::Figure;
 
 impl History {
-    /// Adds figures of another tool to `branch`, all or none, in place of those that were imported before. Those whose
-    /// file names no commit are of `commit`. How many there are.
+    /// Adds figures of another tool to `branch`, all or none, replacing earlier imports. Figures whose file names no
+    /// commit belong to `commit`. Returns how many were added.
     ///
     /// # Errors
-    /// [`HistoryError::UnknownCommit`] if nothing says when a commit was made; [`HistoryError::Sqlite`].
+    /// [`HistoryError::UnknownCommit`] if the time of a commit is unknown; [`HistoryError::Sqlite`].
     pub fn import(
         &mut self,
         figures: &[ImportedFigure],
@@ -23,7 +23,7 @@ impl History {
         let path = self.path.clone();
         let failed = |source| HistoryError::Sqlite { what: "add to", path: path.clone(), source };
         let transaction = self.connection.transaction().map_err(failed)?;
-        // Git is asked for a commit once: its figures stand together.
+        // Git is asked once per commit, as the figures of a commit are consecutive.
         let mut last: Option<(Option<&At>, Commit)> = None;
         for imported in figures {
             let at = imported.commit.as_ref();
@@ -43,7 +43,7 @@ impl History {
         Ok(figures.len())
     }
 
-    /// The imported figures of `subject` on `branch` at its latest `commits` commits, the oldest first.
+    /// The imported figures of `subject` on `branch` for its latest `commits` commits, oldest first.
     ///
     /// # Errors
     /// [`HistoryError`] if one is damaged.

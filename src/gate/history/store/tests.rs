@@ -1,4 +1,4 @@
-//! Histories as they are made, and as a stranger may have made them.
+//! Tests of histories, including hostile files.
 
 use super::*;
 use crate::record::sample;
@@ -78,7 +78,7 @@ fn what_is_no_history_is_left_as_it_is() {
     assert!(error.contains("version 9"), "{error}");
 }
 
-/// A history with one record, after a stranger has done `sql` to it.
+/// A history with one record, after a stranger ran `sql` on it.
 fn hostile(sql: &str) -> (tempfile::TempDir, PathBuf) {
     let (dir, path) = scene();
     History::create(&path).unwrap().add(&commit("a", 1), &[sample::command()]).unwrap();

@@ -1,4 +1,4 @@
-//! [`failure`]: what a broken ceiling of a test says. Short first, the details below, everything in plain text.
+//! [`failure`]: the message for a broken ceiling of a test. A summary comes first, details below, all in plain text.
 
 mod tables;
 #[cfg(test)]
@@ -12,35 +12,35 @@ use crate::ceiling::CeilingVerdict;
 use crate::meter::{Metric, PhaseReadings, Source};
 use crate::text::{Palette, Screen, counted, labelled};
 
-/// The columns of a failure: what fits beside a test runner's own marks.
+/// The width of a failure message, chosen to fit beside a test runner's own marks.
 const WIDTH: usize = 110;
-/// The columns of the labels at the start of its lines.
+/// The width of the labels at the start of its lines.
 const LABEL: usize = 9;
-/// So many threads are named.
+/// Maximum number of threads named.
 const THREADS: usize = 3;
 
-/// What is shown of a test or block whose ceilings do not all hold.
+/// The contents of a failure message of a test or block.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     /// The test or block.
     pub name: &'a str,
     /// The user's own message.
     pub message: Option<&'a str>,
-    /// The verdicts on its ceilings, those that hold as well.
+    /// The verdicts on its ceilings, including those that passed.
     pub verdicts: &'a [CeilingVerdict],
-    /// The verdicts on what its allocator counted.
+    /// The verdicts on its allocator's counts.
     pub heap_verdicts: &'a [HeapVerdict],
-    /// What was read in each phase.
+    /// The readings of each phase.
     pub phases: &'a [PhaseReadings],
-    /// What the allocator counted.
+    /// The allocator's counts.
     pub heap: Option<&'a HeapReadings>,
-    /// What else one should know to trust the figures.
+    /// Remarks that matter for trusting the figures.
     pub notes: &'a [String],
 }
 
-/// The whole message: which ceiling is broken, by how much, where the reading comes from and in which phase; then all
-/// ceilings, resident memory over time, its kinds at start, peak and end, the mappings that grew, the heap, faults,
-/// stalls and kills, and the notes.
+/// Formats the whole message: which ceiling is broken and by how much, the source of the reading and its phase; then
+/// all ceilings, resident memory over time, its kinds at start, peak and end, the mappings that grew, the heap, faults,
+/// stalls and kills, and notes.
 pub fn failure(failure: &Failure<'_>) -> String {
     let screen = Screen::new(WIDTH, Palette::plain());
     let mut sections = vec![
@@ -88,7 +88,7 @@ fn calls(count: u64, of: &str) -> String {
     counted(count, of, &format!("{of}s"))
 }
 
-/// Says so if the exact peak is well above every sample, of which alone the kinds are known.
+/// Says so if the exact peak is well above every sample, because only samples know the kinds of memory.
 fn between_samples(phases: &[PhaseReadings]) -> Option<String> {
     let seen = phases.iter().filter_map(|phase| phase.at_peak).map(|split| split.rss).max()?;
     let exact = phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss));

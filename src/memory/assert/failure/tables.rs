@@ -1,14 +1,14 @@
-//! Memory by kind at start, peak and end; what memory cost.
+//! Memory by kind at start, peak and end, and what memory cost.
 
 use super::LABEL;
 use crate::bytes::ByteSize;
 use crate::meter::{ActivityScope, MemorySplit, PhaseReadings};
 use crate::text::{Align, Cell, Column, Screen, Table, clean, counted, duration};
 
-/// So many mappings are shown.
+/// Maximum number of mappings shown.
 const MAPPINGS: usize = 8;
 
-/// The rows of the table, each with its part.
+/// The rows of the table, each with the part that it shows.
 type Part = fn(&MemorySplit) -> Option<ByteSize>;
 const KINDS: [(&str, Part); 5] = [
     ("resident", |split| Some(split.rss)),
@@ -18,8 +18,8 @@ const KINDS: [(&str, Part); 5] = [
     ("swapped", |split| split.swap),
 ];
 
-/// Memory by kind when the first phase began, in the largest sample, and when the last phase ended, and by how much the
-/// peak and the end are above the start. Empty if none of it was read.
+/// Memory by kind at the start of the first phase, in the largest sample, and at the end of the last phase, with the
+/// growth of peak and end over the start. Empty if none of it was read.
 pub(super) fn split(phases: &[PhaseReadings], screen: &Screen) -> String {
     let start = phases.first().and_then(|phase| phase.at_start);
     let peak = phases.iter().filter_map(|phase| phase.at_peak).max_by_key(|split| split.rss);
@@ -40,7 +40,7 @@ pub(super) fn split(phases: &[PhaseReadings], screen: &Screen) -> String {
     table(["memory", "start", "peak", "end", "start to peak", "start to end"], 1, rows, screen)
 }
 
-/// The mappings that grew most in the phase with the largest resident set. Empty if none was read, or none grew.
+/// The mappings that grew most in the phase with the largest resident set. Empty if none were read or none grew.
 pub(super) fn mappings(phases: &[PhaseReadings], screen: &Screen) -> String {
     let worst = phases.iter().max_by_key(|phase| (!phase.mappings.is_empty(), phase.at_peak.map(|split| split.rss)));
     let grown = worst.map_or(&[][..], |phase| &phase.mappings);
@@ -64,7 +64,7 @@ pub(super) fn mappings(phases: &[PhaseReadings], screen: &Screen) -> String {
     table(["mappings that grew most", "kind", "before", "after", "growth"], 2, rows, screen)
 }
 
-/// A table whose first `texts` columns stand to the left, and its figures to the right.
+/// A table whose first `texts` columns are left-aligned text and whose figures are right-aligned.
 fn table<const N: usize>(titles: [&'static str; N], texts: usize, rows: Vec<[String; N]>, screen: &Screen) -> String {
     let align = |at| if at < texts { Align::Left } else { Align::Right };
     let mut columns: Vec<Column> =

@@ -116,13 +116,13 @@ fn heap() -> HeapReadings {
 }
 
 fn notes() -> [String; 1] {
-    ["other threads allocated meanwhile: tests::parse 12.00 MiB (1,024 allocations); \
-      what they hold is in the figures of the process"
+    ["other threads allocated at the same time, which the figures of the process include: \
+      tests::parse 12.00 MiB in 1024 allocations"
         .to_owned()]
 }
 
 #[test]
-fn a_broken_test_is_told_short_first_then_in_full() {
+fn a_broken_test_is_reported_briefly_first_then_in_full() {
     let phases = phases();
     let ceilings =
         "peak_rss = 128 MiB, peak_anon = 64 MiB, retained_rss = 1 MiB, gpu_peak = 1 GiB, swap_growth = 0 B, \
@@ -147,7 +147,7 @@ fn a_broken_test_is_told_short_first_then_in_full() {
 }
 
 #[test]
-fn one_ceiling_of_a_block_is_told_in_a_few_lines() {
+fn one_ceiling_of_a_block_takes_a_few_lines() {
     let block = PhaseReadings {
         wall_ns: 3 * MS,
         readings: readings(&[(Metric::PeakRssGrowth, 40, Source::LowerBound, "VmRSS")]),

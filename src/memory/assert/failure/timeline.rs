@@ -5,12 +5,12 @@ use crate::bytes::ByteSize;
 use crate::meter::{PhaseReadings, TimelinePoint, sparkline};
 use crate::text::{Screen, clean, counted, duration, width};
 
-/// The columns of the line.
+/// The width of the line.
 const COLUMNS: usize = 72;
-/// So many rows of marks are shown below it.
+/// Maximum number of rows of marks below it.
 const ROWS: usize = 4;
 
-/// The line of every phase one after the other, on one scale, and a mark where each begins. Empty if no phase has a
+/// The timelines of all phases in sequence on one scale, with a mark where each begins. Empty if no phase has a
 /// timeline.
 pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     let mut points: Vec<TimelinePoint> = Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     text
 }
 
-/// A label below the column that it is about.
+/// A label below the column that it refers to.
 struct Mark {
     begins: usize,
     label: String,
 }
 
 impl Mark {
-    /// To the right of its corner, or to the left of it if the line would end first.
+    /// Placed right of its corner, or left of it if the line would overflow.
     fn new(column: usize, name: &str, columns: usize) -> Self {
         let long = width(name) + 2;
         if column + long <= columns || column + 1 < long {
@@ -55,7 +55,7 @@ impl Mark {
     }
 }
 
-/// Each mark in the first row where it touches no other.
+/// Puts each mark into the first row where it does not touch another.
 fn rows(marks: Vec<Mark>) -> String {
     let mut rows: Vec<String> = Vec::new();
     let mut hidden = 0;

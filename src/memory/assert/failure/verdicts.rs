@@ -1,4 +1,4 @@
-//! The first lines: which ceilings are broken; then every ceiling with its reading.
+//! The first lines: the broken ceilings; then every ceiling with its reading.
 
 use anstyle::Style;
 
@@ -8,7 +8,7 @@ use crate::alloc::HeapReadings;
 use crate::ceiling::{CeilingStatus, CeilingVerdict, trust};
 use crate::text::{Align, Cell, Column, Screen, Table, clean, labelled};
 
-/// One sentence for the first ceiling that does not hold, the user's own words, and how many more there are.
+/// One sentence on the first broken ceiling, the user's own message, and how many more are broken.
 pub(super) fn head(failure: &Failure<'_>) -> String {
     let many_phases = failure.phases.len() > 1;
     let says: Vec<String> = [CeilingStatus::Broken, CeilingStatus::NotMeasurable]
@@ -44,7 +44,7 @@ fn of_memory(verdict: &CeilingVerdict, many_phases: bool) -> String {
             let share = share(by.bytes(), verdict.limit.bytes());
             let phase = verdict.phase.as_ref().filter(|_| many_phases);
             let phase = phase.map_or(String::new(), |phase| format!(" in phase `{}`", clean(phase)));
-            // The counter stands in the table below.
+            // The table below names the counter.
             let trust = trust(reading);
             let trust = trust.split([',', '(']).next().unwrap_or_default().trim_end();
             format!("{} is {}{phase} ({trust}), {by}{share} {side} {limit}", verdict.metric, reading.bytes)
@@ -66,7 +66,7 @@ fn of_count(verdict: &HeapVerdict) -> String {
     }
 }
 
-/// ` (50 %)`: the part of the limit by which it is passed.
+/// ` (50 %)`: the excess as a share of the limit.
 fn share(by: u64, limit: u64) -> String {
     match limit {
         0 => String::new(),
@@ -78,7 +78,7 @@ fn share(by: u64, limit: u64) -> String {
     }
 }
 
-/// A row a ceiling, those that do not hold first; then why those that are not measurable are not.
+/// One row per ceiling, broken ones first; then the reasons for those that could not be measured.
 pub(super) fn all(failure: &Failure<'_>, screen: &Screen) -> String {
     let memory = failure.verdicts.iter().map(|verdict| Row::of_memory(verdict, failure.phases.len() > 1));
     let heap = failure.heap_verdicts.iter().map(|verdict| Row::of_count(verdict, failure.heap));
@@ -100,7 +100,7 @@ pub(super) fn all(failure: &Failure<'_>, screen: &Screen) -> String {
     let mut text = table.header();
     for row in &rows {
         let mut cells = row.cells.each_ref().map(Cell::plain);
-        // The source takes what is left, for a phase may have a name of any length.
+        // The source column gets the remaining width, because the name of a phase can have any length.
         cells[5] = Cell::spanning(&row.cells[5], Style::new());
         text += &table.row(&cells);
     }
@@ -110,11 +110,11 @@ pub(super) fn all(failure: &Failure<'_>, screen: &Screen) -> String {
     text
 }
 
-/// A ceiling as it is shown.
+/// A ceiling as a row.
 struct Row {
     status: CeilingStatus,
     cells: [String; 6],
-    /// What is not measurable, and why.
+    /// What could not be measured, and why.
     reason: Option<(&'static str, String)>,
 }
 
@@ -123,7 +123,7 @@ impl Row {
         let name = verdict.metric.name();
         let mut source = verdict.reading.as_ref().map_or(String::new(), trust);
         if let Some(phase) = verdict.phase.as_ref().filter(|_| many_phases && verdict.reading.is_some()) {
-            // Before the counter, of which the end may be cut.
+            // Cut before the counter, whose end may be cut off.
             let at = source.find(" (").unwrap_or(source.len());
             source.insert_str(at, &format!(" in `{}`", clean(phase)));
         }
@@ -154,7 +154,7 @@ impl Row {
     }
 }
 
-/// The reason is the end of a verdict's line.
+/// The reason is the end of the verdict's line.
 fn reason(status: CeilingStatus, name: &'static str, message: &str) -> Option<(&'static str, String)> {
     let (_, reason) = message.split_once("not measurable: ").filter(|_| status == CeilingStatus::NotMeasurable)?;
     Some((name, reason.to_owned()))

@@ -1,4 +1,4 @@
-//! [`Isolated::argument`]: what limits a test, by name and text, as a runner of another language hands it over.
+//! [`Isolated::argument`]: a limit on a test by name and text, as runners of other languages pass it.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use crate::meter::Metric;
 /// The arguments that are not ceilings.
 const OTHERS: [&str; 3] = ["enforce", "timeout", "sample_interval"];
 
-/// Why an argument is none.
+/// Why an argument is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// Nothing has this name.
+    /// No argument has this name.
     #[error("`{name}` is not an argument: {}", meant(.name))]
     Unknown {
         /// The name.
         name: String,
     },
-    /// Only the allocator of a Rust program counts it.
+    /// Only a Rust program's allocator counts this.
     #[error("{name} is what the allocator of a Rust program counts: limit peak_anon or peak_anon_growth")]
     Heap {
-        /// What was to be limited.
+        /// The figure to limit.
         name: String,
     },
-    /// The limit is none, or given twice.
+    /// The limit is invalid, or given twice.
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
     /// The value is neither `true` nor `false`.
@@ -49,11 +49,11 @@ pub enum ArgumentError {
 }
 
 impl Isolated {
-    /// Takes an argument of `#[plimsoll::test]` by its name: `peak_rss` and `256 MiB`, `timeout` and `60 s`, `enforce` and
-    /// `true`. What the allocator counts is none of a test of another language.
+    /// Applies an argument of `#[plimsoll::test]` by its name: `peak_rss` and `256 MiB`, `timeout` and `60 s`,
+    /// `enforce` and `true`. Allocator counts are not available for tests of other languages.
     ///
     /// # Errors
-    /// [`ArgumentError`] if there is no such argument, it takes no such value, or a metric is limited twice.
+    /// [`ArgumentError`] if the argument does not exist, the value is invalid, or a metric is limited twice.
     pub fn argument(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
         let owned = || (name.to_owned(), value.to_owned());
         match name {
@@ -96,7 +96,7 @@ impl Isolated {
     }
 }
 
-/// The argument that may have been meant, or all of them.
+/// The argument that was probably meant, or all of them.
 fn meant(name: &str) -> String {
     let metrics = Metric::ALL.into_iter().filter(|metric| !metric.is_of_heap()).map(Metric::name);
     let known: Vec<&str> = metrics.chain(OTHERS).collect();

@@ -1,4 +1,4 @@
-//! Ceilings for a test from several runs of its body: `PLIMSOLL_CALIBRATE=10 cargo test`.
+//! Proposes ceilings for a test from several runs of its body: `PLIMSOLL_CALIBRATE=10 cargo test`.
 
 use std::io::Write as _;
 use std::time::SystemTime;
@@ -10,12 +10,12 @@ use crate::ceiling::{Allowance, DEFAULT_HEADROOM, proposal_table, propose};
 use crate::meter::{Metric, PhaseReadings};
 use crate::text::{Palette, Screen};
 
-/// The environment variable that says how often each body is run.
+/// The environment variable for the number of runs.
 pub const RUNS: &str = "PLIMSOLL_CALIBRATE";
-/// The one that says how much is left free.
+/// The environment variable for the headroom.
 pub const HEADROOM: &str = "PLIMSOLL_HEADROOM";
 
-/// The metrics of a test that has no ceilings yet: what it takes, what it leaves behind, and that it does not swap.
+/// The metrics for a test without ceilings: what it takes, what it retains, and that it does not swap.
 const OF_A_NEW_TEST: [Metric; 6] = [
     Metric::PeakRss,
     Metric::PeakAnonGrowth,
@@ -25,13 +25,13 @@ const OF_A_NEW_TEST: [Metric; 6] = [
     Metric::RetainedHeap,
 ];
 
-/// What the environment asks for.
+/// The calibration that the environment requests.
 pub(super) struct Calibration {
     runs: u32,
     headroom: Allowance,
 }
 
-/// What the environment asks for; `None` if it asks for nothing.
+/// Reads the environment; `None` if it requests no calibration.
 pub(super) fn asked() -> Result<Option<Calibration>, String> {
     let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let Some(runs) = set(RUNS) else { return Ok(None) };
@@ -43,14 +43,14 @@ pub(super) fn asked() -> Result<Option<Calibration>, String> {
 }
 
 impl Calibration {
-    /// Runs the body of `test` again and again, each time in a process of its own and held to no ceiling, and prints what
-    /// it may be held to. A run that fails is what becomes of the test.
+    /// Runs the body of `test` repeatedly, each time in a process of its own and without ceilings, and prints proposed
+    /// ceilings. A failing run becomes the result of the test.
     pub(super) fn run(&self, test: &Isolated) -> Judgement {
         let unlimited = Isolated { ceilings: Ceilings::new(), heap: Vec::new(), enforce: false, ..test.clone() };
         let mut runs = Vec::new();
         loop {
             let started = SystemTime::now();
-            // What it is limited by is what is read, though not what it is held to.
+            // The test's limits decide what is read, but do not judge it.
             let mut finished = match parent::supervise(&Isolated { enforce: false, ..test.clone() }) {
                 Ok(finished) => finished,
                 Err(error) => return Judgement::Failed(format!("{}: {error}", test.name)),
@@ -66,27 +66,27 @@ impl Calibration {
             };
             if !as_meant || runs.len() == self.runs as usize {
                 if as_meant {
-                    self.tell(test, &runs);
+                    self.print(test, &runs);
                 }
                 return judgement;
             }
         }
     }
 
-    /// Prints past the test harness, which keeps what passing tests print.
-    fn tell(&self, test: &Isolated, runs: &[Vec<PhaseReadings>]) {
+    /// Prints past the test harness, which hides the output of passing tests.
+    fn print(&self, test: &Isolated, runs: &[Vec<PhaseReadings>]) {
         let proposal = propose(runs, self.headroom);
         let limited: Vec<Metric> = test.ceilings.iter().map(|ceiling| ceiling.metric).collect();
         let wanted = if limited.is_empty() { &OF_A_NEW_TEST[..] } else { &limited };
         let attribute = proposal.clone().only(wanted).attribute();
         let table = proposal_table(&proposal, &Screen::new(100, Palette::plain()));
         let text = format!("\n{}::{}\n{table}\n{attribute}\n", test.suite, test.name);
-        // There is nowhere to say that this failed.
+        // There is nowhere to report a failure of this.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
 
-/// What the allocator counted is of the whole test, and so of each phase.
+/// The allocator's counts are for the whole test, and so belong to each phase.
 fn with_heap(phases: &[PhaseReadings], heap: Option<&PhaseReadings>) -> Vec<PhaseReadings> {
     let mut phases = phases.to_vec();
     for phase in &mut phases {

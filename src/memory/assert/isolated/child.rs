@@ -1,4 +1,4 @@
-//! The process of the test: it runs the body, and tells its parent.
+//! The process of the test: runs the body and reports to its parent.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -21,10 +21,10 @@ use crate::alloc::{HeapReadings, Scope, uncounted};
 use crate::meter::await_main_thread;
 use crate::socket::peer;
 
-/// The code of a process that has lost its parent.
+/// The exit code of a process that has lost its parent.
 const LOST: i32 = 70;
 
-/// For how long the main thread of the test harness is waited for, which has nothing to do but to wait for the test.
+/// How long to wait for the test harness's main thread, which has nothing to do but wait for the test.
 const SETTLES: Duration = Duration::from_millis(500);
 
 /// The process of one test.
@@ -35,9 +35,9 @@ pub(super) struct Child {
 
 impl Child {
     /// This process, if it was started to run the test `name`: its standard input is a socket to its parent. The
-    /// variable alone would be inherited by whatever the body starts.
+    /// variable alone does not suffice, because the body's child processes inherit it.
     pub(super) fn of_parent(name: &str) -> Option<Self> {
-        if std::env::var_os(CHILD).is_none_or(|told| told != name) {
+        if std::env::var_os(CHILD).is_none_or(|wanted| wanted != name) {
             return None;
         }
         let parent = rustix::process::getppid()?.as_raw_nonzero().get().unsigned_abs();
@@ -51,16 +51,16 @@ impl Child {
         Some(Self { name: name.to_owned(), channel: Arc::new(channel) })
     }
 
-    /// Runs the body on a thread of the test's name, as the test harness does, and ends the process.
+    /// Runs the body on a thread with the test's name, as the test harness does, and ends the process.
     pub(super) fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) -> ! {
         if std::thread::current().name() == Some(&self.name) {
             run_here(&self.channel, body);
         }
-        // With one thread at a time the test harness may use its main thread.
+        // With one thread, the test harness may use its main thread.
         let channel = Arc::clone(&self.channel);
         let started = uncounted(|| {
             let thread = std::thread::Builder::new().name(self.name).spawn(move || run_here(&channel, body))?;
-            // It ends the process, unless it panics after the body's panic is not caught any more.
+            // The thread ends the process, unless it panics after the body's panic was caught.
             let _ = thread.join();
             Err(io::Error::other("it has panicked outside the body"))
         });
@@ -71,7 +71,7 @@ impl Child {
         end(&self.channel, Outcome::Panicked { message }, Err("the test did not run".to_owned()))
     }
 
-    /// Runs the body within the runtime that polls this, and ends the process.
+    /// Runs the body in the async runtime that polls this future, and ends the process.
     pub(super) async fn run_async<F: Future<Output: Termination>>(self, body: F) {
         let heap = begin(&self.channel);
         let mut body = pin!(body);
@@ -110,35 +110,35 @@ fn panicked(payload: &(dyn Any + Send)) -> Outcome {
     Outcome::Panicked { message: message[..end.unwrap_or(0)].to_owned() }
 }
 
-/// Tells the parent that the body begins, and counts what is allocated from here on.
+/// Reports that the body begins, and counts allocations from here on.
 fn begin(channel: &Arc<Channel>) -> Result<Scope, String> {
-    // It tells of phases until the process ends.
+    // The sink reports phases until the process ends.
     std::mem::forget(install(channel.clone()));
-    // What the test harness does to wait for this test is none of the test's.
+    // What the test harness does while waiting is not part of the test.
     await_main_thread(SETTLES);
-    // What it has printed is to be in the pipe before the parent looks.
+    // The output must be in the pipe before the parent looks.
     let _ = io::stdout().flush();
-    channel.tell(&Message::Ready);
+    channel.send(&Message::Ready);
     Scope::process().map_err(|error| error.to_string())
 }
 
 fn end(channel: &Channel, outcome: Outcome, heap: Result<Scope, String>) -> ! {
     let heap: Result<HeapReadings, String> = heap.map(Scope::finish);
     let _ = io::stdout().flush();
-    channel.tell(&Message::Done { outcome, heap });
+    channel.send(&Message::Done { outcome, heap });
     exit(0)
 }
 
-/// The way to the parent.
+/// The connection to the parent.
 struct Channel {
     socket: Mutex<UnixStream>,
-    /// A fork of the process that gets here has nothing to tell.
+    /// A forked copy of the process that gets here must not report.
     pid: u32,
 }
 
 impl Channel {
-    /// Tells the parent and waits for its answer. Without a parent there is nobody to run for.
-    fn tell(&self, message: &Message) {
+    /// Sends a message and waits for the answer. Without a parent there is no reason to run.
+    fn send(&self, message: &Message) {
         if std::process::id() != self.pid {
             exit(LOST);
         }
@@ -154,6 +154,6 @@ impl Channel {
 
 impl Sink for Channel {
     fn phase(&self, name: &str) {
-        uncounted(|| self.tell(&Message::Phase { name: name.to_owned() }));
+        uncounted(|| self.send(&Message::Phase { name: name.to_owned() }));
     }
 }

@@ -1,11 +1,11 @@
-//! Tests whose body runs in a process of its own, under the meter: what `#[plimsoll::test]` stands for.
+//! Tests whose body runs in a process of its own under the meter. `#[plimsoll::test]` expands to this.
 //!
-//! The test function runs twice. In the test binary that cargo or nextest started it is the *parent*: it starts the same
-//! binary for this one test (`NAME --exact`), meters that process tree, prints what it prints, and judges. In that second
-//! process it is the *child*: it runs the body.
+//! The test function runs twice. In the test binary that cargo or nextest started, it is the *parent*: it starts the
+//! same binary for this one test (`NAME --exact`), measures that process tree, prints its output, and judges. In that
+//! second process it is the *child*: it runs the body.
 //!
-//! The child finds the parent at its standard input, which is a socket; the body is given an empty one. Each message is
-//! a line of words between tabs (`wire`), and the child goes on only once the parent has answered it by one byte:
+//! The child's standard input is a socket to the parent; the body gets an empty one. Each message is one line of words
+//! between tabs (`wire`), and the child continues only after the parent has answered with one byte:
 //!
 //! ```text
 //! child                             parent
@@ -15,11 +15,11 @@
 //!                                   lets it exit
 //! ```
 //!
-//! So the readings are those of the body alone, and of one process they are exact to its end.
+//! The readings therefore cover exactly the body, and for a single process they are exact to its end.
 //!
-//! A test that is not Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
-//! it tells the same, and may add `{"kind":"outcome","outcome":..}` if its runner changes its mind on how the body
-//! ended. That is how the pytest plugin has its tests judged.
+//! For a test that is not in Rust, a process that does nothing else starts the test's process through
+//! [`Isolated::judge_command`]. The test's process sends the same messages, and may add
+//! `Outcome` if its runner corrects how the body ended. The pytest plugin works this way.
 
 mod argument;
 mod calibrate;
@@ -47,7 +47,7 @@ pub(super) use output::{Output, To};
 pub use argument::ArgumentError;
 pub use verdict::Judgement;
 
-/// A test whose body is to run in a process of its own; `#[plimsoll::test]` builds it.
+/// A test whose body runs in a process of its own; `#[plimsoll::test]` builds it.
 #[derive(Clone, Debug)]
 pub struct Isolated {
     package: String,
@@ -65,7 +65,7 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// The test `function` of the module `module_path!()`, whose first part is the test binary's crate.
+    /// Creates the test `function` in the module `module_path!()`, whose first part is the test binary's crate.
     pub fn new(package: &str, module: &str, function: &str) -> Self {
         let (suite, module) = module.split_once("::").map_or((module, None), |(suite, rest)| (suite, Some(rest)));
         Self {
@@ -86,7 +86,7 @@ impl Isolated {
     /// Limits `metric`.
     ///
     /// # Panics
-    /// If it is limited already.
+    /// If it already has a limit.
     #[track_caller]
     pub fn ceiling(mut self, metric: Metric, limit: ByteSize) -> Self {
         if let Err(error) = self.ceilings.add(Ceiling { metric, limit }) {
@@ -95,7 +95,7 @@ impl Isolated {
         self
     }
 
-    /// Limits what the allocator counts.
+    /// Limits an allocator count.
     pub fn heap(mut self, counter: HeapCounter, limit: u64) -> Self {
         self.heap.push(HeapLimit { counter, limit });
         self
@@ -104,7 +104,7 @@ impl Isolated {
     /// Limits a metric or a counter: an argument of `#[plimsoll::test]`.
     ///
     /// # Panics
-    /// If the limit is not an amount, or the metric is limited already.
+    /// If the limit is not an amount, or the metric already has one.
     #[doc(hidden)]
     #[track_caller]
     pub fn limit(self, limit: Result<Limit, LimitError>) -> Self {
@@ -115,13 +115,13 @@ impl Isolated {
         }
     }
 
-    /// Whether the processes are killed at a ceiling, not only judged when they are done.
+    /// Whether the processes are killed as soon as they exceed a ceiling, rather than judged when they have ended.
     pub fn enforce(mut self, enforce: bool) -> Self {
         self.enforce = enforce;
         self
     }
 
-    /// Kills the processes once the body has run for so long; what starts them is not counted.
+    /// Kills the processes once the body has run for this long; the time to start them does not count.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -133,13 +133,13 @@ impl Isolated {
         self
     }
 
-    /// The test is to panic. It still fails if a ceiling is broken.
+    /// Expects the test to panic. A broken ceiling still fails it.
     pub fn should_panic(mut self) -> Self {
         self.should_panic = true;
         self
     }
 
-    /// Who keeps a record of the test if [`RECORD_DIR`](super::RECORD_DIR) asks for one. Without a keeper such a test fails.
+    /// Sets what records the test if [`RECORD_DIR`](super::RECORD_DIR) requests it. Without a keeper such a test fails.
     pub fn keeper(mut self, keeper: Keeper) -> Self {
         self.keeper = Some(keeper);
         self
@@ -148,9 +148,9 @@ impl Isolated {
     /// Runs `body` in a process of its own and judges it.
     ///
     /// # Panics
-    /// If the body panics, with its message; if it returns an error, ends its process or is killed; if a ceiling
-    /// is broken or cannot be measured. A test that is to panic does so for its body's panic alone: else it returns, so
-    /// that it fails.
+    /// If the body panics, with its message; if it returns an error, ends its process or is killed; if a ceiling is
+    /// broken or cannot be measured. A test that should panic does so only for its body's panic; otherwise this
+    /// returns, so that the test fails.
     #[track_caller]
     pub fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) {
         match Child::of_parent(&self.name) {
@@ -159,10 +159,10 @@ impl Isolated {
         }
     }
 
-    /// Runs a body that is a future, on the runtime that runs the test.
+    /// Runs an async body on the runtime that runs the test.
     ///
     /// # Panics
-    /// As [`Isolated::run`].
+    /// Under the same conditions as [`Isolated::run`].
     #[track_caller]
     pub fn run_async<F>(self, body: impl FnOnce() -> F) -> impl Future<Output = ()>
     where
@@ -179,10 +179,11 @@ impl Isolated {
         }
     }
 
-    /// Runs `command`, a process that runs the body of this test and tells of it at its standard input as the
-    /// [module](self) says; its standard output and error are its own. If `cancel` can be read from, it is given up.
+    /// Runs `command`, a process that runs the body of this test and reports through its standard input as described in
+    /// the [module](self); its standard output and error are its own. The run is cancelled once `cancel` is readable.
     ///
-    /// For a process that starts nothing else: it becomes a subreaper, so that nothing of the test is left behind.
+    /// The calling process should start nothing else: it becomes a subreaper, so that nothing of the test is left
+    /// behind.
     pub fn judge_command(mut self, command: Command, cancel: Option<BorrowedFd<'_>>) -> Judgement {
         self.alone = true;
         let started = SystemTime::now();
@@ -210,9 +211,9 @@ impl Isolated {
         };
         match judgement {
             Judgement::Passed => {}
-            // The panic was reported where it happened.
+            // The panic was already reported where it happened.
             Judgement::Panicked(message) => std::panic::resume_unwind(Box::new(message)),
-            // A panic would be taken for the one that is expected.
+            // A panic would count as the expected one.
             Judgement::Failed(message) if self.should_panic => eprintln!("{message}"),
             Judgement::Failed(message) => panic!("{message}"),
         }

@@ -1,4 +1,4 @@
-//! What the process of a test prints, printed again here, where the test harness captures it.
+//! Prints the output of a test's process again here, where the test harness captures it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,18 +10,18 @@ pub(in crate::assert) enum To {
     Stderr,
 }
 
-/// One stream of the process.
+/// One output stream of the process.
 pub(in crate::assert) struct Output {
     /// Absent once it has ended.
     pipe: Option<OwnedFd>,
     to: To,
-    /// The beginning of a letter whose rest has not come yet.
+    /// The beginning of a character whose remaining bytes have not arrived.
     rest: Vec<u8>,
 }
 
 impl Output {
     /// # Errors
-    /// The system's, if the pipe cannot be read without waiting.
+    /// The system's error, if the pipe cannot be made non-blocking.
     pub(in crate::assert) fn new(pipe: Option<impl Into<OwnedFd>>, to: To) -> io::Result<Self> {
         let pipe = pipe.map(Into::into);
         if let Some(pipe) = &pipe {
@@ -30,12 +30,12 @@ impl Output {
         Ok(Self { pipe, to, rest: Vec::new() })
     }
 
-    /// What to wait for.
+    /// The descriptor to wait for.
     pub(in crate::assert) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what has come, as text; what is not UTF-8 is replaced.
+    /// Takes the output that has arrived as text; invalid UTF-8 is replaced.
     pub(in crate::assert) fn take(&mut self) -> String {
         let mut text = String::new();
         let mut buffer = [0; 8 << 10];
@@ -58,7 +58,7 @@ impl Output {
         self.rest.extend_from_slice(bytes);
         let mut whole = 0;
         for chunk in self.rest.utf8_chunks() {
-            // Only the end of what has come may be the beginning of a letter.
+            // Only the end of the output can be an incomplete character.
             let begun =
                 chunk.invalid().len() < 4 && whole + chunk.valid().len() + chunk.invalid().len() == self.rest.len();
             text.push_str(chunk.valid());
@@ -74,7 +74,7 @@ impl Output {
         self.rest.drain(..whole);
     }
 
-    /// Prints what has come.
+    /// Prints the output that has arrived.
     pub(in crate::assert) fn forward(&mut self) {
         let text = self.take();
         match self.to {

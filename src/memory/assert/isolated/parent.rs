@@ -1,4 +1,4 @@
-//! The parent: it starts the process of a test, meters it, prints what it prints, and answers it.
+//! The parent: starts the process of a test, measures it, prints its output, and answers it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,13 +19,13 @@ use crate::meter::{Metric, SwapScope};
 /// The phase of a test until it names one.
 const FIRST_PHASE: &str = "test";
 
-/// Before the body begins, a process that has a timeout may take so long, or as long as the timeout, if that is longer.
+/// The time limit before the body begins for a test with a timeout; the timeout itself, if that is longer.
 const LONGEST_START: Duration = Duration::from_secs(60);
 
-/// No message is longer: a panic's text, escaped.
+/// The maximum length of a message: a panic's text, escaped.
 const LONGEST_MESSAGE: usize = 8 * LONGEST_PANIC;
 
-/// Why a test could not be run at all.
+/// Why a test could not run at all.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IsolationError {
     #[error("the test cannot be started in a process of its own: {0}")]
@@ -39,13 +39,13 @@ pub(super) struct Finished {
     pub(super) ended: Ended,
     /// Whether the body began.
     pub(super) begun: bool,
-    /// What the process has told of the body's end, if it came to that.
+    /// The reported end of the body, if there was a report.
     pub(super) report: Option<(Outcome, Result<HeapReadings, String>)>,
-    /// What was printed before the body began.
+    /// The output before the body began.
     pub(super) prelude: String,
 }
 
-/// Runs `test` of this test binary in a second process of it.
+/// Runs `test` of this test binary in a second process.
 pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
     let mut command = Command::new(std::env::current_exe().map_err(IsolationError::Start)?);
     command
@@ -56,7 +56,7 @@ pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
     supervise_command(test, command, None)
 }
 
-/// Runs `command`, which is the process of `test`, to its end, or until `cancel` can be read from.
+/// Runs `command`, the process of `test`, to its end or until `cancel` is readable.
 pub(super) fn supervise_command(
     test: &Isolated,
     mut command: Command,
@@ -137,7 +137,7 @@ impl Supervision {
         }
     }
 
-    /// Reads and answers what the process has told.
+    /// Reads and answers messages of the process.
     fn listen(&mut self) {
         let mut buffer = [0; 4 << 10];
         while let Some(channel) = &mut self.channel {
@@ -159,7 +159,7 @@ impl Supervision {
             let line: Vec<u8> = self.inbox.drain(..=end).collect();
             match str::from_utf8(&line[..end]).ok().and_then(value) {
                 Some(message) => self.answer(message),
-                // What is not a message comes from no test of ours; without an answer the process ends.
+                // Only a foreign process sends something else; without an answer it ends.
                 None => self.channel = None,
             }
         }
@@ -169,12 +169,12 @@ impl Supervision {
     }
 
     fn answer(&mut self, message: Message) {
-        // What was printed before a message was sent is in the pipes.
+        // Output that precedes a message is already in the pipes.
         self.forward();
         match message {
             Message::Ready => {
                 self.begun = true;
-                // What the runner took to start is none of the test's.
+                // The time that the runner took to start does not belong to the test.
                 if let Some(timeout) = self.timeout {
                     self.running.set_timeout(timeout);
                 }
@@ -193,14 +193,14 @@ impl Supervision {
                 self.report = Some((outcome, heap));
             }
         }
-        // Where the process has gone, its end tells.
+        // If the process is gone, its exit status says why.
         let _ = self.channel.as_mut().map(|channel| channel.write_all(b"\n"));
     }
 
     fn finish(self) -> Result<Finished, IsolationError> {
         let Self { running, mut outputs, begun, report, mut prelude, .. } = self;
         let ended = running.wait()?;
-        // Nothing of the tree is left that could print more.
+        // No process of the tree is left that could print more.
         for output in &mut outputs {
             if begun {
                 output.forward();

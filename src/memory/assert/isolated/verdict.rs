@@ -1,4 +1,4 @@
-//! What becomes of a test whose process has ended, and what it says.
+//! The result of a test whose process has ended, and its message.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -14,19 +14,19 @@ use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
 use crate::command::{EndCause, Ended};
 use crate::meter::{Metric, PhaseReadings, Reading, Source};
 
-/// What becomes of a test.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Its body returned and every ceiling holds; or it was skipped.
+    /// Its body returned and every ceiling holds, or it was skipped.
     Passed,
-    /// Its body panicked, or raised an exception, with this message, and nothing else is wrong.
+    /// Its body panicked or raised an exception with this message, and nothing else is wrong.
     Panicked(String),
-    /// Whatever it was meant to do, it fails, for the reason in this message.
+    /// The test fails for the reason in this message, whatever was expected of its body.
     Failed(String),
 }
 
 impl Isolated {
-    /// The ceilings on what the meter reads.
+    /// The ceilings on the meter's figures.
     pub(super) fn process_ceilings(&self) -> Ceilings {
         self.some_ceilings(|metric| !metric.is_of_heap())
     }
@@ -39,18 +39,18 @@ impl Isolated {
 
 pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) -> Judgement {
     let Finished { ended, begun, report, prelude } = finished;
-    // A body that was just over when its process was killed here was killed all the same.
-    let told = report.is_some();
+    // A body that ended just before its process was killed still counts as killed.
+    let reported = report.is_some();
     let (outcome, heap) = match report.filter(|_| ended.end.cause == EndCause::Exited) {
         Some((outcome, heap)) => (Some(outcome), heap),
-        None => (None, Err("the process ended before it could tell".to_owned())),
+        None => (None, Err("the process ended before it could report".to_owned())),
     };
     if outcome == Some(Outcome::Skipped) {
         return Judgement::Passed;
     }
     let unfinished = match &outcome {
         Some(Outcome::Raised { message }) if !begun => Some(format!("it raised before its body began: {message}")),
-        None => Some(unfinished(&ended, begun, told, &prelude, test.alone)),
+        None => Some(unfinished(&ended, begun, reported, &prelude, test.alone)),
         Some(Outcome::Failed) => Some("the test returned an error".to_owned()),
         Some(_) => None,
     };
@@ -65,7 +65,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         Some(Outcome::Raised { message }) => Some(("raised", message.as_str())),
         _ => None,
     };
-    // A process that ended early is not known to have stayed within its ceilings, which is not a failure of theirs.
+    // A process that ended early may or may not have stayed within its ceilings; they do not count as broken.
     let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
         (true, None, None) => Some(Judgement::Passed),
         (true, None, Some((_, message))) => Some(Judgement::Panicked(message.to_owned())),
@@ -102,7 +102,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
     });
     let mut notes = Vec::new();
     if let Err(error) = kept {
-        // A record that was asked for and is not there is no success.
+        // A missing record that was requested is a failure.
         match judgement {
             Some(Judgement::Passed) => return Judgement::Failed(format!("{}: its record: {error}", test.name)),
             _ => notes.push(format!("its record: {error}")),
@@ -130,7 +130,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         })
     };
     Judgement::Failed(match unfinished {
-        // Before the body there is nothing to show of it.
+        // Before the body there is nothing to show.
         Some(what) if !begun || (verdicts.is_empty() && heap_verdicts.is_empty()) => format!("{}: {what}", test.name),
         Some(what) => format!("{}: {what}\n{}", test.name, details("until then")),
         None => details(&test.name),
@@ -141,16 +141,16 @@ fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
     verdicts.iter().any(|verdict| verdict.status == CeilingStatus::Broken)
 }
 
-/// What ended the process before its body had ended.
-fn unfinished(ended: &Ended, begun: bool, told: bool, prelude: &str, alone: bool) -> String {
-    let when = match (begun, told) {
+/// What ended the process before its body ended.
+fn unfinished(ended: &Ended, begun: bool, reported: bool, prelude: &str, alone: bool) -> String {
+    let when = match (begun, reported) {
         (false, _) => "before its body began",
         (true, false) => "before its body had ended",
         (true, true) => "after its body had ended",
     };
     let hint = match ended.end.cause {
-        EndCause::Exited if begun && !told && !alone => ": did the test call `std::process::exit`?",
-        EndCause::Exited if begun && !told => ": did the test end its process?",
+        EndCause::Exited if begun && !reported && !alone => ": did the test call `std::process::exit`?",
+        EndCause::Exited if begun && !reported => ": did the test end its process?",
         _ => "",
     };
     let said = match prelude.trim() {
@@ -164,7 +164,7 @@ fn processes(count: usize) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// What the allocator counted, as the readings of one phase that is the whole test.
+/// The allocator's counts as the readings of a single phase, the whole test.
 pub(super) fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
     let (mut readings, mut unavailable) = (BTreeMap::new(), BTreeMap::new());
     for metric in Metric::ALL.into_iter().filter(|metric| metric.is_of_heap()) {

@@ -1,16 +1,16 @@
-//! [`PhaseLines`]: phases by lines of output.
+//! [`PhaseLines`]: phases from lines of output.
 
 use regex::bytes::Regex;
 
 use super::name;
 
-/// Of a longer line only the beginning is looked at.
+/// Only this much of a long line is matched.
 const MAX_LINE: usize = 16 << 10;
 
-/// Finds the lines of an output that begin a phase.
+/// Finds output lines that begin a phase.
 ///
-/// The name of the phase is what the group `name` of the expression matched, else its first group, else the whole match.
-/// A line ends with a line feed or a carriage return, with which programs write over their own lines.
+/// The name of the phase is the text matched by the group `name`, else by the first group, else by the whole
+/// expression. A line ends with a line feed or with a carriage return, which programs use to overwrite their own lines.
 ///
 /// ```
 /// use plimsoll_memory::command::PhaseLines;
@@ -28,12 +28,12 @@ pub struct PhaseLines {
 }
 
 impl PhaseLines {
-    /// By these expressions: the first that matches a line counts.
+    /// Uses these expressions; the first that matches a line counts.
     pub fn new(expressions: Vec<Regex>) -> Self {
         Self { expressions, line: Vec::new() }
     }
 
-    /// Takes the next bytes of the output; `begin` is called with the name of each phase that begins.
+    /// Reads the next bytes of the output and calls `begin` with the name of each phase that begins.
     pub fn feed(&mut self, mut bytes: &[u8], mut begin: impl FnMut(String)) {
         while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             self.keep(&bytes[..end]);

@@ -1,13 +1,13 @@
-//! Marks: how a command that runs under the meter says that a phase begins.
+//! Marks: how a command under the meter announces a new phase.
 //!
-//! Three ways, beside each other:
-//! - [`MarkSocket`]: a datagram to the socket that [`MARKS`] names, from any process of the tree; it is answered once the
-//!   phase has begun, so that what the sender does next is in it ([`mark`], the command `plimsoll mark NAME`).
+//! Three ways can be combined:
+//! - [`MarkSocket`]: a datagram to the socket that [`MARKS`] names, from any process of the tree. It is answered once
+//!   the phase has begun, so that what the sender does next belongs to it ([`mark`], the command `plimsoll mark NAME`).
 //! - [`MarkPipe`]: lines in a descriptor that the command inherits.
-//! - [`PhaseLines`]: lines of its output that match an expression.
+//! - [`PhaseLines`]: output lines that match an expression.
 //!
-//! A name is at most [`MAX_NAME`] bytes of text. A run has at most [`MAX_PHASES`] phases; what would be more goes on in
-//! the last.
+//! A name has at most [`MAX_NAME`] bytes of text. A run has at most [`MAX_PHASES`] phases; the last one includes
+//! everything after it.
 
 #[cfg(feature = "phase-lines")]
 mod lines;
@@ -19,13 +19,13 @@ pub use lines::PhaseLines;
 pub use pipe::MarkPipe;
 pub use socket::{MARKS, MarkError, MarkSocket, mark};
 
-/// A name is no longer than so many bytes.
+/// The maximum length of a name in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// A run has no more phases than this.
+/// The maximum number of phases in a run.
 pub const MAX_PHASES: usize = 256;
 
-/// A name as it was given, as text that has no control characters and is not too long; `None` if nothing is left.
+/// Turns a given name into text without control characters and of limited length; `None` if nothing is left.
 fn name(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut name: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,11 +1,11 @@
-//! [`MarkPipe`]: phases by lines in a descriptor.
+//! [`MarkPipe`]: phases from lines in a descriptor.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::{MAX_NAME, name};
 
-/// The reading side of a pipe whose lines are the names of phases.
+/// The reading end of a pipe whose lines name phases.
 #[derive(Debug)]
 pub struct MarkPipe {
     reader: PipeReader,
@@ -14,22 +14,22 @@ pub struct MarkPipe {
 }
 
 impl MarkPipe {
-    /// A pipe, and its other side for the command.
+    /// Creates a pipe; also returns its other end for the command.
     ///
     /// # Errors
-    /// The system's, if it makes no pipe.
+    /// The system's error, if no pipe can be created.
     pub fn open() -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         Ok((Self { reader, line: Vec::new(), ended: false }, writer))
     }
 
-    /// Becomes readable when a line came; `None` once nobody can write any more.
+    /// A descriptor that is readable when a line has arrived; `None` once nobody can write any more.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.ended).then(|| self.reader.as_fd())
     }
 
-    /// Takes what has come; `begin` is called with each name.
+    /// Reads what has arrived and calls `begin` with each name.
     pub fn take(&mut self, mut begin: impl FnMut(&str)) {
         let mut bytes = [0; 4096];
         loop {

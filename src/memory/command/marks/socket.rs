@@ -11,20 +11,20 @@ use super::{MAX_NAME, name};
 /// The environment variable that names the socket: `@` and its name in the abstract name space (unix(7)).
 pub const MARKS: &str = "PLIMSOLL_MARKS";
 
-/// How long an answer is waited for: the meter looks at once, and a sample takes milliseconds.
+/// How long to wait for an answer: the meter responds at once, and a sample takes milliseconds.
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(10);
 
-/// The answer if a phase has begun.
+/// The answer when a phase has begun.
 const BEGUN: &[u8] = b"begun";
 
-/// Why a mark was not taken.
+/// Why a mark failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkError {
-    /// No run is to be marked.
+    /// There is no run to mark.
     #[error("there is no run to mark: {MARKS} is not set; start the program with `plimsoll run`")]
     NoRun,
-    /// The name is none.
+    /// The name is empty, too long, or not plain text.
     #[error("`{name}` cannot name a phase: write 1 to {MAX_NAME} bytes of text")]
     Name {
         /// The name that was given.
@@ -40,10 +40,9 @@ pub enum MarkError {
     },
 }
 
-/// The socket to which the processes of a tree send marks.
+/// The socket that receives marks from the processes of a tree.
 ///
-/// The socket is in the abstract name space, under a name that cannot be guessed: nothing is left of it when this process
-/// ends.
+/// The socket is in the abstract name space under an unguessable name, so nothing is left of it when this process ends.
 #[derive(Debug)]
 pub struct MarkSocket {
     socket: UnixDatagram,
@@ -51,10 +50,10 @@ pub struct MarkSocket {
 }
 
 impl MarkSocket {
-    /// A socket of its own.
+    /// Creates a socket.
     ///
     /// # Errors
-    /// The system's, if it gives none.
+    /// The system's error, if no socket can be created.
     pub fn open() -> io::Result<Self> {
         let address = format!("plimsoll-{}-{}", std::process::id(), random()?);
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&address)?)?;
@@ -62,33 +61,33 @@ impl MarkSocket {
         Ok(Self { socket, address: format!("@{address}") })
     }
 
-    /// What [`MARKS`] is to be for the command.
+    /// The value of [`MARKS`] for the command.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Becomes readable when a mark came.
+    /// A descriptor that is readable when a mark has arrived.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Takes the marks that have come; `begin` is called with each name, and the sender is answered after that.
+    /// Takes the marks that have arrived: calls `begin` with each name, and then answers the sender.
     pub fn take(&self, mut begin: impl FnMut(&str)) {
         let mut bytes = [0; 4 * MAX_NAME];
         while let Ok((count, sender)) = self.socket.recv_from(&mut bytes) {
             if let Some(name) = name(&bytes[..count]) {
                 begin(&name);
-                // One that does not wait for an answer has no address, or is gone.
+                // A sender that does not wait for an answer has no address, or is gone.
                 let _ = self.socket.send_to_addr(BEGUN, &sender);
             }
         }
     }
 }
 
-/// Begins the phase `phase` of the run that this process is in, and returns once it has begun.
+/// Begins the phase `phase` of the run that this process belongs to, and returns once it has begun.
 ///
 /// # Errors
-/// [`MarkError`] if there is no run, the name is none, or nobody answers.
+/// [`MarkError`] if there is no run, the name is invalid, or nobody answers.
 pub fn mark(phase: &str) -> Result<(), MarkError> {
     let address = std::env::var(MARKS).map_err(|_| MarkError::NoRun)?;
     mark_at(&address, phase)
@@ -109,7 +108,7 @@ fn mark_at(address: &str, phase: &str) -> Result<(), MarkError> {
     sent().map(drop).map_err(|source| MarkError::Unreachable { address: address.to_owned(), source })
 }
 
-/// 16 hexadecimal digits that nobody guesses.
+/// 16 unguessable hexadecimal digits.
 fn random() -> io::Result<String> {
     let mut bytes = [0; 8];
     let mut file = std::fs::File::open("/dev/urandom")?;
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_or_reaches_nobody_is_told() {
+    fn an_invalid_name_and_an_unreachable_run_are_errors() {
         let error = mark_at("@plimsoll-nobody", "load").unwrap_err().to_string();
         assert!(error.starts_with("the run at @plimsoll-nobody does not answer: "), "{error}");
         for bad in ["", "a\nb", " x", &"x".repeat(MAX_NAME + 1)] {

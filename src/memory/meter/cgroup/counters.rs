@@ -1,18 +1,18 @@
-//! The counters of a control group, from the texts of its files.
+//! The counters of a control group, parsed from its files.
 
 use crate::bytes::ByteSize;
 use crate::meter::cgroup::hierarchy::CgroupVersion;
 use crate::meter::text::{key_values, number};
 
-/// The files of one version.
+/// The file names of one cgroup version.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) current: &'static str,
     pub(super) peak: &'static str,
     pub(super) limit: &'static str,
-    /// In version 1 of memory and swap together.
+    /// In version 1, for memory and swap together.
     pub(super) swap_limit: &'static str,
-    /// In version 2 alone, since Linux 6.5.
+    /// Only in version 2, since Linux 6.5.
     pub(super) swap_peak: Option<&'static str>,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn names(version: CgroupVersion) -> &'static Names {
     }
 }
 
-/// What a group's memory is, groups below it included (`memory.stat`). A part that the kernel does not report is
-/// absent.
+/// The composition of a group's memory, including groups below it (`memory.stat`). A part that the kernel does not
+/// report is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupStat {
     /// Anonymous memory.
@@ -45,9 +45,9 @@ pub struct CgroupStat {
     pub file: Option<ByteSize>,
     /// Shared memory: tmpfs, memfd, System V.
     pub shmem: Option<ByteSize>,
-    /// Memory of the kernel for the group's processes; since Linux 5.18, in version 2 alone.
+    /// Kernel memory for the group's processes; only in version 2, since Linux 5.18.
     pub kernel: Option<ByteSize>,
-    /// What lies in swap; in version 2 it is told by [`Cgroup::swap`](super::Cgroup::swap) alone.
+    /// Swapped memory; in version 2 only [`Cgroup::swap`](super::Cgroup::swap) reports it.
     pub swap: Option<ByteSize>,
 }
 
@@ -62,37 +62,37 @@ impl CgroupStat {
     }
 }
 
-/// How often a group was short of memory, groups below it included, since it was created. What the kernel does not
-/// count is absent.
+/// How often a group was short of memory since it was created, including groups below it. Counts that the kernel does
+/// not keep are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupEvents {
-    /// Allocations that met the limit: most are helped by reclaim (`max` of `memory.events`). In version 2 alone: Linux
-    /// 6.18 leaves `memory.failcnt` of version 1 at 0.
+    /// Allocations that met the limit, most of which reclaim helped (`max` of `memory.events`). Only in version 2:
+    /// Linux 6.18 leaves `memory.failcnt` of version 1 at 0.
     pub limit_hits: Option<u64>,
-    /// Times that reclaim did not help (`oom`); in version 2 alone.
+    /// How often reclaim did not help (`oom`); only in version 2.
     pub oom: Option<u64>,
-    /// Processes that the out-of-memory killer took; in version 1 since Linux 4.13. From `oom_kill`, which counts the
-    /// process that was chosen twice when its whole group is killed with it (`memory.oom.group`).
+    /// Processes killed by the out-of-memory killer; in version 1 since Linux 4.13. From `oom_kill`, which counts the
+    /// chosen process twice when its whole group is killed with it (`memory.oom.group`).
     pub oom_kills: Option<u64>,
-    /// Times that the whole group was killed as one (`oom_group_kill`); since Linux 5.17, in version 2 alone.
+    /// How often the whole group was killed at once (`oom_group_kill`); only in version 2, since Linux 5.17.
     pub oom_group_kills: Option<u64>,
 }
 
 impl CgroupEvents {
-    /// Of `memory.events`.
+    /// Parses `memory.events`.
     pub(super) fn version_2(events: &[u8]) -> Self {
         let oom_group_kills = value(events, b"oom_group_kill");
         let twice = oom_group_kills.unwrap_or(0);
         Self {
             limit_hits: value(events, b"max"),
             oom: value(events, b"oom"),
-            // A process that had ended by the time its group was killed was counted once.
+            // A process that had already ended when its group was killed was counted once.
             oom_kills: value(events, b"oom_kill").map(|kills| kills.saturating_sub(twice).max(kills.min(twice))),
             oom_group_kills,
         }
     }
 
-    /// Of `memory.oom_control`.
+    /// Parses `memory.oom_control`.
     pub(super) fn version_1(control: &[u8]) -> Self {
         Self { oom_kills: value(control, b"oom_kill"), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Making a control group, and removing it again.
+//! Creates a control group, and removes it again.
 
 use std::fs;
 use std::io;
@@ -12,18 +12,18 @@ use crate::meter::process::ProcessId;
 use crate::meter::text::numbers;
 
 const PREFIX: &str = "plimsoll-";
-/// A group of a process that cannot be seen is only taken for left behind once it is as old as this: its process may be
-/// in another PID namespace.
+/// A group whose creator is invisible counts as abandoned only at this age: the creator may be in another PID
+/// namespace.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
-/// A group is busy for a moment after its last process has ended.
+/// A group stays busy for a moment after its last process has ended.
 const TRIES: u32 = 50;
 const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
-/// A group that was created here, and is removed with this.
+/// A group that was created here, removed on drop.
 #[derive(Debug)]
 pub(super) struct Created {
     path: PathBuf,
-    /// Where processes go that are still in it: the group of the process that created it.
+    /// Where remaining processes are moved: the group of the process that created it.
     origin: PathBuf,
 }
 
@@ -32,11 +32,11 @@ impl Drop for Created {
         for _ in 0..TRIES {
             match fs::remove_dir(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
-                // A group that cannot be removed is left for the next that creates one.
+                // A group that cannot be removed is left for the next process that creates one.
                 _ => return,
             }
             for pid in numbers(&fs::read(self.path.join("cgroup.procs")).unwrap_or_default()) {
-                // One that has ended meanwhile is in no group.
+                // A process that has ended meanwhile is in no group.
                 let _ = fs::write(self.origin.join("cgroup.procs"), pid.to_string());
             }
             std::thread::sleep(PAUSE_BETWEEN_TRIES);
@@ -44,7 +44,7 @@ impl Drop for Created {
     }
 }
 
-/// Makes a group below `own`, or in version 2 below the nearest one above it that gives its children the controller.
+/// Creates a group below `own`, or in version 2 below the nearest ancestor that gives its children the controller.
 pub(super) fn create(own: &Group, name: &str) -> Result<(Group, Created), MeterError> {
     let parent = match own.version {
         CgroupVersion::V1 => own.path.clone(),
@@ -55,7 +55,7 @@ pub(super) fn create(own: &Group, name: &str) -> Result<(Group, Created), MeterE
     fs::create_dir(&path).map_err(|source| MeterError::cgroup("create", &path, source))?;
     let created = Created { path: path.clone(), origin: own.path.clone() };
     let group = Group { version: own.version, path, mount: own.mount.clone() };
-    // A kernel without the controller here makes a directory all the same.
+    // A kernel without the controller still creates a directory.
     let limit = group.path.join(super::counters::names(own.version).limit);
     if !limit.exists() {
         return Err(MeterError::NoCgroup { reason: format!("{} has no memory controller", parent.display()) });
@@ -67,14 +67,14 @@ pub(super) fn create(own: &Group, name: &str) -> Result<(Group, Created), MeterE
 pub(super) fn parent(own: &Group) -> Result<PathBuf, MeterError> {
     for path in own.path.ancestors().take_while(|path| path.starts_with(&own.mount)) {
         if words_of(fs::read(path.join("cgroup.subtree_control")).ok(), b"memory") {
-            // A process may move to where its user may write to the group above both places.
+            // Moving a process requires write access to the group above both places.
             let procs = path.join("cgroup.procs");
             return match rustix::fs::access(&procs, rustix::fs::Access::WRITE_OK) {
                 Ok(()) => Ok(path.to_owned()),
                 Err(source) => Err(MeterError::cgroup("create a group below that of", procs, source)),
             };
         }
-        // What is created above this group is not bound by its limit.
+        // A group created above this one would escape its limit.
         let limit = fs::read(path.join("memory.max")).unwrap_or_default();
         if !limit.is_empty() && limit.trim_ascii() != b"max" {
             return Err(MeterError::NoCgroup {
@@ -87,7 +87,7 @@ pub(super) fn parent(own: &Group) -> Result<PathBuf, MeterError> {
     })
 }
 
-/// `plimsoll-PID-START-COUNT-NAME`: PID and START tell whether the process that made it is still there.
+/// `plimsoll-PID-START-COUNT-NAME`: PID and START show whether its creator still exists.
 pub(super) fn file_name(name: &str) -> Result<String, MeterError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let ProcessId { pid, start_ticks } = ProcessId::of(std::process::id())?;
@@ -96,7 +96,7 @@ pub(super) fn file_name(name: &str) -> Result<String, MeterError> {
     Ok(format!("{PREFIX}{pid}-{start_ticks}-{}-{name}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// The process that made a group of this name; `None` if it is not a name of ours.
+/// The process that created a group of this name; `None` if the name is not ours.
 fn maker(name: &str) -> Option<ProcessId> {
     let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
     let (pid, start_ticks) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -104,13 +104,13 @@ fn maker(name: &str) -> Option<ProcessId> {
     Some(ProcessId { pid, start_ticks })
 }
 
-/// Removes empty groups of processes that are gone.
+/// Removes empty groups whose creators are gone.
 fn remove_left_behind(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let gone = entry.file_name().to_str().and_then(maker).is_some_and(ProcessId::is_gone);
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok().map(|age| age > LEFT_BEHIND);
         if gone && old() == Some(true) {
-            // One that still holds processes is busy, and stays.
+            // A group that still has processes is busy, and stays.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(parent(&own).unwrap(), dir.path().join("user"));
         fs::write(dir.path().join("user/cgroup.subtree_control"), "cpu\n").unwrap();
         assert_eq!(parent(&own).unwrap(), dir.path());
-        // The directory of this test is not a control group, so that what is created in it has no controller.
+        // The directory of this test is not a control group, so a folder created in it has no controller.
         let error = create(&own, "a/b c").unwrap_err();
         assert!(error.to_string().contains("has no memory controller"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "what could not be used is removed");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_who_made_a_group() {
+    fn names_show_who_made_a_group() {
         let name = file_name("a/b c").unwrap();
         assert!(name.ends_with("-a-b-c"), "{name}");
         assert_eq!(maker(&name), Some(ProcessId::of(std::process::id()).unwrap()));

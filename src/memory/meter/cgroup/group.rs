@@ -17,18 +17,18 @@ use crate::bytes::ByteSize;
 use crate::meter::error::MeterError;
 use crate::meter::pressure::MemoryPressure;
 
-/// A control group for memory: one that a process is in, or one that was created here.
+/// A memory control group: one that a process is in, or one created here.
 ///
-/// Handles are cloned freely; a group that was created is removed with its last handle.
+/// Handles are cheap to clone; a created group is removed with its last handle.
 #[derive(Clone, Debug)]
 pub struct Cgroup(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     group: Group,
-    /// Removes the group with the last handle; absent for a group that is not our own.
+    /// Removes the group with the last handle; absent for a group that was not created here.
     created: Option<Created>,
-    /// The file of the peak, as in version 2 a reset is of one open file.
+    /// The file of the peak, kept open because a reset in version 2 applies to one open file.
     peak: OnceLock<Option<OwnedFd>>,
 }
 
@@ -42,7 +42,7 @@ impl PartialEq for Cgroup {
 impl Eq for Cgroup {}
 
 impl Cgroup {
-    /// The group for memory that the process `pid` is in.
+    /// The memory group of the process `pid`.
     ///
     /// # Errors
     /// [`MeterError::Read`] if there is no such process, [`MeterError::NoCgroup`] if it is in no group that counts
@@ -61,25 +61,25 @@ impl Cgroup {
             .ok_or_else(|| MeterError::NoCgroup { reason: "no hierarchy with a memory controller is mounted".into() })
     }
 
-    /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
-    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle;
-    /// processes that are still in it go back to the group of this process.
+    /// Creates a group below or beside that of this process. Its name contains this process and `name`, in which
+    /// characters other than letters, digits, `_`, `.` and `-` are replaced. The group is removed with its last handle;
+    /// remaining processes return to the group of this process.
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] if this process is in no group for memory, or in no place that a group may be made
-    /// from; [`MeterError::Cgroup`] if the system refuses it, as it does without the right.
+    /// [`MeterError::NoCgroup`] if this process is in no memory group, or in one from which none can be created;
+    /// [`MeterError::Cgroup`] if the system refuses, for example for lack of permission.
     pub fn create(name: &str) -> Result<Self, MeterError> {
         let own = Self::of(std::process::id())?;
         let (group, created) = create(&own.0.group, name)?;
         Ok(Self::new(group, Some(created)))
     }
 
-    /// Sees to it that [`Cgroup::create`] can make groups, by moving this process to another group if it must: to a leaf of
-    /// its own group if nobody else is in it, or to a scope that the user's systemd makes. Processes `companions` of the same
-    /// program may share the group. For a program that may move itself for good, as a command may and a library may not.
+    /// Makes [`Cgroup::create`] possible, if necessary by moving this process: to a leaf of its own group if nobody
+    /// else is in it, or to a scope that the user's systemd creates. The processes `companions` of the same program may
+    /// share the group. For programs that may move themselves permanently, such as a command but not a library.
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] with what was tried, if there is no such place.
+    /// [`MeterError::NoCgroup`] with what was tried, if that is impossible.
     pub fn make_room(companions: &[u32]) -> Result<(), MeterError> {
         room::make_room(|| Self::group_of(std::process::id()), companions)
     }
@@ -88,7 +88,7 @@ impl Cgroup {
         Self(Arc::new(Inner { group, created, peak: OnceLock::new() }))
     }
 
-    /// The interface that the kernel offers for it.
+    /// The cgroup version.
     pub fn version(&self) -> CgroupVersion {
         self.0.group.version
     }
@@ -98,29 +98,28 @@ impl Cgroup {
         &self.0.group.path
     }
 
-    /// Its path in the hierarchy, as far as this process sees it.
+    /// Its path in the hierarchy, as far as this process can see it.
     pub fn name(&self) -> String {
         self.0.group.name()
     }
 
-    /// Whether it was created here, so that it holds nothing but what was put into it.
+    /// Whether it was created here, so that it contains only what was put into it.
     pub fn is_own(&self) -> bool {
         self.0.created.is_some()
     }
 
-    /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
+    /// Limits the memory of all its processes, including page cache: beyond the limit the kernel reclaims, then kills.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses.
     pub fn limit_memory(&self, limit: ByteSize) -> Result<(), MeterError> {
         self.write(names(self.version()).limit, &limit.bytes().to_string())
     }
 
-    /// Limits the swap of its processes together. In version 1 the kernel limits memory and swap as one, so that the
-    /// memory is to be limited first.
+    /// Limits the swap of all its processes. Version 1 limits memory and swap together, so limit the memory first.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it, or the kernel was booted without accounting of swap.
+    /// [`MeterError::Cgroup`] if the system refuses, or if the kernel was booted without swap accounting.
     pub fn limit_swap(&self, limit: ByteSize) -> Result<(), MeterError> {
         let limit = match self.version() {
             CgroupVersion::V1 => self.number(names(self.version()).limit)? + limit,
@@ -129,11 +128,11 @@ impl Cgroup {
         self.write(names(self.version()).swap_limit, &limit.bytes().to_string())
     }
 
-    /// Has the kernel kill all of its processes when it kills one for memory (`memory.oom.group`).
+    /// Makes the kernel kill all of its processes when it kills one for memory (`memory.oom.group`).
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] in version 1, if the kernel kills one process and lets the others run;
-    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 4.19.
+    /// [`MeterError::NoCgroup`] in version 1, which kills one process and lets the others run; [`MeterError::Cgroup`]
+    /// if the system refuses, as before Linux 4.19.
     pub fn kill_whole_group(&self) -> Result<(), MeterError> {
         match self.version() {
             CgroupVersion::V1 => Err(MeterError::NoCgroup {
@@ -143,41 +142,41 @@ impl Cgroup {
         }
     }
 
-    /// Kills all of its processes at once, those of groups below it included, however fast they fork (`cgroup.kill`).
+    /// Kills all of its processes at once, including those in groups below it, however fast they fork (`cgroup.kill`).
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it, as in version 1 and before Linux 5.14.
+    /// [`MeterError::Cgroup`] if the system refuses, as in version 1 and before Linux 5.14.
     pub fn kill(&self) -> Result<(), MeterError> {
         self.write("cgroup.kill", "1")
     }
 
-    /// Moves a process into the group; what it held before stays counted where it was.
+    /// Moves a process into the group; memory that it already held stays counted in its previous group.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses.
     pub fn add(&self, pid: u32) -> Result<(), MeterError> {
         self.write("cgroup.procs", &pid.to_string())
     }
 
-    /// A descriptor for a child that joins the group by itself between fork and exec: it writes `0` to it.
+    /// A descriptor for a child that joins the group between fork and exec by writing `0` to it.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses.
     pub fn join_fd(&self) -> Result<OwnedFd, MeterError> {
         let path = self.file("cgroup.procs");
         rustix::fs::open(&path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|source| MeterError::cgroup("join", path, source))
     }
 
-    /// What it allows, with the groups above it; absent if that cannot be read.
+    /// Its limits, including those of the groups above it; absent if they cannot be read.
     pub fn limits(&self) -> Option<CgroupLimits> {
         CgroupLimits::of(&self.0.group, &|path| std::fs::read(path).ok())
     }
 
-    /// The memory of its processes now, page cache included.
+    /// The present memory of its processes, including page cache.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if there is no such counter, as in the root group of version 2.
+    /// [`MeterError::Read`] if the counter does not exist, as in the root group of version 2.
     pub fn current(&self) -> Result<ByteSize, MeterError> {
         self.number(names(self.version()).current)
     }
@@ -185,24 +184,24 @@ impl Cgroup {
     /// The kernel's mark of the most memory since the group was created or the mark was reset.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if there is no such counter, as before Linux 5.19 in version 2.
+    /// [`MeterError::Read`] if the counter does not exist, as in version 2 before Linux 5.19.
     pub fn peak(&self) -> Result<ByteSize, MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
         read_peak(peak.as_ref(), &path)
     }
 
-    /// Resets that mark to the memory of now: in version 2 for this handle and its clones, in version 1 for everyone.
+    /// Resets that mark to the present memory: in version 2 for this handle and its clones, in version 1 for everyone.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 6.12 in version 2.
+    /// [`MeterError::Cgroup`] if the system refuses, as in version 2 before Linux 6.12.
     pub fn reset_peak(&self) -> Result<(), MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
         reset_peak(peak.as_ref(), path)
     }
 
-    /// What lies in swap of its processes.
+    /// The swapped memory of its processes.
     ///
     /// # Errors
     /// [`MeterError::Read`] if the kernel does not count it.
@@ -216,10 +215,10 @@ impl Cgroup {
         }
     }
 
-    /// What its memory is.
+    /// The composition of its memory.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if that cannot be read.
+    /// [`MeterError::Read`] if it cannot be read.
     pub fn stat(&self) -> Result<CgroupStat, MeterError> {
         Ok(CgroupStat::parse(self.version(), &self.read("memory.stat")?))
     }
@@ -227,7 +226,7 @@ impl Cgroup {
     /// How often it was short of memory.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if that cannot be read, as in the root group of version 2.
+    /// [`MeterError::Read`] if it cannot be read, as in the root group of version 2.
     pub fn events(&self) -> Result<CgroupEvents, MeterError> {
         Ok(match self.version() {
             CgroupVersion::V1 => CgroupEvents::version_1(&self.read("memory.oom_control")?),
@@ -235,15 +234,15 @@ impl Cgroup {
         })
     }
 
-    /// How many of its processes the kernel's out-of-memory killer took; absent if it does not count them.
+    /// How many of its processes the kernel's out-of-memory killer killed; absent if it does not count them.
     ///
     /// # Errors
-    /// [`MeterError::Read`] if that cannot be read.
+    /// [`MeterError::Read`] if it cannot be read.
     pub fn oom_kills(&self) -> Result<Option<u64>, MeterError> {
         Ok(self.events()?.oom_kills)
     }
 
-    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not report.
+    /// How long its tasks waited for memory; absent in version 1 and if the kernel does not report it.
     pub fn pressure(&self) -> Option<MemoryPressure> {
         match self.version() {
             CgroupVersion::V1 => None,
@@ -276,7 +275,7 @@ impl Cgroup {
 mod tests {
     use super::*;
 
-    /// A directory with the files of a group as a kernel of version 2 writes them.
+    /// A directory with the files of a group as version 2 writes them.
     fn recorded(files: &[(&str, &str)]) -> (tempfile::TempDir, Cgroup) {
         let dir = tempfile::tempdir().unwrap();
         files.iter().for_each(|(name, text)| std::fs::write(dir.path().join(name), text).unwrap());
@@ -312,7 +311,7 @@ mod tests {
         group.add(77).unwrap();
         assert!(group.kill().unwrap_err().to_string().contains("cgroup.kill"), "an older kernel has none");
         let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
-        // These are files, which keep what they held behind what was written.
+        // These are regular files, which keep the rest of their old contents.
         assert!(text("memory.max").starts_with("67108864") && text("memory.swap.max").starts_with('0'));
         assert!(text("memory.oom.group").starts_with('1') && text("cgroup.procs") == "77");
         group.reset_peak().unwrap();
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_this_process_is_found_or_the_reason_is_told() {
+    fn the_group_of_this_process_is_found_or_the_reason_is_given() {
         match Cgroup::of(std::process::id()) {
             Ok(group) => assert!(group.path().is_dir() && group.name().starts_with('/'), "{group:?}"),
             Err(error) => assert!(matches!(error, MeterError::NoCgroup { .. }), "{error}"),

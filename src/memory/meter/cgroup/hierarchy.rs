@@ -1,19 +1,19 @@
-//! Where the control groups of a process are.
+//! Finds the control groups of a process.
 
 use std::path::{Path, PathBuf};
 
-/// Which interface the kernel offers for memory.
+/// The kernel's interface for memory groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum CgroupVersion {
-    /// A hierarchy of its own for memory.
+    /// A separate hierarchy for memory.
     V1,
     /// The unified hierarchy.
     V2,
 }
 
-/// The directory of a group, and the mount that it lies in.
+/// The directory of a group, and its mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) version: CgroupVersion,
@@ -22,8 +22,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The control groups of a process that may be for memory, from the texts of its `cgroup` and `mountinfo`: version 1
-    /// first, because a controller that is in version 1 is not in version 2.
+    /// The control groups of a process that may count memory, from its `cgroup` and `mountinfo`: version 1 first,
+    /// because a controller in version 1 is not in version 2.
     pub(super) fn all(groups: &[u8], mounts: &[u8]) -> Vec<Self> {
         [CgroupVersion::V1, CgroupVersion::V2]
             .into_iter()
@@ -31,7 +31,7 @@ impl Group {
             .collect()
     }
 
-    /// Whether it is of the hierarchy that counts memory.
+    /// Whether it belongs to the hierarchy that counts memory.
     pub(super) fn has_memory(&self, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> bool {
         match self.version {
             CgroupVersion::V1 => true,
@@ -39,7 +39,7 @@ impl Group {
         }
     }
 
-    /// Its path in the hierarchy, as far as it can be seen: `/` for the root.
+    /// Its path in the hierarchy, as far as visible: `/` for the root.
     pub(super) fn name(&self) -> String {
         format!("/{}", self.path.strip_prefix(&self.mount).unwrap_or(&self.path).display())
     }
@@ -50,7 +50,7 @@ pub(super) fn words_of(text: Option<Vec<u8>>, word: &[u8]) -> bool {
     text.is_some_and(|text| text.split(u8::is_ascii_whitespace).any(|found| found == word))
 }
 
-/// The path of a group in its hierarchy: the third field of its line, behind the number and the controllers.
+/// The path of a group in its hierarchy: the third field of its line, after the number and the controllers.
 fn group_path(groups: &[u8], version: CgroupVersion) -> Option<&str> {
     std::str::from_utf8(groups).ok()?.lines().find_map(|line| {
         let (number, rest) = line.split_once(':')?;
@@ -63,8 +63,8 @@ fn group_path(groups: &[u8], version: CgroupVersion) -> Option<&str> {
     })
 }
 
-/// Where a group's files are. A container often shows only a part of the hierarchy: then the mount's root stands for
-/// the group.
+/// The directory of a group's files. A container often shows only a part of the hierarchy; the mount's root then stands
+/// for the group.
 fn directory(mounts: &[u8], version: CgroupVersion, group: &str) -> Option<Group> {
     std::str::from_utf8(mounts).ok()?.lines().find_map(|line| {
         // `31 23 0:28 ROOT MOUNT OPTIONS .. - TYPE SOURCE SUPER_OPTIONS`

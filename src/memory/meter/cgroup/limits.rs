@@ -1,4 +1,4 @@
-//! [`CgroupLimits`]: what a control group, and those above it, allow.
+//! [`CgroupLimits`]: the limits of a control group and those above it.
 
 use std::path::Path;
 
@@ -9,37 +9,37 @@ use crate::meter::text::{key_values, number};
 /// Version 1 writes an unlimited amount as the largest multiple of a page; real limits are far below.
 const UNLIMITED: u64 = 1 << 62;
 
-/// What the control group of this process, and those above it, allow. A limit that does not exist is absent.
+/// The limits of this process's control group and those above it. Limits that do not exist are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct CgroupLimits {
-    /// The interface that the limits were read from.
+    /// The cgroup version that the limits were read from.
     pub version: CgroupVersion,
-    /// The most memory, page cache included: beyond it the kernel kills (`memory.max`, `memory.limit_in_bytes`).
+    /// The maximum memory, including page cache: beyond it the kernel kills (`memory.max`, `memory.limit_in_bytes`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory: Option<ByteSize>,
     /// The memory beyond which the kernel slows the group down (`memory.high`).
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory_high: Option<ByteSize>,
-    /// The most swap; in version 1 the most memory and swap together, less the most memory.
+    /// The maximum swap; in version 1 the limit on memory and swap together, minus the memory limit.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
 }
 
 impl CgroupLimits {
-    /// The limits of this process; `None` if it is in no group for memory, or they cannot be read.
+    /// The limits of this process; `None` if it is in no memory group, or they cannot be read.
     pub fn read() -> Option<Self> {
         let read = |path: &Path| std::fs::read(path).ok();
         let groups = Group::all(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?);
         Self::first(&groups, &read)
     }
 
-    /// Where both versions are mounted, memory is in the one that has a memory controller.
+    /// If both versions are mounted, the one with a memory controller counts.
     fn first(groups: &[Group], read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
         groups.iter().find_map(|group| Self::of(group, read))
     }
 
-    /// The limits of a group, by a way to read files.
+    /// The limits of a group, using `read` to read files.
     pub(super) fn of(group: &Group, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
         match group.version {
             CgroupVersion::V1 => Self::version_1(&group.path, read),
@@ -48,7 +48,7 @@ impl CgroupLimits {
     }
 
     fn version_1(group: &Path, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
-        // `memory.stat` tells the least limit of the group and those above it.
+        // `memory.stat` has the smallest limit of the group and those above it.
         let stat = read(&group.join("memory.stat"))?;
         let limit = |name: &[u8]| {
             let value = key_values(&stat).find(|(key, _)| *key == name).and_then(|(_, value)| number(value));

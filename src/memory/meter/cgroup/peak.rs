@@ -1,4 +1,4 @@
-//! The kernel's marks of a group: read, reset, and what they say of a phase.
+//! The kernel's marks of a group: read and reset them, and interpret them for a phase.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::meter::text::number;
 pub(crate) enum CgroupMark {
     /// The mark was reset, so that it belongs to this phase.
     Reset,
-    /// The mark could not be reset, and stood at this: only a higher one belongs to this phase.
+    /// The mark could not be reset and had this value: only a higher one belongs to this phase.
     Stood(ByteSize),
-    /// There is none.
+    /// There is no mark.
     Absent,
 }
 
-/// A mark of the kernel's, which in version 2 no other handle resets.
+/// A kernel mark that in version 2 no other handle resets.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
     pub(super) name: &'static str,
@@ -40,7 +40,7 @@ impl OwnPeak {
         read_peak(self.peak.as_ref(), &self.path).ok()
     }
 
-    /// The mark at the start of a phase. It is reset if `may_reset` and the kernel can.
+    /// Reads the mark at the start of a phase, and resets it if `may_reset` and the kernel can.
     pub(super) fn begin(&self, may_reset: bool) -> CgroupMark {
         if may_reset && reset_peak(self.peak.as_ref(), self.path.clone()).is_ok() {
             return CgroupMark::Reset;
@@ -48,8 +48,8 @@ impl OwnPeak {
         self.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
     }
 
-    /// What the mark says of a phase that began with `mark`: the peak, and whether it was reset. `None` if it may be of
-    /// before the phase.
+    /// Interprets the mark for a phase that began with `mark`: the peak, and whether it was reset. `None` if it may be
+    /// from before the phase.
     pub(super) fn of_phase(&self, mark: CgroupMark) -> Option<(ByteSize, bool)> {
         let peak = self.read()?;
         match mark {
@@ -60,7 +60,7 @@ impl OwnPeak {
     }
 }
 
-/// Opened for writing if that is allowed, as a reset needs it.
+/// Opened for writing if allowed, because a reset needs it.
 pub(super) fn open_peak(path: &Path) -> Option<OwnedFd> {
     let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
     open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()
@@ -74,7 +74,7 @@ pub(super) fn read_peak(peak: Option<&OwnedFd>, path: &Path) -> Result<ByteSize,
 }
 
 pub(super) fn reset_peak(peak: Option<&OwnedFd>, path: PathBuf) -> Result<(), MeterError> {
-    // Version 1 takes no number but 0; version 2 takes any text that is not empty.
+    // Version 1 accepts only 0; version 2 accepts any non-empty text.
     let written = peak.ok_or(rustix::io::Errno::NOENT).and_then(|peak| rustix::io::pwrite(peak, b"0", 0));
     written.map(drop).map_err(|source| MeterError::cgroup("reset", path, io::Error::from(source)))
 }

@@ -1,4 +1,4 @@
-//! The group of a meter: its memory in every sample, its peak by the kernel's mark.
+//! Reads a meter's group: its memory in every sample, its peak from the kernel's mark.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::meter::reading::{Reading, Source};
 use crate::meter::text::{TextFile, number};
 use crate::nanoseconds;
 
-/// A group that was not given is read no more often than this: nobody asked for it.
+/// A default group is read at most this often, because nobody asked for it.
 const SELDOM: Duration = Duration::from_millis(100);
 
 /// The marks of a group when a phase began.
@@ -26,29 +26,29 @@ pub(crate) struct CgroupMarks {
 }
 
 impl CgroupMarks {
-    /// There is no group.
+    /// No group.
     pub(crate) const ABSENT: Self = Self { memory: CgroupMark::Absent, swap: CgroupMark::Absent };
 }
 
-/// Reads the group that a meter was given, or the one that the root of its tree is in.
+/// Reads the group given to a meter, or the one that the root of its tree is in.
 #[derive(Debug)]
 pub(crate) struct CgroupReader {
     group: Cgroup,
     peak: OwnPeak,
-    /// Of swap; absent if the group holds others as well, or the kernel keeps no such mark.
+    /// For swap; absent if the group has other processes, or if the kernel keeps no such mark.
     swap_peak: Option<OwnPeak>,
     current: TextFile,
-    /// Whether it was given to the meter, so that stalls and kills are told of it.
+    /// Whether it was given to the meter, so that it provides stalls and kills.
     given: bool,
-    /// What was read last, and when.
+    /// The latest reading and its time.
     latest: Option<(ByteSize, Instant)>,
-    /// What was read of a group of the tree's own since the phase began.
+    /// Readings of the tree's own group since the phase began.
     seen: Seen,
     text: Vec<u8>,
 }
 
 impl CgroupReader {
-    /// The reason, if there is nothing to read.
+    /// The error says why there is nothing to read.
     pub(crate) fn new(given: Option<&Cgroup>, root: u32) -> Result<Self, Arc<str>> {
         let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
         let group = found.map_err(|error| Arc::from(error.to_string()))?;
@@ -68,8 +68,8 @@ impl CgroupReader {
         })
     }
 
-    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` says that a
-    /// phase begins or ends here.
+    /// The present memory of the group; for a default group a value up to [`SELDOM`] old. `edge` means that a phase
+    /// begins or ends here.
     pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
         if let Some((bytes, at)) = self.latest
             && !(self.given || edge)
@@ -89,7 +89,7 @@ impl CgroupReader {
         Ok(bytes)
     }
 
-    /// Resets the marks for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
+    /// Resets the marks for a new phase. In version 1 that affects everyone, so only our own groups are reset.
     pub(crate) fn begin(&mut self) -> CgroupMarks {
         self.seen = Seen::default();
         let may_reset = self.group.version() == CgroupVersion::V2 || self.group.is_own();
@@ -99,7 +99,7 @@ impl CgroupReader {
         }
     }
 
-    /// The peak of a phase that began with `mark` and of whose samples `sampled` is the largest.
+    /// The peak of a phase that began with `mark` and whose largest sample is `sampled`.
     pub(crate) fn peak(&self, mark: CgroupMark, sampled: ByteSize, source: Source) -> Reading {
         self.exact(&self.peak, mark, sampled).unwrap_or_else(|| Reading {
             bytes: sampled,
@@ -108,7 +108,7 @@ impl CgroupReader {
         })
     }
 
-    /// The peak of swap in the same way; `None` if the kernel does not report it.
+    /// The peak of swap, likewise; `None` if the kernel does not report it.
     pub(crate) fn swap_peak(&self, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
         self.exact(self.swap_peak.as_ref()?, mark, sampled)
     }
@@ -120,9 +120,9 @@ impl CgroupReader {
         Some(Reading { bytes: bytes.max(sampled), source: Source::Exact, counter })
     }
 
-    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the
-    /// mark of a group of the tree's own is above the largest sample, less what page cache may have grown by between
-    /// two. `None` if it cannot be decided.
+    /// Estimates the peak of anonymous memory in a phase that began with `mark`, including what no sample saw: how far
+    /// the mark of the tree's own group is above the largest sample, minus what page cache may have grown by between
+    /// two samples. `None` if undecidable.
     pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
         let (peak, _) = self.group.is_own().then(|| self.peak.of_phase(mark)).flatten()?;
         Some(self.seen.at_most(peak))
@@ -136,7 +136,7 @@ impl CgroupReader {
         }
     }
 
-    /// How long tasks waited for memory, and whose they are: of the group if it was given and tells.
+    /// How long tasks waited for memory, and the scope: the group, if it was given and reports it.
     pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
         match Some(&self.group).filter(|_| self.given).and_then(Cgroup::pressure) {
             Some(pressure) => (Some(pressure), ActivityScope::Cgroup),
@@ -144,7 +144,7 @@ impl CgroupReader {
         }
     }
 
-    /// Kills for memory, and among whose processes.
+    /// Kills for memory, and their scope.
     pub(crate) fn oom_kills(&self) -> (Option<OomKills>, ActivityScope) {
         let group = Some(&self.group).filter(|_| self.given);
         match group.and_then(|group| group.oom_kills().ok()?) {
@@ -154,12 +154,12 @@ impl CgroupReader {
     }
 }
 
-/// The largest of what the samples of a group have shown.
+/// The maxima over the samples of a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     current: ByteSize,
     anon: ByteSize,
-    /// Page cache in the latest sample, and by how much it grew at most from one to the next.
+    /// Page cache in the latest sample, and its largest growth between two samples.
     cache: Option<ByteSize>,
     cache_step: ByteSize,
 }
@@ -220,14 +220,14 @@ mod tests {
             (9000, Source::Exact, "memory.peak of the control group /, reset when the phase began".into())
         );
         assert_eq!(peak(CgroupMark::Stood(ByteSize::new(8000))).0, 9000);
-        // The mark may be of before the phase.
+        // The mark may be from before the phase.
         assert_eq!(
             peak(CgroupMark::Stood(ByteSize::new(9000))),
             (6000, SAMPLED, "memory.current of the control group /".into())
         );
         assert_eq!(peak(CgroupMark::Absent).0, 6000);
         assert_eq!(reader.oom_kills(), (Some(OomKills::new(3)), ActivityScope::Cgroup));
-        assert_eq!(reader.pressure().1, ActivityScope::System, "the group does not tell");
+        assert_eq!(reader.pressure().1, ActivityScope::System, "the group does not report it");
         let error = CgroupReader::new(Some(&group), 1).map(|_| ()).and(CgroupReader::new(None, u32::MAX).map(|_| ()));
         assert!(error.unwrap_err().contains("/proc/4294967295/cgroup"));
     }

@@ -1,10 +1,10 @@
-//! Room for control groups, for a process whose group lets none be made: in version 2 a group with processes gives its
+//! Makes room for control groups if the process's group allows none: in version 2 a group with processes gives its
 //! children no controllers, and the groups above it belong to others.
 //!
-//! - A group of this user's in which nobody else is (a delegated scope, a container's) becomes a parent: the process goes
-//!   into a leaf below it.
-//! - Else the user's systemd is asked for a scope with `Delegate=yes` (`busctl --user call`), as BenchExec does, and the
-//!   same is done there. A login session is such a place: its own scope belongs to root.
+//! - If this user owns the group and nobody else is in it (a delegated scope, a container's group), it becomes a
+//!   parent: the process moves into a leaf below it.
+//! - Otherwise the user's systemd is asked for a scope with `Delegate=yes` (`busctl --user call`), as BenchExec does,
+//!   and the same happens there. A login session needs this: its own scope belongs to root.
 
 use std::fs;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::meter::text::numbers;
 const WAIT_FOR_SCOPE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Sees to it that groups can be made from where this process is, which may move it for good.
+/// Makes it possible to create groups from where this process is, which may move it permanently.
 ///
-/// `companions` are processes of this user that may be moved with it, as they are parts of the same program.
+/// `companions` are processes of this user that may move with it, because they belong to the same program.
 pub(super) fn make_room(own: impl Fn() -> Result<Group, MeterError>, companions: &[u32]) -> Result<(), MeterError> {
     let group = own()?;
     if group.version == CgroupVersion::V1 {
-        return Err(no_room("version 1 has no groups that a user is given"));
+        return Err(no_room("version 1 cannot delegate groups to a user"));
     }
     if parent(&group).is_ok() {
         return Ok(());
@@ -35,7 +35,7 @@ pub(super) fn make_room(own: impl Fn() -> Result<Group, MeterError>, companions:
     let pid = std::process::id();
     let taken = take_over(&group, &[companions, &[pid]].concat());
     let Err(own_is_not) = taken else { return Ok(()) };
-    // A scope lies elsewhere: what limits this group, and is not a limit of all of the user's, would be escaped.
+    // A scope is elsewhere, so it would escape limits of this group that do not apply to all of the user's groups.
     if let Some(limited) = limited_above(&group) {
         return Err(no_room(&format!("{limited} has a limit that a scope would escape")));
     }
@@ -49,7 +49,7 @@ fn no_room(reason: &str) -> MeterError {
     MeterError::NoCgroup { reason: reason.to_owned() }
 }
 
-/// Makes a parent of a group: its processes, which all are to be among `ours`, go into a leaf below it.
+/// Turns a group into a parent: its processes, all of which must be among `ours`, move into a leaf below it.
 fn take_over(group: &Group, ours: &[u32]) -> Result<(), String> {
     let path = &group.path;
     let failed = |what: &str, error: std::io::Error| format!("{what} {}: {error}", path.display());
@@ -78,7 +78,7 @@ fn take_over(group: &Group, ours: &[u32]) -> Result<(), String> {
         .map_err(|error| give_up("cannot give groups the memory controller in", error))
 }
 
-/// The nearest group with a limit of its own. What limits a whole slice limits scopes in it as well.
+/// The nearest group with its own limit. A limit on a whole slice also applies to scopes in it.
 fn limited_above(group: &Group) -> Option<String> {
     let above = group.path.ancestors().take_while(|path| path.starts_with(&group.mount));
     let is_slice = |path: &Path| path.extension().is_some_and(|extension| extension == "slice");
@@ -90,7 +90,7 @@ fn limited_above(group: &Group) -> Option<String> {
     above.filter(|path| !is_slice(path)).find(is_limited).map(|path| path.display().to_string())
 }
 
-/// Asks the user's systemd to put this process into a scope of its own; the scope's name.
+/// Asks the user's systemd to put this process into a scope of its own; returns the scope's name.
 fn request_scope(pid: u32) -> Result<String, String> {
     let ProcessId { start_ticks, .. } = ProcessId::of(pid).map_err(|error| error.to_string())?;
     let name = format!("plimsoll-{pid}-{start_ticks}.scope");
@@ -99,7 +99,7 @@ fn request_scope(pid: u32) -> Result<String, String> {
     command.args(["org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))", &name, "fail", "4"]);
     command.args(["Description", "s", "plimsoll run", "Delegate", "b", "true", "CollectMode", "s"]);
     command.args(["inactive-or-failed", "PIDs", "au", "1", &pid.to_string(), "0"]);
-    // A session without a login (cron, su) knows its bus all the same, where the user has one.
+    // A session without a login (cron, su) can still find the bus, if the user has one.
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         command.env("XDG_RUNTIME_DIR", format!("/run/user/{}", rustix::process::geteuid().as_raw()));
     }
@@ -150,7 +150,7 @@ mod tests {
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert_eq!(read(&group.path.join("cgroup.subtree_control")), "+memory");
         let leaf = fs::read_dir(&group.path).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
-        // A kernel moves each that is written; a file keeps the last.
+        // The kernel moves each process that is written; a regular file keeps the last one.
         assert_eq!(read(&leaf.path().join("cgroup.procs")), "9");
     }
 
@@ -183,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_told_apart() {
+    fn version_1_is_rejected() {
         let own = || Ok(Group { version: CgroupVersion::V1, path: "/x".into(), mount: "/".into() });
         let error = make_room(own, &[]).unwrap_err().to_string();
-        assert!(error.contains("version 1 has no groups that a user is given"), "{error}");
+        assert!(error.contains("version 1 cannot delegate groups to a user"), "{error}");
     }
 }

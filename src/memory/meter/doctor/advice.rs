@@ -1,10 +1,10 @@
-//! What follows from what was found: each kind of figure, and the command that would make it better.
+//! Conclusions from what was found: each kind of figure, and the command that would improve it.
 
 use super::probe::{Found, GroupFound, Inside};
 use super::{FigureSight, Sight};
 use crate::meter::cgroup::CgroupVersion;
 
-/// Lets a program that others start read the kernel's events of processes.
+/// Lets a program that other users start read the kernel's process events.
 const CAPABILITY: &str = "sudo setcap cap_net_admin+ep \"$(command -v plimsoll)\"";
 
 pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
@@ -22,9 +22,9 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
         "peak RSS of several processes",
         Sight::Sampled,
         if found.group.is_ok() {
-            "sum of VmRSS over the tree; what no sample saw is bounded by the mark of a control group"
+            "sum of VmRSS over the tree; a control group's mark bounds what samples miss"
         } else {
-            "sum of VmRSS over the tree; nothing bounds what no sample saw"
+            "sum of VmRSS over the tree; nothing bounds what samples miss"
         },
         found.group.is_err().then(|| room(found)).flatten(),
     ));
@@ -32,9 +32,9 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     figures.push(either(
         "number of processes",
         found.births,
-        ("the kernel's word of every fork (process connector)", Sight::Exact),
+        ("every fork, as the kernel reports it (process connector)", Sight::Exact),
         (
-            "samples: one that is over between two is missed",
+            "samples: a process between two of them is missed",
             Sight::Sampled,
             Some(CAPABILITY).filter(|_| !found.root && found.inside.is_none()),
         ),
@@ -77,10 +77,10 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     figures
 }
 
-/// Makes a figure of its name, how it is seen, by what, and what would help.
+/// Builds a figure from its name, how well it can be read, from what, and what would help.
 type MakeFigure<'a> = dyn Fn(&str, Sight, &str, Option<String>) -> FigureSight + 'a;
 
-/// What a control group says.
+/// The figures that a control group provides.
 fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
     const PEAK: &str = "peak of a control group";
     const PHASES: &str = "the same in every phase";
@@ -89,17 +89,14 @@ fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
     let Ok(group) = &found.group else {
         let reason = found.group.as_ref().err().map_or("", String::as_str);
         let (sight, how) = if found.own_group {
-            (
-                Sight::Sampled,
-                format!("only the group that this process is in, with all that others take in it: {reason}"),
-            )
+            (Sight::Sampled, format!("only this process's group, including other programs in it: {reason}"))
         } else {
             (Sight::Missing, reason.to_owned())
         };
         return vec![
             figure(PEAK, sight, &how, room(found)),
             figure(SWAP, Sight::Sampled, "sum of VmSwap over the tree", room(found)),
-            figure(CEILING, Sight::Sampled, "by samples: what grows faster than they come gets further", room(found)),
+            figure(CEILING, Sight::Sampled, "by samples: faster growth gets further", room(found)),
         ];
     };
     let newer = |what: &str| format!("this kernel cannot {what}");
@@ -135,17 +132,17 @@ fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
     ]
 }
 
-/// The command after which a control group can be made.
+/// The command that makes it possible to create a control group.
 fn room(found: &Found) -> Option<String> {
     let command = match (found.inside, found.version) {
         (Some(Inside::Docker), _) => "docker run --privileged --cgroupns=private IMAGE",
         (Some(Inside::Podman), _) => "podman run --cgroups=split --security-opt unmask=/sys/fs/cgroup IMAGE",
-        // The step's group belongs to slurmstepd, and a pod's to the node: neither is for this user to open.
+        // A step's group belongs to slurmstepd and a pod's to the node, so this user cannot open either.
         (Some(Inside::Kubernetes | Inside::Slurm | Inside::Container), _) => return None,
         (_, None) => return None,
         (_, Some(CgroupVersion::V1)) if found.root => return None,
         (_, Some(CgroupVersion::V1)) => "sudo plimsoll run --cgroup -- CMD",
-        // The user's systemd lives as long as a session does, or for good where it may linger.
+        // The user's systemd lives as long as a session, or permanently if lingering is enabled.
         (_, Some(CgroupVersion::V2)) if found.has_systemd && !found.root => "sudo loginctl enable-linger \"$USER\"",
         (_, Some(CgroupVersion::V2)) if found.root => {
             "mkdir -p /sys/fs/cgroup/init && for p in $(cat /sys/fs/cgroup/cgroup.procs); do echo $p > \
@@ -188,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_differ_in_what_a_group_tells() {
+    fn kernels_differ_in_what_a_group_reports() {
         let newest = found(Some(CgroupVersion::V2), Ok(group(true, true)));
         let older = found(Some(CgroupVersion::V2), Ok(group(false, false)));
         for (found, sight) in [(&newest, Sight::Exact), (&older, Sight::Sampled)] {

@@ -1,4 +1,4 @@
-//! [`Doctor`]: what this machine lets a meter see, figure by figure, and what would let it see more.
+//! [`Doctor`]: what a meter can read on this machine, figure by figure, and what would improve it.
 
 mod advice;
 mod probe;
@@ -9,7 +9,7 @@ use super::system::SystemInfo;
 /// The value of `schema` in the documents that this version writes.
 const SCHEMA: &str = "plimsoll.doctor/1";
 
-/// What this machine lets a meter see.
+/// What a meter can read on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Doctor {
@@ -22,11 +22,11 @@ pub struct Doctor {
     pub architecture: String,
     /// Whether this user is root.
     pub root: bool,
-    /// The interface of control groups for memory; absent if there is none.
+    /// The cgroup version for memory; absent if there is none.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cgroup: Option<CgroupVersion>,
-    /// What holds this process: `docker`, `podman`, `kubernetes`, `container`, `slurm`, `github-actions`; absent if nothing
-    /// of that was found.
+    /// What contains this process: `docker`, `podman`, `kubernetes`, `container`, `slurm`, `github-actions`; absent if
+    /// none was detected.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub inside: Option<String>,
     /// Every kind of figure.
@@ -37,13 +37,13 @@ pub struct Doctor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct FigureSight {
-    /// What is read, such as `peak of the control group`.
+    /// The figure, such as `peak of the control group`.
     pub figure: String,
-    /// How well.
+    /// How well it can be read.
     pub sight: Sight,
-    /// What it is read from, or why it cannot be.
+    /// Its source, or why it cannot be read.
     pub how: String,
-    /// A command that would make it better; absent if nothing would, or nothing has to.
+    /// A command that would improve it; absent if none would, or none is needed.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub better: Option<String>,
 }
@@ -53,9 +53,9 @@ pub struct FigureSight {
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum Sight {
-    /// By the kernel's own counter, which misses nothing.
+    /// From the kernel's own counter, which misses nothing.
     Exact,
-    /// By samples: what is over between two of them is missed.
+    /// From samples: anything shorter than the interval is missed.
     Sampled,
     /// Not at all.
     Missing,
@@ -73,8 +73,8 @@ impl Sight {
 }
 
 impl Doctor {
-    /// Examines this machine. Control groups are made and removed again, and this process may be moved to another one for good:
-    /// for a program that ends soon.
+    /// Examines this machine. It creates and removes control groups and may permanently move this process to another
+    /// one, so it is meant for a program that ends soon.
     ///
     /// # Errors
     /// [`MeterError`](super::MeterError) if /proc cannot be read.
@@ -92,7 +92,7 @@ impl Doctor {
         })
     }
 
-    /// The commands that would make something better, each once.
+    /// The commands that would improve something, each once.
     pub fn commands(&self) -> Vec<&str> {
         let mut commands: Vec<&str> = Vec::new();
         for better in self.figures.iter().filter_map(|figure| figure.better.as_deref()) {

@@ -1,4 +1,4 @@
-//! What is found on a machine, by trying it.
+//! What a machine offers, found by trying.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use crate::meter::cgroup::{Cgroup, CgroupVersion};
 use crate::meter::gpu::GpuReader;
 use crate::meter::process::ProcessMemory;
 
-/// How long the kernel may take to say that it tells of processes.
+/// How long the kernel may take to confirm that it reports processes.
 const WAIT_FOR_WORD: Duration = Duration::from_millis(200);
 
-/// What holds this process.
+/// What contains this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside {
     Docker,
@@ -34,7 +34,7 @@ impl Inside {
         }
     }
 
-    /// The nearest that holds it: a container within a job of Slurm is a container.
+    /// The innermost container: a container within a Slurm job counts as a container.
     fn find(variable: impl Fn(&str) -> bool, file: impl Fn(&str) -> bool) -> Option<Self> {
         [
             (variable("KUBERNETES_SERVICE_HOST"), Self::Kubernetes),
@@ -49,10 +49,10 @@ impl Inside {
     }
 }
 
-/// A control group that was made to see what it can do.
+/// A control group that was created to test what it can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GroupFound {
-    /// The group that it was made below.
+    /// The group below which it was created.
     pub(super) below: String,
     pub(super) has_peak: bool,
     pub(super) resets_peak: bool,
@@ -60,15 +60,15 @@ pub(super) struct GroupFound {
     pub(super) kills_at_once: bool,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) root: bool,
     pub(super) inside: Option<Inside>,
     pub(super) version: Option<CgroupVersion>,
-    /// Or why none can be made.
+    /// An error says why none can be created.
     pub(super) group: Result<GroupFound, String>,
-    /// Whether the group that this process is in anyway can be read.
+    /// Whether the group that this process is in can be read.
     pub(super) own_group: bool,
     pub(super) has_systemd: bool,
     pub(super) births: bool,
@@ -77,7 +77,7 @@ pub(super) struct Found {
     pub(super) huge_pages: bool,
     pub(super) kills: bool,
     pub(super) kernel_log: bool,
-    /// Or why it cannot be read.
+    /// An error says why it cannot be read.
     pub(super) gpu: Result<(), String>,
 }
 
@@ -89,7 +89,7 @@ impl Found {
         let made =
             Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[std::os::unix::process::parent_id()]) {
                 Ok(()) => Cgroup::create("doctor"),
-                // What version 1 refused says more than that it has no other way.
+                // If version 1 refuses, its error says most, because there is no other way.
                 Err(_) if version != Some(CgroupVersion::V2) => Err(first),
                 Err(error) => Err(error),
             });
@@ -102,7 +102,7 @@ impl Found {
             group: made.map(|group| GroupFound::of(&group)).map_err(|error| error.to_string()),
             own_group,
             has_systemd: exists("/run/systemd/system"),
-            births: kernel_tells_of_processes(),
+            births: kernel_reports_processes(),
             pressure: reads("/proc/pressure/memory"),
             pss: reads("/proc/self/smaps_rollup"),
             huge_pages: ProcessMemory::read(std::process::id()).is_ok_and(|memory| memory.hugetlb.is_some()),
@@ -126,8 +126,8 @@ impl GroupFound {
     }
 }
 
-/// Whether the kernel tells this process of every fork and exit.
-fn kernel_tells_of_processes() -> bool {
+/// Whether the kernel reports every fork and exit to this process.
+fn kernel_reports_processes() -> bool {
     let Some(mut births) = Births::watch(std::process::id()) else { return false };
     let began = Instant::now();
     loop {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_that_holds_a_process_is_told() {
+    fn the_innermost_container_is_found() {
         let find = |variables: &[&str], files: &[&str]| {
             Inside::find(|name| variables.contains(&name), |path| files.contains(&path)).map(Inside::word)
         };

@@ -1,13 +1,13 @@
-//! What is asked of devices, apart from who answers.
+//! The questions to devices, independent of who answers.
 
 use std::fmt::Debug;
 
 use crate::bytes::ByteSize;
 
-/// Answers for every device.
+/// Answers for all devices.
 pub(super) trait Devices: Debug + Send {
     /// # Errors
-    /// The reason, in words, if they cannot be asked.
+    /// The reason in words, if they cannot be read.
     fn read(&self) -> Result<Vec<Device>, String>;
 }
 
@@ -16,9 +16,9 @@ pub(super) trait Devices: Debug + Send {
 pub(super) struct Device {
     /// Its product name, such as `NVIDIA H200`.
     pub(super) name: String,
-    /// Its memory in use, by whomever; absent if it answers N/A.
+    /// Its memory in use by anyone; absent if it answers N/A.
     pub(super) used: Option<ByteSize>,
-    /// The processes that use it; absent if it does not report.
+    /// The processes that use it; absent if it does not report them.
     pub(super) processes: Option<Vec<DeviceProcess>>,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Device {
 pub(super) struct DeviceProcess {
     /// Its id on the host.
     pub(super) pid: u32,
-    /// Its memory there; absent if the device answers N/A.
+    /// Its memory on the device; absent if the device answers N/A.
     pub(super) used: Option<ByteSize>,
 }
 
-/// Products that have no memory of their own, of which NVML may tell the system's.
+/// Products without memory of their own, for which NVML may report the system's.
 const WITHOUT_MEMORY: [&str; 5] = ["GB10", "Orin", "Thor", "Xavier", "Tegra"];
 
 impl Device {

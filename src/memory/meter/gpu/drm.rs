@@ -1,10 +1,10 @@
-//! Memory on AMD and Intel GPUs: what the kernel's graphics drivers (amdgpu, i915, xe) say of each open device in
+//! Memory on AMD and Intel GPUs: what the kernel's graphics drivers (amdgpu, i915, xe) report about each open device in
 //! `/proc/PID/fdinfo` (drm-usage-stats).
 //!
-//! - A client is a device that was opened once; descriptors that were copied, or inherited by a fork, name the same client
-//!   (`drm-client-id`), which counts once.
-//! - What counts is resident memory of the device (`vram`, `local`). A GPU without memory of its own has none such: there the
-//!   system's memory that it holds counts.
+//! - A client is a device that was opened once; descriptors that were copied or inherited through fork name the same
+//!   client (`drm-client-id`), which counts once.
+//! - The figure is resident device memory (`vram`, `local`). A GPU without memory of its own has none; there, the
+//!   system memory that it holds counts.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use crate::bytes::{ByteSize, KIB, MIB};
 use crate::meter::children::directory_numbers;
 use crate::meter::text::{key_values, number, read_path};
 
-/// Where a descriptor of a device leads.
+/// The target of a device's descriptor.
 const DEVICES: &str = "/dev/dri/";
 
 /// One client of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Client {
-    /// The device's place on its bus, or its driver if it has none, and the number of the client there.
+    /// The device's place on its bus, or its driver if it has none, and the client's number there.
     id: (Vec<u8>, u64),
     memory: ByteSize,
 }
@@ -28,7 +28,7 @@ struct Client {
 /// Reads the clients of processes.
 #[derive(Debug)]
 pub(super) struct DrmClients {
-    /// `/proc`, but in tests.
+    /// `/proc`, except in tests.
     proc: PathBuf,
     seen: HashSet<(Vec<u8>, u64)>,
     descriptors: Vec<u32>,
@@ -37,7 +37,7 @@ pub(super) struct DrmClients {
 }
 
 impl DrmClients {
-    /// `None` if there is no device that tells.
+    /// `None` if no device reports clients.
     pub(super) fn find() -> Option<Self> {
         has_device(Path::new("/sys/class/drm")).then(|| Self::of(Path::new("/proc")))
     }
@@ -52,7 +52,7 @@ impl DrmClients {
         }
     }
 
-    /// The memory of all clients of these processes. A process that may not be looked at has none.
+    /// The memory of all clients of these processes. A process that may not be inspected has none.
     pub(super) fn memory_of(&mut self, pids: impl Iterator<Item = u32>) -> ByteSize {
         self.seen.clear();
         pids.map(|pid| self.memory_of_one(pid)).sum()
@@ -84,7 +84,7 @@ impl DrmClients {
     }
 }
 
-/// Whether a driver that tells of its clients has a device.
+/// Whether a driver that reports clients has a device.
 fn has_device(class: &Path) -> bool {
     let entries = std::fs::read_dir(class).into_iter().flatten().flatten();
     let driver = |path: PathBuf| std::fs::read_link(path.join("device/driver")).ok();
@@ -93,12 +93,12 @@ fn has_device(class: &Path) -> bool {
     })
 }
 
-/// The client of an fdinfo; `None` if it gives none.
+/// Parses the client of an fdinfo; `None` if it has none.
 fn parse(text: &[u8]) -> Option<Client> {
     let value = |name: &[u8]| key_values(text).find(|(key, _)| *key == name).map(|(_, value)| value);
     let device = value(b"drm-pdev").or(value(b"drm-driver"))?.to_vec();
     let id = number(value(b"drm-client-id")?)?;
-    // What an older driver calls memory is what is resident.
+    // What older drivers call memory is resident memory.
     let of = |prefix: &[u8]| -> Vec<(&[u8], u64)> {
         let region = |key: &'_ [u8]| key.len() > prefix.len() && key.starts_with(prefix);
         let pairs = key_values(text).filter(|(key, _)| region(key));
@@ -109,7 +109,7 @@ fn parse(text: &[u8]) -> Option<Client> {
     let regions = regions.unwrap_or_default();
     let is_own = |name: &[u8]| name.starts_with(b"vram") || name.starts_with(b"local");
     let has_own = regions.iter().any(|(name, _)| is_own(name));
-    // Stolen memory was taken from the system when it booted, and is nobody's to give.
+    // Stolen memory was reserved at boot and belongs to no process.
     let counts = |name: &[u8]| if has_own { is_own(name) } else { !name.starts_with(b"stolen") };
     let memory =
         regions.iter().filter(|(name, _)| counts(name)).fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
@@ -174,10 +174,10 @@ mod tests {
         };
         open(10, 0, "/dev/null", "pos:\t0\n");
         open(10, 5, "/dev/dri/renderD128", AMDGPU);
-        // A copy, and a fork that inherited it.
+        // A copied descriptor, and one inherited through fork.
         open(10, 6, "/dev/dri/renderD128", AMDGPU);
         open(11, 5, "/dev/dri/renderD128", AMDGPU);
-        // Another client of the same device, one of another device, and what only looks like one.
+        // Another client of the same device, one of another device, and a file that only resembles one.
         open(11, 7, "/dev/dri/renderD128", AMDGPU_OLD);
         open(11, 8, "/dev/dri/renderD129", XE);
         open(11, 9, "/tmp/dri", I915);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_that_tell_are_known() {
+    fn drivers_that_report_clients_are_known() {
         let dir = tempfile::tempdir().unwrap();
         let card = |name: &str, driver: &str| {
             std::fs::create_dir_all(dir.path().join(name).join("device")).unwrap();

@@ -1,4 +1,4 @@
-//! [`Devices`] by NVML.
+//! [`Devices`] through NVML.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enums::device::UsedGpuMemory;
@@ -8,7 +8,7 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use super::devices::{Device, DeviceProcess, Devices};
 use crate::bytes::ByteSize;
 
-/// The name that a driver installs; the one without a number comes with development packages alone.
+/// The name that a driver installs; only development packages have the one without a number.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
 /// The driver's library, initialised.
@@ -17,7 +17,7 @@ pub(super) struct NvmlDevices(Nvml);
 
 impl NvmlDevices {
     /// # Errors
-    /// The reason, in words, if there is no driver.
+    /// The reason in words, if there is no driver.
     pub(super) fn load() -> Result<Self, String> {
         let loaded = Nvml::builder().lib_path(LIBRARY.as_ref()).init();
         loaded.map(Self).map_err(|error| format!("no NVIDIA driver found: {error}"))
@@ -29,7 +29,7 @@ impl Devices for NvmlDevices {
         let failed = |error: NvmlError| format!("NVML: {error}");
         let device = |index| -> Result<Device, NvmlError> {
             let device = self.0.device_by_index(index)?;
-            let used = told(device.memory_info())?.map(|memory| ByteSize::new(memory.used));
+            let used = supported(device.memory_info())?.map(|memory| ByteSize::new(memory.used));
             let lists = (listed(device.running_compute_processes())?, listed(device.running_graphics_processes())?);
             let processes = match lists {
                 (None, None) => None,
@@ -41,8 +41,8 @@ impl Devices for NvmlDevices {
     }
 }
 
-/// `None` if the device, or a driver before R510, does not report.
-fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
+/// `None` if the device, or a driver before R510, does not report it.
+fn supported<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(None),
@@ -50,15 +50,15 @@ fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     }
 }
 
-/// `None` if this process is not let see others, besides.
+/// Also `None` if this process is not allowed to see others.
 fn listed(answer: Result<Vec<ProcessInfo>, NvmlError>) -> Result<Option<Vec<ProcessInfo>>, NvmlError> {
     match answer {
         Err(NvmlError::NoPermission) => Ok(None),
-        other => told(other),
+        other => supported(other),
     }
 }
 
-/// A process that computes and draws stands in both lists, with all of its memory in each.
+/// A process that computes and draws is in both lists, each with all of its memory.
 fn merged(compute: Vec<ProcessInfo>, graphics: Vec<ProcessInfo>) -> Vec<DeviceProcess> {
     let mut processes: Vec<DeviceProcess> = Vec::new();
     for ProcessInfo { pid, used_gpu_memory, .. } in compute.into_iter().chain(graphics) {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_driver_is_told_so() {
+    fn a_machine_without_a_driver_is_reported() {
         match NvmlDevices::load() {
             Ok(devices) => {
                 assert!(devices.read().is_ok_and(|devices| devices.iter().all(|device| !device.name.is_empty())))

@@ -1,4 +1,4 @@
-//! The memory of a tree's processes on GPUs, as often as its cost allows.
+//! Reads the GPU memory of a tree's processes, as often as the cost allows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use crate::meter::text::{key_values, numbers, read_path};
 use crate::meter::throttle::Throttle;
 use crate::meter::tree::Node;
 
-/// One part in so many of the time may go into it. A call waits for the driver, so that time and not processor time
-/// counts.
+/// One part in this many of the time may be spent. A call waits for the driver, so wall time counts rather than
+/// processor time.
 const PARTS: u32 = 50;
-/// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
+/// A read that takes no longer than this is made at the start and end of every phase.
 const CHEAP: Duration = Duration::from_millis(20);
-/// The PID namespace that the system started with (`PROC_PID_INIT_INO`).
+/// The initial PID namespace of the system (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What one pass has read.
+/// The result of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GpuPass {
-    /// Not read this time.
+    /// Not read in this pass.
     NotTaken,
     Taken(GpuUse),
     /// The device cannot be read.
@@ -33,29 +33,29 @@ pub(crate) enum GpuPass {
 pub(crate) enum GpuUse {
     /// The memory of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
-    /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use
-    /// before is not the tree's.
+    /// The growth of everyone's memory since the reader was created, if processes cannot be matched: memory in use
+    /// before then is not the tree's.
     Devices { bytes: ByteSize },
-    /// The memory of the devices that the tree's processes have opened, by the kernel's graphics drivers.
+    /// The memory of devices that the tree's processes have opened, from the kernel's graphics drivers.
     Clients { bytes: ByteSize },
-    /// The devices have no memory of their own, and do not say what processes use of the system's.
+    /// The devices have no memory of their own, and do not report which processes use the system's.
     Unified,
 }
 
-/// Who is asked.
+/// The source of the readings.
 #[derive(Debug)]
 enum Asked {
     Driver(Box<dyn Devices>),
     Kernel(DrmClients),
 }
 
-/// Reads it.
+/// Reads GPU memory.
 #[derive(Debug)]
 pub(crate) struct GpuReader {
     asked: Asked,
-    /// Whether `/proc` shows processes by the ids that they have on the host.
+    /// Whether `/proc` shows processes by their host ids.
     host_ids: bool,
-    /// The memory that was in use when it was made.
+    /// The memory in use when the reader was created.
     before: ByteSize,
     throttle: Throttle,
     cost: Duration,
@@ -84,7 +84,7 @@ impl GpuReader {
         Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
     }
 
-    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` means that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
         if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
             return GpuPass::NotTaken;
@@ -105,12 +105,12 @@ impl GpuReader {
     }
 }
 
-/// What is in use of the devices' own memory.
+/// The devices' own memory in use.
 fn by_anyone(devices: &[Device]) -> ByteSize {
     devices.iter().filter(|device| !device.is_unified()).filter_map(|device| device.used).sum()
 }
 
-/// `before` was in use when the count began; `in_tree` is absent if listed processes cannot be told from others.
+/// `before` was in use at the beginning; `in_tree` is absent if listed processes cannot be matched.
 fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
     let unified = devices.iter().all(Device::is_unified);
     let of_device = |device: &Device| {
@@ -126,15 +126,15 @@ fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> 
     }
 }
 
-/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was
-/// mounted in one around ours, so that processes have one id more than they know of.
+/// Whether ids in `/proc` are host ids: in the initial namespace, and if `/proc` was mounted in an outer namespace, so
+/// that processes have an additional id.
 fn shows_host_ids() -> bool {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
     let status = read_path("/proc/self/status", &mut Vec::new()).map(ids_of_namespaces).unwrap_or(0);
     namespace.is_some_and(|name| name.as_os_str() == INITIAL_NAMESPACE) || status > 1
 }
 
-/// How many ids the process of a `status` has, one in each namespace that `/proc` shows (`NSpid`).
+/// How many ids the process of a `status` has, one per namespace that `/proc` shows (`NSpid`).
 fn ids_of_namespaces(status: &[u8]) -> usize {
     key_values(status).find(|(key, _)| *key == b"NSpid").map_or(0, |(_, ids)| numbers(ids).count())
 }
@@ -164,9 +164,9 @@ mod tests {
         let in_use = |devices: &[Device], host| in_use(devices, GIB(7), if host { Some(&in_tree) } else { None });
         let both = [first.clone(), second];
         assert_eq!(in_use(&both, true), GpuUse::Tree { bytes: GIB(29), unified: false });
-        // In a container the ids of the host say nothing: all that came since is reported.
+        // In a container, host ids are useless: everything since the beginning is reported.
         assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(93) });
-        // A process of the tree whose memory is N/A, or a device that lists none.
+        // A process of the tree whose memory is N/A, and a device without a list.
         let unknown = device("NVIDIA A2", Some(3), Some(&[(7, None)]));
         assert_eq!(in_use(&[first.clone(), unknown], true), GpuUse::Devices { bytes: GIB(86) });
         assert_eq!(in_use(&[first, device("NVIDIA A2", Some(3), None)], true), GpuUse::Devices { bytes: GIB(86) });
@@ -204,7 +204,7 @@ mod tests {
         let taken = GpuPass::Taken(GpuUse::Tree { bytes: GIB(1), unified: false });
         assert_eq!(reader.pass(now, tree.nodes(), false), taken);
         assert_eq!(reader.pass(now + Duration::from_millis(30), tree.nodes(), false), GpuPass::NotTaken);
-        // However long the read took on a loaded machine, its share of a day is over.
+        // However long the read took on a busy machine, a day is enough for the next.
         assert_eq!(reader.pass(now + Duration::from_secs(86_400), tree.nodes(), false), taken);
     }
 }

@@ -1,28 +1,28 @@
-//! What a mapping is, told by its name, its neighbours and the stack pointers of the tasks.
+//! Classifies a mapping by its name, its neighbours and the stack pointers of the tasks.
 
 use super::growth::{MappingKind, MappingTable};
 use super::parse::Mapping;
 use crate::bytes::{KIB, MIB};
 
-/// glibc reserves an arena of `malloc` as so many bytes at a multiple of as many (`HEAP_MAX_SIZE` on 64 bits), and makes
-/// its beginning writable as it grows.
+/// glibc reserves an arena of `malloc` with this size and alignment (`HEAP_MAX_SIZE` on 64 bits), and makes its
+/// beginning writable as it grows.
 const ARENA: u64 = 64 * MIB;
-/// Guards below stacks are no larger: one page is usual.
+/// The maximum size of a guard below a stack; one page is usual.
 const GUARD: u64 = 64 * KIB;
 
 const ANONYMOUS: &str = "anonymous memory";
 const THREAD_STACKS: &str = "stacks of threads";
 
-/// What is known beside the mappings of a process.
+/// Facts about a process besides its mappings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Context<'a> {
     /// In ascending order.
     pub(crate) stack_pointers: &'a [u64],
-    /// Devices of file systems that lie in memory.
+    /// Devices of in-memory file systems.
     pub(crate) memory_devices: &'a [(u32, u32)],
 }
 
-/// Takes the mappings of one process in order of addresses, and adds each to a table once the next is known.
+/// Takes the mappings of a process in order of addresses, and adds each to a table once the next one is known.
 #[derive(Debug)]
 pub(crate) struct Classifier<'a> {
     context: Context<'a>,
@@ -48,7 +48,7 @@ impl<'a> Classifier<'a> {
         let Some(mapping) = &self.current else { return };
         let (kind, name) = classify(mapping, self.before.as_ref(), next, self.context);
         if kind == MappingKind::File {
-            // Pages of a private mapping that were written to are copies, which the file's pages do not hold.
+            // Written pages of a private mapping are copies, separate from the file's pages.
             let copies = mapping.anonymous.min(mapping.rss);
             table.add(MappingKind::File, &name, mapping.rss.saturating_sub(copies));
             table.add(MappingKind::Anonymous, &format!("{name}, private copies"), copies);
@@ -73,7 +73,7 @@ fn classify(
         "[heap]" => MappingKind::Heap,
         "[stack]" => MappingKind::Stack,
         name if name.starts_with("[anon:") || name.starts_with("[anon_shmem:") => {
-            // Names that programs give: glibc does if `glibc.mem.decorate_maps` is set, and Android's libraries.
+            // Names given by programs: by glibc if `glibc.mem.decorate_maps` is set, and by Android's libraries.
             match name {
                 _ if name.starts_with("[anon_shmem:") => MappingKind::SharedMemory,
                 _ if name.contains("stack") => MappingKind::Stack,
@@ -88,7 +88,7 @@ fn classify(
     (kind, name.into_owned())
 }
 
-/// Files that the kernel keeps for shared memory, on a file system that is mounted nowhere.
+/// Files that the kernel keeps for shared memory, on an internal file system.
 fn is_shared_memory(name: &str) -> bool {
     name.starts_with("/memfd:") || name.starts_with("/SYSV") || name == "/dev/zero (deleted)"
 }
@@ -102,7 +102,7 @@ fn unnamed(
     let reserved = |neighbour: &Mapping| neighbour.name.is_empty() && neighbour.permissions.starts_with(b"---");
     let at = stack_pointers.partition_point(|&pointer| pointer < mapping.start);
     let has_pointer = stack_pointers.get(at).is_some_and(|&pointer| pointer < mapping.end);
-    // A guard below and the mark that the kernel gives to stacks: of a thread that runs, or has ended and may come again.
+    // A guard below plus the kernel's flag for stacks: a running thread, or an ended one whose stack may be reused.
     let has_guard = before.is_some_and(|below| reserved(below) && below.end == mapping.start && below.size() <= GUARD);
     if has_pointer || has_guard && mapping.no_huge_pages {
         return (MappingKind::Stack, THREAD_STACKS);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_what_a_mapping_is() {
+    fn names_show_what_a_mapping_is() {
         use MappingKind::{Anonymous, File, Heap, Kernel, SharedMemory, Stack};
         for (name, kind) in [
             ("[heap]", Heap),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_told_by_a_pointer_or_by_its_guard_and_mark() {
+    fn a_stack_is_known_by_a_pointer_or_by_its_guard_and_flag() {
         let guard = mapping(0, 4096, b"---p", "");
         let stack = mapping(4096, 2 * MIB, b"rw-p", "");
         let marked = Mapping { no_huge_pages: true, ..stack.clone() };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_is_told_by_its_place_and_what_is_reserved_behind() {
+    fn an_arena_is_known_by_its_place_and_the_reservation_behind_it() {
         let arena = mapping(0, MIB, b"rw-p", "");
         let rest = mapping(MIB, ARENA - MIB, b"---p", "");
         let kind = |mappings: &[Mapping]| kinds(mappings, Context::default())[0].0;

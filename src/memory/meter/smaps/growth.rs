@@ -1,35 +1,35 @@
-//! [`MappingGrowth`]: what of a tree's mappings holds more than before.
+//! [`MappingGrowth`]: which of a tree's mappings grew.
 
 use std::collections::BTreeMap;
 
 use crate::bytes::ByteSize;
 
-/// So many mappings are listed of a phase.
+/// Maximum number of mappings listed per phase.
 const MAPPINGS: usize = 16;
-/// More names than these are listed together, as one of their kind.
+/// Further names are combined by their kind.
 const NAMES: usize = 4096;
 
-/// What a mapping is.
+/// The kind of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum MappingKind {
-    /// Memory of `malloc`: `brk`, and arenas of glibc. Large blocks, and those of other allocators, are anonymous.
+    /// Memory of `malloc`: `brk`, and glibc's arenas. Large blocks and those of other allocators are anonymous.
     Heap,
-    /// Anonymous memory that nothing tells more about, and private copies of a file's pages.
+    /// Other anonymous memory, and private copies of file pages.
     Anonymous,
     /// The stack of the main thread or of another.
     Stack,
-    /// Pages of the page cache: a file that is mapped, programs and libraries included.
+    /// Page cache: a mapped file, including programs and libraries.
     File,
     /// Shared memory: memfd, tmpfs, System V, shared anonymous.
     SharedMemory,
-    /// What the kernel puts into every process.
+    /// What the kernel maps into every process.
     Kernel,
 }
 
 impl MappingKind {
-    /// Its name as people read it.
+    /// The name in reports.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -42,17 +42,17 @@ impl MappingKind {
     }
 }
 
-/// What mappings of one kind and name hold, over the whole tree, before and after.
+/// The growth of mappings of one kind and name, over the whole tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MappingGrowth {
-    /// The file's path, or what the memory is.
+    /// The file's path, or a description of the memory.
     pub name: String,
-    /// What it is.
+    /// The kind of mapping.
     pub kind: MappingKind,
     /// The resident bytes when the phase began.
     pub before: ByteSize,
-    /// The resident bytes at the largest resident set of the tree at which the mappings were read.
+    /// The resident bytes when the mappings were read at the tree's largest resident set.
     pub after: ByteSize,
 }
 
@@ -73,7 +73,7 @@ impl MappingTable {
     }
 }
 
-/// What holds more in `after` than in `before`, what grew most first.
+/// Lists mappings that grew from `before` to `after`, largest growth first.
 pub(crate) fn growth(before: &MappingTable, after: &MappingTable) -> Vec<MappingGrowth> {
     let grown = |((kind, name), &after): (&(MappingKind, String), &ByteSize)| {
         let before = before.0.get(&(*kind, name.clone())).copied().unwrap_or_default();

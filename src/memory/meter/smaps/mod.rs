@@ -1,9 +1,9 @@
-//! What each mapping of a process holds: `/proc/PID/smaps` and its sum, `smaps_rollup`. Exact, and slow: the kernel walks
-//! the page tables, some 9 ms a GiB of small pages, so that it is read seldom.
+//! The contents of each mapping of a process: `/proc/PID/smaps` and its sum, `smaps_rollup`. Exact but slow: the kernel
+//! walks the page tables, some 9 ms per GiB of small pages, so they are read rarely.
 //!
-//! Names of mappings tell files, shared memory, the main stack and the heap of `brk` apart. What has no name is told by
-//! what is known of it: a task's stack pointer lies in it, it is laid out as glibc lays out stacks or arenas of `malloc`;
-//! else it is called anonymous.
+//! Names distinguish files, shared memory, the main stack and the `brk` heap. Unnamed mappings are recognized by other
+//! facts: a task's stack pointer is in it, or it has the layout of glibc's stacks or `malloc` arenas. The rest is
+//! anonymous.
 
 mod classify;
 mod growth;

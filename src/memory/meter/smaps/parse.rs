@@ -1,11 +1,11 @@
-//! The text of `smaps`, read mapping by mapping in bounded room.
+//! Parses `smaps` mapping by mapping, in bounded memory.
 
 use std::io::{self, BufRead};
 
 use crate::bytes::ByteSize;
 use crate::meter::text::{key_values, kilobytes, number};
 
-/// A line longer than this is cut: the kernel's paths end at 4096 bytes.
+/// Longer lines are cut: the kernel's paths end at 4096 bytes.
 const MAX_LINE: u64 = 16 << 10;
 
 /// One mapping.
@@ -15,15 +15,15 @@ pub(crate) struct Mapping {
     pub(crate) end: u64,
     /// `rw-p`.
     pub(crate) permissions: [u8; 4],
-    /// Major and minor number of the device of the file that is mapped; zeros if there is none.
+    /// Major and minor number of the mapped file's device; zeros if there is none.
     pub(crate) device: (u32, u32),
     /// The file's path, or a name in brackets; empty for anonymous memory.
     pub(crate) name: Vec<u8>,
     pub(crate) rss: ByteSize,
-    /// The anonymous part of it, private copies of a file's pages included.
+    /// The anonymous part of it, including private copies of file pages.
     pub(crate) anonymous: ByteSize,
     pub(crate) pss: ByteSize,
-    /// Huge pages are refused to it (`nh` of `VmFlags`), as the kernel does to stacks of threads since Linux 6.7.
+    /// Huge pages are disabled for it (`nh` of `VmFlags`), as the kernel does for thread stacks since Linux 6.7.
     pub(crate) no_huge_pages: bool,
 }
 
@@ -32,9 +32,9 @@ impl Mapping {
         self.end.saturating_sub(self.start)
     }
 
-    /// `7f12a000-7f12b000 rw-p 00000000 fe:00 1234     /usr/bin/cat`; `None` for another kind of line.
+    /// Parses `7f12a000-7f12b000 rw-p 00000000 fe:00 1234     /usr/bin/cat`; `None` for other lines.
     fn parse(line: &[u8]) -> Option<Self> {
-        // The kernel pads the line before the name, which may itself hold blanks.
+        // The kernel pads the line before the name, which may contain blanks.
         let mut rest = line;
         let mut word = || {
             let end = rest.iter().position(|&b| b == b' ').unwrap_or(rest.len());
@@ -82,7 +82,7 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |value, &b| Some(value << 4 | u64::from((b as char).to_digit(16)?)))
 }
 
-/// Gives every mapping of a text to `visit`, in order of addresses.
+/// Passes every mapping in a text to `visit`, in order of addresses.
 ///
 /// # Errors
 /// If the text cannot be read.
@@ -94,7 +94,7 @@ pub(crate) fn mappings(text: &mut dyn BufRead, mut visit: impl FnMut(Mapping)) -
             break;
         }
         let line = line.trim_ascii_end();
-        // Addresses are written in small letters, names of details begin with a capital one.
+        // Addresses are lower case; names of details begin with a capital letter.
         if line.first().is_some_and(u8::is_ascii_uppercase) {
             if let Some(mapping) = &mut current {
                 mapping.detail(line);
@@ -109,7 +109,7 @@ pub(crate) fn mappings(text: &mut dyn BufRead, mut visit: impl FnMut(Mapping)) -
     Ok(())
 }
 
-/// The devices of file systems that lie in memory, from a `mountinfo`: `31 23 0:28 ROOT MOUNT OPTIONS .. - TYPE ..`.
+/// The devices of in-memory file systems, from a `mountinfo`: `31 23 0:28 ROOT MOUNT OPTIONS .. - TYPE ..`.
 pub(crate) fn memory_devices(mounts: &[u8]) -> Vec<(u32, u32)> {
     let device = |line: &[u8]| {
         let mut words = line.split(|&b| b == b' ');
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_are_told_with_what_they_hold() {
+    fn mappings_are_parsed_with_what_they_hold() {
         let kib = |n: u64| ByteSize::new(n * 1024);
         let file = Mapping {
             start: 0x55f3_557b_f000,

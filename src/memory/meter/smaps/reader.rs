@@ -1,5 +1,5 @@
-//! When the proportional set and the mappings are read: they are exact and slow, so only when memory moved, and for a
-//! small share of the time.
+//! Decides when to read the proportional set and the mappings: they are exact and slow, so only when memory moved, and
+//! for a small share of the time.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,25 +18,25 @@ use crate::meter::tree::Node;
 
 /// They are read again once the resident set has moved by more than this.
 const MOVED: u64 = MIB;
-/// And not more often than this.
+/// The minimum time between two readings.
 const AT_LEAST: Duration = Duration::from_millis(100);
-/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here
-/// is taken from them.
+/// One part in this many of the time may be spent: beside tests that keep every processor busy, the tests lose whatever
+/// is spent here.
 const PARTS: u32 = 200;
-/// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
+/// A read that takes no longer than this is made at the start and end of every phase.
 const CHEAP: Duration = Duration::from_millis(20);
 const BUFFER: usize = 32 << 10;
 
-/// What one pass has read of it.
+/// The result of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SmapsPass {
-    /// Not read this time.
+    /// Not read in this pass.
     NotTaken,
-    /// Read, this long after it was first wanted.
+    /// Read, with this delay since it was first wanted.
     Taken {
         /// The sum of the proportional sets over the tree.
         pss: ByteSize,
-        /// Absent if it was not asked for.
+        /// Absent if not requested.
         mappings: Option<Arc<MappingTable>>,
         late: Duration,
     },
@@ -44,25 +44,25 @@ pub(crate) enum SmapsPass {
     Failed(String),
 }
 
-/// Reads the proportional set of a tree and, if asked for, what each mapping holds.
+/// Reads the proportional set of a tree and, if requested, its mappings.
 #[derive(Debug)]
 pub(crate) struct SmapsReader {
     throttle: Throttle,
     /// The resident set and the number of processes at the latest reading.
     at_latest: Option<(ByteSize, usize)>,
     latest: Option<Arc<MappingTable>>,
-    /// The proportional set at the latest reading, and when that was.
+    /// The proportional set at the latest reading, and the time of that reading.
     latest_pss: Option<(ByteSize, Instant)>,
     wanted_since: Option<Instant>,
     cost: Duration,
-    /// Devices of file systems that lie in memory, if mappings are asked for.
+    /// Devices of in-memory file systems, if mappings are requested.
     memory_devices: Option<Vec<(u32, u32)>>,
     path: String,
     text: Vec<u8>,
 }
 
 impl SmapsReader {
-    /// `root` is the process whose mounts are looked at, if `mappings` are asked for.
+    /// `root` is the process whose mounts are used if `mappings` are requested.
     pub(crate) fn new(root: u32, mappings: bool) -> Self {
         let mounts = || std::fs::read(format!("/proc/{root}/mountinfo")).unwrap_or_default();
         Self {
@@ -78,12 +78,12 @@ impl SmapsReader {
         }
     }
 
-    /// What the mappings held at the latest reading.
+    /// The mappings at the latest reading.
     pub(crate) fn latest(&self) -> Option<Arc<MappingTable>> {
         self.latest.clone()
     }
 
-    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` means that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, rss: ByteSize, nodes: &[Node], edge: bool) -> SmapsPass {
         let running = nodes.iter().filter(|node| node.memory.is_some());
         let count = running.clone().count();
@@ -98,7 +98,7 @@ impl SmapsReader {
             && !moved
             && let Some((pss, at)) = self.latest_pss
         {
-            // Nothing has moved since: what was read then stands, as when one phase ends and the next begins.
+            // Nothing has moved since, so the reading is still valid, as when one phase ends and the next begins.
             let late = now.saturating_duration_since(at).max(AT_LEAST);
             return SmapsPass::Taken { pss, mappings: self.latest(), late };
         }
@@ -115,7 +115,7 @@ impl SmapsReader {
             };
             match read {
                 Ok(bytes) => pss += bytes,
-                // It ended while the tree was read.
+                // The process ended while the tree was read.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => {
                     return SmapsPass::Failed(format!("{} of {}: {error}", self.path, node.name));
@@ -132,7 +132,7 @@ impl SmapsReader {
     }
 }
 
-/// Adds the mappings of `pid` to `table`; the sum of their proportional sets.
+/// Adds the mappings of `pid` to `table`; returns the sum of their proportional sets.
 fn read_smaps(
     pid: u32,
     memory_devices: &[(u32, u32)],
@@ -152,7 +152,7 @@ fn read_smaps(
         classifier.push(mapping, table);
     })?;
     classifier.finish(table);
-    // A process that has ended and waits to be reaped has no mapping.
+    // An ended process that waits to be reaped has no mappings.
     if empty { Err(io::ErrorKind::NotFound.into()) } else { Ok(pss) }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn own_memory_is_told_by_kind() {
+    fn own_memory_is_reported_by_kind() {
         let read = || {
             let mut table = MappingTable::default();
             let devices = memory_devices(&std::fs::read("/proc/self/mountinfo").unwrap());
@@ -205,7 +205,7 @@ mod tests {
         };
         let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
         wait.recv().unwrap();
-        // A thread that has not come to wait yet says nothing of its stack.
+        // A thread that is not waiting yet does not reveal its stack.
         let (grown, stacks) = loop {
             let grown = growth(&before, &read());
             let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).cloned();

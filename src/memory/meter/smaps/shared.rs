@@ -1,4 +1,4 @@
-//! The proportional set of a tree beyond a ceiling on its resident memory, where pages that processes share count in each.
+//! The proportional set of a tree beyond a ceiling on its resident memory, which counts shared pages in each process.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use crate::meter::pss::Proportional;
 use crate::meter::throttle::Throttle;
 use crate::meter::tree::Node;
 
-/// One part in so many of the time may go into it, and it is read no more often than every tenth of a second.
+/// One part in this many of the time may be spent, and there is at least a tenth of a second between two readings.
 const PARTS: u32 = 50;
 const AT_LEAST: Duration = Duration::from_millis(100);
 
-/// Reads the proportional set if more than so much is resident.
+/// Reads the proportional set if more than a limit is resident.
 #[derive(Debug)]
 pub(crate) struct SharedReader {
     beyond: ByteSize,
@@ -30,7 +30,7 @@ impl SharedReader {
         Self { beyond, largest: ByteSize::ZERO, throttle, path: String::new(), text: Vec::new() }
     }
 
-    /// What several processes hold together, at a resident set beyond every earlier one.
+    /// What several processes hold together, whenever the resident set reaches a new maximum.
     pub(crate) fn read(&mut self, now: Instant, rss: ByteSize, nodes: &[Node]) -> Option<Proportional> {
         let running = nodes.iter().filter(|node| node.memory.is_some());
         let due = rss > self.beyond.max(self.largest) && running.clone().count() > 1 && self.throttle.is_due(now);
@@ -42,7 +42,7 @@ impl SharedReader {
         for node in running {
             match read_pss(node.id.pid, &mut self.path, &mut self.text) {
                 Ok(bytes) => pss += bytes,
-                // It ended while the tree was read.
+                // The process ended while the tree was read.
                 Err(error) if is_gone(&error) => {}
                 Err(_) => return None,
             }

@@ -1,4 +1,4 @@
-//! Where the stacks of a process's tasks are.
+//! Finds the stacks of a process's tasks.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use super::parse::hexadecimal;
 use crate::meter::children::directory_numbers;
 use crate::meter::text::read_path;
 
-/// More tasks than these are not asked.
+/// Maximum number of tasks that are read.
 const TASKS: usize = 1024;
 
-/// The stack pointers of the tasks that wait in the kernel. A task that runs gives none, and a process that may not be
-/// traced gives none of any.
+/// The stack pointers of tasks that wait in the kernel. A running task has none, and a process that may not be traced
+/// reveals none.
 pub(crate) fn stack_pointers(pid: u32, path: &mut String, buffer: &mut Vec<u8>) -> Vec<u64> {
     let mut tasks = Vec::new();
     path.clear();
@@ -28,7 +28,7 @@ pub(crate) fn stack_pointers(pid: u32, path: &mut String, buffer: &mut Vec<u8>) 
     pointers
 }
 
-/// The last word but one: `202 0x7f.. .. SP PC` in a system call, `-1 SP PC` if it waits elsewhere, `running` else.
+/// The last word but one: `202 0x7f.. .. SP PC` in a system call, `-1 SP PC` in another wait, `running` otherwise.
 fn parse(text: &[u8]) -> Option<u64> {
     hexadecimal(text.trim_ascii_end().rsplit(|&b| b == b' ').nth(1)?.strip_prefix(b"0x")?)
 }

@@ -1,4 +1,4 @@
-//! What an empty block takes: the seconds of each kind, one a line.
+//! The cost of an empty block: the seconds of each kind, one per line.
 
 use plimsoll::assert_memory;
 
