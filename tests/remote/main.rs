@@ -1,5 +1,6 @@
 //! Captures in object stores: what is fetched, what servers can do wrong, and what is kept.
 
+mod ahead;
 mod faults;
 mod kept;
 mod reading;
