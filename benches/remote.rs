@@ -29,8 +29,14 @@ use server::Server;
 const CONNECTIONS: usize = 16;
 const PIECE: u64 = 8 << 20;
 
-/// How often each side is timed; the table has the fastest, because the machine may be shared.
-const ROUNDS: usize = 5;
+/// How often each side is timed, unless said otherwise; the table has the fastest, for the machine may be shared.
+const ROUNDS: u64 = 5;
+
+/// The networks that the server stands behind, in Gbit/s; 0 is none.
+const NETWORKS: [u32; 4] = [1, 4, 10, 0];
+
+/// The most bytes of files that are held beside each other: five of the dense entries.
+const HELD: ByteSize = ByteSize::mib(640);
 
 /// The bytes of the input of an entry, and of its output.
 const TENSOR: u64 = 64 << 20;
@@ -67,12 +73,13 @@ fn main() {
         return serve(Path::new(&arguments[at + 1]));
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    dense(&folder.path().join("dense"), after("--dense-mib").unwrap_or(1024));
+    let rounds = after("--rounds").unwrap_or(ROUNDS);
+    dense(&folder.path().join("dense"), after("--dense-mib").unwrap_or(1024), rounds);
     embedding(&folder.path().join("embedding"), after("--scale").unwrap_or(8));
 }
 
-/// Serves the files of a folder, mapped, as objects below `/capture`; each line of standard input is answered with the
-/// bytes sent since the last one.
+/// Serves the files of a folder, mapped, as objects below `/capture`. Each line of standard input is a speed in Gbit/s from
+/// then on (0 is any), and is answered with the bytes sent and the requests since the last one.
 fn serve(folder: &Path) {
     let server = Server::start();
     for item in std::fs::read_dir(folder).expect("the folder").flatten() {
@@ -82,7 +89,9 @@ fn serve(folder: &Path) {
         server.put_content(&format!("/capture/{}", item.file_name().to_string_lossy()), Arc::new(map));
     }
     println!("{}", server.url);
-    for _ in std::io::stdin().lines() {
+    for line in std::io::stdin().lines() {
+        let gigabits: f64 = line.expect("a line").trim().parse().expect("a speed");
+        server.pace((gigabits > 0.0).then_some(gigabits * 1e9 / 8.0));
         let seen = server.take_seen();
         println!("{} {}", seen.iter().map(|seen| seen.sent).sum::<u64>(), seen.len());
     }
@@ -110,9 +119,9 @@ impl Serving {
         PathBuf::from(format!("{}/capture", self.url))
     }
 
-    /// The bytes sent and the requests answered since the last call.
-    fn sent(&mut self) -> (u64, u64) {
-        writeln!(self.child.stdin.as_mut().expect("it is piped")).expect("the server listens");
+    /// Sends at so many Gbit/s from now on (0 is any); gives the bytes sent and the requests answered since the last call.
+    fn pace(&mut self, gigabits: u32) -> (u64, u64) {
+        writeln!(self.child.stdin.as_mut().expect("it is piped"), "{gigabits}").expect("the server listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("an answer");
         let (bytes, requests) = line.trim().split_once(' ').expect("two numbers");
@@ -168,30 +177,50 @@ fn plain(serving: &Serving, folder: &Path) {
     });
 }
 
-/// The fastest of some rounds, in seconds.
-fn fastest(mut work: impl FnMut()) -> f64 {
-    let times = (0..ROUNDS).map(|_| {
-        let started = Instant::now();
-        work();
-        started.elapsed().as_secs_f64()
-    });
-    times.fold(f64::INFINITY, f64::min)
+/// What a side took, in seconds.
+#[derive(Clone, Copy)]
+struct Took {
+    wall: f64,
+    /// The time of processors of this process, which other programs on the machine hardly move.
+    processors: f64,
 }
 
-/// Validates the capture at the address; returns this process's peak memory meanwhile, including its files, in bytes.
+/// The least that each of these took in some rounds, in turns.
+fn least<const N: usize>(rounds: u64, mut sides: [&mut dyn FnMut(); N]) -> [Took; N] {
+    let mut least = [Took { wall: f64::INFINITY, processors: f64::INFINITY }; N];
+    for _ in 0..rounds {
+        for (side, least) in sides.iter_mut().zip(&mut least) {
+            let (started, before) = (Instant::now(), processors());
+            side();
+            least.wall = least.wall.min(started.elapsed().as_secs_f64());
+            least.processors = least.processors.min(processors() - before);
+        }
+    }
+    least
+}
+
+/// The time of processors that this process took so far, in seconds.
+fn processors() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("the state of this process");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// Validates the capture at the address; the peak of this process's memory meanwhile, mapped files included, in bytes.
 fn validate(address: &Path, kernel: impl Launch) -> u64 {
-    // Resets the kernel's high-water mark if that is allowed.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    let local = elsewhere::Local::open(address, &elsewhere::Keep::default()).expect("the capture");
+    let keep = elsewhere::Keep { held_bytes: HELD, ..elsewhere::Keep::default() };
+    let local = elsewhere::Local::open(address, &keep).expect("the capture");
     let capture = Capture::open(local.path()).expect("the capture");
     let report = Validation::of(&capture).run(kernel).expect("a report");
     assert!(report.passed(), "{}", report.summary());
-    let status = std::fs::read_to_string("/proc/self/status").expect("the status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+    // The server is a process below this one.
+    let processes = report.record().phases.iter().flat_map(|phase| &phase.processes);
+    let own = processes.filter(|process| process.pid == std::process::id());
+    own.map(|process| process.peak_rss.bytes.bytes()).max().expect("a phase that was metered")
 }
 
-fn dense(folder: &Path, mib: u64) {
+fn dense(folder: &Path, mib: u64, rounds: u64) {
     let mut call = OperatorCall::named("bitwise_not");
     call.set(&format!("input=int32[{}]<1000000", TENSOR / 4)).expect("an argument");
     let mut compute = |entry: &plimsoll::capture::Entry| {
@@ -204,30 +233,40 @@ fn dense(folder: &Path, mib: u64) {
     };
     let entries = (mib << 20).div_ceil(2 * TENSOR);
     call.write(folder, entries, 0, &WriteOptions::default(), &mut compute).expect("a capture");
-    let (total, serving) = (bytes_of(folder), Serving::start(folder));
-    let rate = |seconds: f64| total as f64 / 1e9 / seconds;
-    let plain_rate = rate(fastest(|| plain(&serving, folder)));
-    let mut peak = 0;
-    let streamed = rate(fastest(|| peak = validate(&serving.address(), Negate)));
-    let copied = rate(fastest(|| {
-        let local = elsewhere::Local::open(&serving.address(), &elsewhere::Keep::default()).expect("the capture");
-        drop(local);
-        assert!(Validation::of(&Capture::open(folder).expect("it")).run(Negate).expect("a report").passed());
-    }));
+    let (total, mut serving) = (bytes_of(folder), Serving::start(folder));
+    let gigabytes = total as f64 / 1e9;
+    let here = || assert!(Validation::of(&Capture::open(folder).expect("it")).run(Negate).expect("a report").passed());
+    here();
+    let [here] = least(rounds, [&mut || here()]);
     println!(
-        "dense capture of {entries} entries, {}, {CONNECTIONS} connections, pieces of {}",
+        "dense capture of {entries} entries, {}, {CONNECTIONS} connections, pieces of {}, {HELD} held at most; validation of \
+         the local files: {:.2} GB/s, {:.2} s of processors a GB",
         ByteSize::new(total),
-        ByteSize::new(PIECE)
+        ByteSize::new(PIECE),
+        gigabytes / here.wall,
+        here.processors / gigabytes
     );
-    println!("| reader | GB/s | of the plain reader |");
-    println!("|---|---|---|");
-    println!("| plain reader of ranges, bytes dropped | {plain_rate:.2} | 100 % |");
     println!(
-        "| streamed validation (peak {}) | {streamed:.2} | {:.0} % |",
-        ByteSize::new(peak),
-        100.0 * streamed / plain_rate
+        "| network | plain reader of ranges, bytes dropped | streamed validation | of the plain reader | processors a GB, plain and streamed | peak RSS |"
     );
-    println!("| the same validation of local files | {copied:.2} | {:.0} % |", 100.0 * copied / plain_rate);
+    println!("|---|---|---|---|---|---|");
+    for network in NETWORKS {
+        serving.pace(network);
+        let mut peak = 0;
+        let address = serving.address();
+        let [plain, streamed] =
+            least(rounds, [&mut || plain(&serving, folder), &mut || peak = peak.max(validate(&address, Negate))]);
+        let name = if network > 0 { format!("{network} Gbit/s") } else { "loopback".to_owned() };
+        println!(
+            "| {name} | {:.2} GB/s | {:.2} GB/s | {:.0} % | {:.2} s, {:.2} s | {} |",
+            gigabytes / plain.wall,
+            gigabytes / streamed.wall,
+            100.0 * plain.wall / streamed.wall,
+            plain.processors / gigabytes,
+            streamed.processors / gigabytes,
+            ByteSize::new(peak)
+        );
+    }
 }
 
 fn embedding(folder: &Path, scale: u64) {
@@ -236,7 +275,7 @@ fn embedding(folder: &Path, scale: u64) {
     let started = Instant::now();
     let peak = validate(&serving.address(), builtin::embedding());
     let seconds = started.elapsed().as_secs_f64();
-    let (sent, requests) = serving.sent();
+    let (sent, requests) = serving.pace(0);
     println!(
         "\nembedding capture 1/{scale}, {}: builtin:embedding fetched {} ({:.2} %) in {requests} requests and {seconds:.1} s, peak {}",
         ByteSize::new(total),

@@ -169,6 +169,8 @@ virtual_machine() {
     [ $code -eq 0 ] || { [ $code -eq 4 ] && [ "${lacks#*,vm,}" != "$lacks" ]; } || failed+=("virtual machine")
 }
 
+azurite="$target/azurite/node_modules/.bin/azurite-blob"
+
 # Sets up torch, unless it is there.
 set_up_torch() {
     local venv="$target/torch-venv"
@@ -184,6 +186,10 @@ assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv
     # What is small is added without setting up torch again.
     "$venv/bin/python" -c 'import moto.moto_server' 2>/dev/null || "${pip[@]}" 'moto[s3,server]' || return
     "$venv/bin/python" -c 'import xmlschema' 2>/dev/null || "${pip[@]}" xmlschema || return
+    # A server of Azure Blob Storage, if there is npm. Without it tests/python/test_stores.py says what it leaves out.
+    if ! [ -x "$azurite" ] && command -v npm > /dev/null; then
+        npm install --silent --no-audit --no-fund --prefix "$target/azurite" azurite@3 || echo "azurite could not be set up"
+    fi
     # The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
     "$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \
         2>/dev/null ||
@@ -195,6 +201,7 @@ torch_tests() {
     local python cuda
     python="$target/torch-venv/bin/python"
     export PLIMSOLL_TORCH_PYTHON="$python"
+    [ ! -x "$azurite" ] || export AZURITE_BLOB="$azurite"
     # load_inline builds with ninja, which it finds on the path, as tests find nvcc, and nvcc the libraries of CUDA.
     cuda="$("$python" -c 'import nvidia.cu13; print(list(nvidia.cu13.__path__)[0])')"
     export PATH="${python%/*}:$cuda/bin:$PATH"

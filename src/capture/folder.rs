@@ -10,6 +10,8 @@ use std::sync::Arc;
 use super::bind::{OrderBuilder, ParameterOrder};
 use super::entry::Entry;
 use super::error::{CaptureError, FolderError, SourceError};
+use super::origin;
+use super::storage::Place;
 use super::store::inside::Item;
 use super::store::places::Places;
 use plimsoll_memory::bytes::ByteSize;
@@ -84,7 +86,20 @@ impl Capture {
             manifest: String::new(),
         };
         capture.read_order()?;
+        capture.announce();
         Ok(capture)
+    }
+
+    /// Has files that are elsewhere fetched in the order of the entries. Whoever reads entry by entry needs them so.
+    fn announce(&self) {
+        if origin::address(&self.folder).is_none() {
+            return;
+        }
+        let paths: Vec<PathBuf> = match self.in_store {
+            false => self.files.iter().map(|file| self.folder.join(file)).collect(),
+            true => self.entries().flatten().flat_map(|entry| objects(&entry)).collect(),
+        };
+        origin::reads(&paths);
     }
 
     fn read_order(&mut self) -> Result<(), CaptureError> {
@@ -153,12 +168,14 @@ impl Capture {
     /// If there is no entry at one of the places.
     #[must_use]
     pub fn select(&self, places: &[usize]) -> Self {
-        Self {
+        let selected = Self {
             names: places.iter().map(|&place| self.names[place].clone()).collect(),
             files: places.iter().map(|&place| self.files[place].clone()).collect(),
             sizes: places.iter().map(|&place| self.sizes[place]).collect(),
             ..self.clone()
-        }
+        };
+        selected.announce();
+        selected
     }
 
     /// Whether there are no entries, which only an empty [selection](Self::select) can cause.
@@ -196,6 +213,12 @@ impl Capture {
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Result<Entry, CaptureError>> + '_ {
         (0..self.files.len()).map(|index| self.entry(index))
     }
+}
+
+/// The files that hold the storages of an entry, in order.
+fn objects(entry: &Entry) -> Vec<PathBuf> {
+    let places = entry.storages().iter().map(|storage| storage.place());
+    places.map(|(Place::File { path, .. } | Place::Encoded { path, .. })| path.to_path_buf()).collect()
 }
 
 /// The digest of the headers of entries.

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,6 +33,9 @@ pub trait Origin: fmt::Debug + Send + Sync {
 pub trait Origins: fmt::Debug + Send + Sync {
     /// Opens the file at `path`; `None` if the folder does not have it.
     fn open(&self, path: &Path) -> Option<Arc<dyn Origin>>;
+
+    /// Files are read in the order of `paths` from now on, and no others; those of other folders are left out of account.
+    fn reads(&self, _paths: &[PathBuf]) {}
 
     /// The address of `path`, which messages show; `None` if it is not in the folder.
     fn address(&self, path: &Path) -> Option<Arc<Path>>;
@@ -87,6 +90,14 @@ pub(super) fn open(path: &Path) -> Option<Arc<dyn Origin>> {
 /// The address of `path` if it is in a mounted folder.
 pub fn address(path: &Path) -> Option<Arc<Path>> {
     ask(|mount| mount.address(path))
+}
+
+/// Has the mounted folders know in which order files are read from now on.
+pub(super) fn reads(paths: &[PathBuf]) {
+    ask(|mount| {
+        mount.reads(paths);
+        None::<()>
+    });
 }
 
 /// `path` as messages and documents show it: its address, if it has one.

@@ -54,8 +54,8 @@ impl Known {
         self.shards.values().find(|seen| is_check(&seen.command)).map(|seen| &*seen.command)
     }
 
-    /// Shards of which entries are missing, with the commands that run them.
-    pub fn incomplete(&self) -> (Vec<String>, Vec<Vec<String>>) {
+    /// Shards of which entries are missing, with the commands that run them: just these if a run `resumes`, or else the shard.
+    pub fn incomplete(&self, resumes: bool) -> (Vec<String>, Vec<Vec<String>>) {
         let (mut parts, mut commands) = (Vec::new(), Vec::new());
         for ((index, count), seen) in self.shards.iter().filter(|(_, seen)| seen.done < seen.entries) {
             let missing = seen.entries - seen.done;
@@ -66,7 +66,8 @@ impl Known {
             parts.push(format!("{missing} of the {} entries of shard {index} of {count}{names}", seen.entries));
             if is_check(&seen.command) && commands.len() < NAMED {
                 let record = seen.record.strip_suffix(".partial").unwrap_or(&seen.record);
-                commands.push(rerun(&seen.command, &format!("{index}/{count}"), Some(&seen.record), record));
+                let resume = resumes.then_some(&*seen.record);
+                commands.push(rerun(&seen.command, &format!("{index}/{count}"), resume, record));
             }
         }
         (parts, commands)

@@ -102,8 +102,19 @@ fn two_kernels_are_merged_with_their_pairs() {
         record.semantics_digest = record.semantics.digest();
         record
     });
-    let one = merged(&shards.collect::<Vec<_>>());
+    let mut shards: Vec<Record> = shards.collect();
+    let one = merged(&shards);
     assert_eq!(one.semantics_digest, whole.semantics_digest);
+    // Of a run that ended early no entry has all its pairs: there is nothing to resume.
+    shards[1].state = RunState::Interrupted;
+    shards[1].results.entries[0].validation = Some(Validation::not_run("the run was interrupted before it"));
+    let (_folder, mut merge) = merging();
+    for (name, shard) in ["1.json", "2.json.partial"].into_iter().zip(&shards) {
+        merge.add(name, shard.clone()).unwrap();
+    }
+    let commands = merge.missing().unwrap().commands;
+    assert_eq!(commands.len(), 1);
+    assert!(commands[0].join(" ").ends_with(" --shard 2/2 --record 2.json"), "{commands:?}");
     let (one, whole) = (one.results.versus.unwrap(), whole.results.versus.unwrap());
     assert_eq!((one.entries, one.pairs), (whole.entries, whole.pairs));
     assert!(one.speedup.is_some_and(|speedup| speedup.ratio > 0.0));

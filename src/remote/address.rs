@@ -103,6 +103,10 @@ fn connect(url: &Url, scheme: &ObjectStoreScheme, options: &Options) -> Result<A
             if let Some(key) = timeout("GOOGLE_TIMEOUT") {
                 builder = builder.with_config(GoogleConfigKey::Client(key), REQUEST);
             }
+            // The client allows it in any case, for the machine's own metadata service.
+            if let Some(endpoint) = builder.get_config_value(&GoogleConfigKey::BaseUrl) {
+                allow_http(&endpoint, options, false)?;
+            }
             Arc::new(builder.build().map_err(failed)?)
         }
         ObjectStoreScheme::MicrosoftAzure => {

@@ -1,13 +1,14 @@
 //! [`Client`]: requests to object stores, for callers that wait.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt, PutMode, PutPayload};
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
 
 use crate::address::Address;
 use crate::cache::Cache;
@@ -21,13 +22,19 @@ const OBJECTS: usize = 1_000_000;
 /// The most bytes that one request fetches or sends.
 pub(crate) const PIECE: u64 = 8 << 20;
 
+/// The fewest and the most threads that requests run on: one may wait for the disk, and each moves a GB a second or more.
+const LEAST_THREADS: usize = 4;
+const MOST_THREADS: usize = 8;
+
 /// The runtime that all requests of the process run on.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
+        let threads =
+            std::thread::available_parallelism().map_or(2, NonZeroUsize::get).clamp(LEAST_THREADS, MOST_THREADS);
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(2).thread_name("plimsoll-remote").enable_all();
-        builder.build().expect("the system has two more threads")
+        builder.worker_threads(threads).thread_name("plimsoll-remote").enable_all();
+        builder.build().expect("the system has some more threads")
     })
 }
 
@@ -36,7 +43,7 @@ pub(crate) fn runtime() -> &'static Runtime {
 pub(crate) struct Client {
     pub options: Options,
     pub cache: Option<Cache>,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
 }
 
 /// An object of a store, in the version that was listed.
@@ -53,7 +60,7 @@ pub(crate) struct Remote {
 impl Remote {
     pub fn new(address: Address, meta: &ObjectMeta) -> Self {
         let modified = meta.last_modified.timestamp_millis();
-        Self { address, size: meta.size, etag: meta.e_tag.clone(), modified, content: None }
+        Self { address, size: meta.size, etag: etag_of(meta), modified, content: None }
     }
 
     /// What distinguishes the content from any other.
@@ -79,7 +86,7 @@ impl Remote {
 impl Client {
     pub fn new(options: &Options) -> Result<Arc<Self>, RemoteError> {
         let cache = options.cache.as_deref().map(|folder| Cache::open(folder, options.cache_bytes)).transpose()?;
-        let permits = Semaphore::new(options.requests.max(1));
+        let permits = Arc::new(Semaphore::new(options.requests.max(1)));
         Ok(Arc::new(Self { options: options.clone(), cache, permits }))
     }
 
@@ -124,45 +131,44 @@ impl Client {
         Ok(objects)
     }
 
-    /// All bytes of a small object, at most `limit`.
-    pub fn read(&self, remote: &Remote, limit: u64) -> Result<Vec<u8>, RemoteError> {
-        let url = &remote.address.url;
-        if remote.size > limit {
-            let what = format!("the object has {} bytes, and at most {limit} are read", remote.size);
-            return Err(RemoteError::TooMuch { url: url.clone(), what });
-        }
-        if remote.size == 0 {
-            return Ok(Vec::new());
-        }
-        let mut content = Vec::new();
-        runtime().block_on(self.stream(remote, 0..remote.size, &mut |bytes| {
-            content.extend_from_slice(bytes);
-            Ok(())
-        }))?;
-        Ok(content)
-    }
-
-    /// Fetches `ranges` of `remote`, each of at most [`PIECE`] bytes, several at once, into `sink`.
-    pub fn fetch(self: &Arc<Self>, remote: &Remote, ranges: Vec<Range<u64>>, sink: Sink) -> Result<(), RemoteError> {
+    /// Fetches `ranges` of `remote`, each of at most [`PIECE`] bytes, several at once, into `sink`; calls `sent` when the last
+    /// of the requests is under way.
+    pub fn fetch(
+        self: &Arc<Self>,
+        remote: &Remote,
+        ranges: Vec<Range<u64>>,
+        sink: Sink,
+        sent: &mut (dyn FnMut() + Send),
+    ) -> Result<(), RemoteError> {
         let (remote, sink) = (Arc::new(remote.clone()), Arc::new(sink));
         runtime().block_on(async {
-            // Tasks of their own: the threads of the runtime share what there is to read and to write.
+            // Tasks of their own: the threads of the runtime share what there is to read and to write. If one fails, the
+            // others are aborted with the set.
             let mut tasks = JoinSet::new();
-            let mut left = ranges.into_iter();
-            let start = |tasks: &mut JoinSet<_>, range| {
-                let (client, remote, sink) = (Arc::clone(self), Arc::clone(&remote), Arc::clone(&sink));
-                tasks.spawn(async move { client.piece(&remote, range, &sink).await });
-            };
-            left.by_ref().take(self.options.requests.max(1)).for_each(|range| start(&mut tasks, range));
-            while let Some(done) = tasks.join_next().await {
-                // The others are aborted with the set.
-                done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
-                if let Some(range) = left.next() {
-                    start(&mut tasks, range);
+            let ended =
+                |done: Result<_, JoinError>| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+            for range in ranges {
+                let permit = self.permit().await;
+                while let Some(done) = tasks.try_join_next() {
+                    ended(done)?;
                 }
+                let (client, remote, sink) = (Arc::clone(self), Arc::clone(&remote), Arc::clone(&sink));
+                tasks.spawn(async move {
+                    let _permit = permit;
+                    client.piece(&remote, range, &sink).await
+                });
+            }
+            sent();
+            while let Some(done) = tasks.join_next().await {
+                ended(done)?;
             }
             Ok(())
         })
+    }
+
+    /// Waits until another request may be sent.
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed")
     }
 
     async fn piece(&self, remote: &Remote, range: Range<u64>, sink: &Sink) -> Result<(), RemoteError> {
@@ -186,7 +192,6 @@ impl Client {
         range: Range<u64>,
         take: &mut (dyn FnMut(&[u8]) -> Result<(), RemoteError> + Send),
     ) -> Result<(), RemoteError> {
-        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
         let address = &remote.address;
         let failed = |error| RemoteError::of(&address.url, error);
         let bounded = Some(GetRange::Bounded(range.clone()));
@@ -195,7 +200,7 @@ impl Client {
         if found.meta.size != remote.size {
             return Err(remote.changed(format!("it has {} bytes in place of {}", found.meta.size, remote.size)));
         }
-        if found.meta.e_tag != remote.etag {
+        if etag_of(&found.meta) != remote.etag {
             return Err(remote.changed("its ETag is another"));
         }
         if remote.etag.is_none() && found.meta.last_modified.timestamp_millis() != remote.modified {
@@ -225,6 +230,12 @@ impl Client {
         let put = address.store.put_opts(&address.path, PutPayload::from(content), mode.into());
         runtime().block_on(put).map(drop).map_err(|error| RemoteError::of(&address.url, error))
     }
+}
+
+/// The version of an object, in the quotation marks in which requests name it: Azure lists it without.
+fn etag_of(meta: &ObjectMeta) -> Option<String> {
+    let etag = meta.e_tag.as_ref()?;
+    Some(if etag.ends_with('"') { etag.clone() } else { format!("\"{etag}\"") })
 }
 
 /// The object of `meta`, listed below `address`.

@@ -125,6 +125,14 @@ pub enum RemoteError {
         /// What differs.
         what: String,
     },
+    /// The store has other bytes than were sent to it.
+    #[error("{url}: the bytes were damaged on their way ({what}); run again, which sends the object anew")]
+    Damaged {
+        /// The address.
+        url: String,
+        /// The checksums.
+        what: String,
+    },
     /// The store cannot do what is needed.
     #[error("{url}: {what}")]
     Unsupported {
@@ -168,11 +176,13 @@ pub(crate) enum Refused {
     TooMuch(String),
     /// Nothing more came.
     Stalled(String),
+    /// The server has got other bytes than were sent.
+    Damaged(String),
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::WrongRange(what) | Self::TooMuch(what) | Self::Stalled(what)) = self;
+        let (Self::WrongRange(what) | Self::TooMuch(what) | Self::Stalled(what) | Self::Damaged(what)) = self;
         f.write_str(what)
     }
 }
@@ -240,6 +250,7 @@ impl RemoteError {
                 Refused::WrongRange(_) => Self::WrongRange { url, what },
                 Refused::TooMuch(_) => Self::TooMuch { url, what },
                 Refused::Stalled(_) => Self::Slow { url, what },
+                Refused::Damaged(_) => Self::Damaged { url, what },
             };
         }
         let whole = chain(&error);

@@ -2,19 +2,22 @@
 //!
 //! A server is foreign: it may send a whole object for a range, another range, a listing without end, or nothing at all.
 //! Each answer is checked before its first byte is passed on, also those that follow a retry; none is longer than what
-//! was asked for, and none may stall.
+//! was asked for, and none may stall. Of an upload, the server's own checksum is held to what was sent.
 
 use std::ops::Range;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::{FutureExt, TryStreamExt};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use md5::{Digest as _, Md5};
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
-    ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
 };
 
 use crate::error::Refused;
@@ -80,6 +83,19 @@ fn limit(asked: Option<Range<u64>>, response: &HttpResponse) -> Result<u64, Refu
     }
 }
 
+/// Fails if the server keeps other bytes than were sent. Azure and GCS give the MD5 of what came; S3 is given a checksum with
+/// every request, and refuses by itself.
+fn arrived(sent: HttpRequestBody, response: &HttpResponse) -> Result<(), Refused> {
+    let texts = |name: &str| response.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    let hashes = texts("x-goog-hash").flat_map(|hashes| hashes.split(','));
+    let of_google = hashes.filter_map(|hash| hash.trim().strip_prefix("md5=")).next();
+    let Some(there) = of_google.or_else(|| texts("content-md5").next()) else { return Ok(()) };
+    // The bytes are at hand.
+    let Some(Ok(sent)) = sent.collect().now_or_never() else { return Ok(()) };
+    let here = STANDARD.encode(Md5::digest(sent.to_bytes()));
+    if here == there.trim() { Ok(()) } else { Err(Refused::Damaged(format!("MD5 {there} in place of {here}"))) }
+}
+
 impl HttpService for Guard {
     fn call<'a, 'f>(
         &'a self,
@@ -95,10 +111,18 @@ impl HttpService for Guard {
                 let what = format!("{} s", patience.as_secs_f64());
                 refused(HttpErrorKind::Timeout, Refused::Stalled(what))
             };
-            // An upload may take as long as it needs: its answer comes at its end.
-            let upload = !request.body().is_empty();
+            // An upload may take as long as it needs: its answer comes at its end. (`is_empty` is wrong of payloads.)
+            let upload = request.body().content_length() > 0;
             let response = match upload {
-                true => self.inner.execute(request).await?,
+                true => {
+                    let sent = request.body().clone();
+                    let is_put = request.method().as_str() == "PUT";
+                    let response = self.inner.execute(request).await?;
+                    if is_put && response.status().is_success() {
+                        arrived(sent, &response).map_err(|error| refused(HttpErrorKind::Unknown, error))?;
+                    }
+                    response
+                }
                 false => tokio::time::timeout(patience, self.inner.execute(request)).await.map_err(|_| stalled())??,
             };
             let exact = asked.is_some() && response.status().is_success();

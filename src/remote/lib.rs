@@ -9,6 +9,7 @@
 //! `object_store`.
 
 mod address;
+mod ahead;
 mod cache;
 mod client;
 mod error;

@@ -4,18 +4,19 @@
 //! process alone, and gone when it ends. A file that is open somewhere in this process keeps what was fetched of it; of
 //! the others, those that were not used for the longest time are emptied when more is held than allowed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_capture::TorchFile;
 use plimsoll_capture::leftover;
 use plimsoll_capture::origin::{FetchError, Mount, Origin, Origins};
 
+use crate::ahead::Ahead;
 use crate::client::{Client, PIECE, Remote};
 use crate::error::RemoteError;
 use crate::range_set::RangeSet;
@@ -29,9 +30,6 @@ const GAP: u64 = 16 << 10;
 
 /// The fewest bytes that one read fetches.
 const LEAST: u64 = 64 << 10;
-
-/// The size from which a file that was read whole has the next one fetched ahead.
-const AHEAD: u64 = 1 << 20;
 
 /// A folder of local files that are filled as they are read, until this is dropped.
 #[derive(Debug)]
@@ -53,11 +51,12 @@ pub(crate) struct Shared {
     url: String,
     files: Vec<MirrorFile>,
     by_path: HashMap<PathBuf, usize>,
-    /// Whether a file that was read whole has the next one fetched.
-    in_order: bool,
+    /// The bytes of files that are here, or on their way.
     held: AtomicU64,
+    /// The bytes of files that are open.
+    in_use: AtomicU64,
     clock: AtomicU64,
-    is_ahead: AtomicBool,
+    ahead: Ahead,
 }
 
 #[derive(Debug)]
@@ -93,7 +92,7 @@ pub(crate) struct Plan {
     pub opened: PathBuf,
     /// Folders that are there even if they are empty.
     pub folders: Vec<PathBuf>,
-    /// Whether files are read in their order.
+    /// Whether files are read in their order, as long as nobody says another.
     pub in_order: bool,
 }
 
@@ -122,11 +121,14 @@ impl Mirror {
             url,
             files: Vec::with_capacity(plan.files.len()),
             by_path: HashMap::with_capacity(plan.files.len()),
-            in_order: plan.in_order,
             held: AtomicU64::new(0),
+            in_use: AtomicU64::new(0),
             clock: AtomicU64::new(1),
-            is_ahead: AtomicBool::new(false),
+            ahead: Ahead::default(),
         };
+        if plan.in_order {
+            shared.ahead.reads((0..plan.files.len()).collect());
+        }
         let made = shared.make(plan.files, &plan.folders);
         let shared = Arc::new(shared);
         let mut mirror = Self { path: folder.join(plan.opened), shared, mount: None, _held: held };
@@ -173,12 +175,10 @@ impl Mirror {
         Ok(())
     }
 
-    pub(crate) fn remote(&self, path: &Path) -> Option<&Remote> {
-        self.shared.by_path.get(path).map(|&index| &self.shared.files[index].remote)
-    }
-
-    pub(crate) fn client(&self) -> &Arc<Client> {
-        &self.shared.client
+    /// Whether the object store has the file at `path`: any of the name, or `unchanged` the one that was not replaced here.
+    pub(crate) fn is_there(&self, path: &Path, unchanged: bool) -> bool {
+        let known = self.shared.by_path.get(path).map(|&index| &self.shared.files[index]);
+        known.is_some_and(|file| !unchanged || !file.is_replaced())
     }
 }
 
@@ -222,14 +222,23 @@ impl Shared {
 
     /// Returns once `ranges` of file `index` are here.
     fn fetch(self: &Arc<Self>, index: usize, ranges: &[Range<u64>]) -> Result<(), RemoteError> {
-        let file = &self.files[index];
-        file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        let Some(held) = self.fill(index, ranges)? else { return Ok(()) };
-        self.make_room(0);
-        if held >= file.remote.size / 2 && self.in_order && file.remote.size >= AHEAD {
-            self.fetch_ahead(index + 1);
+        let asked: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+        let is_whole = asked > LEAST && asked >= self.files[index].remote.size / 2;
+        if is_whole {
+            let is_here = self.has(index, ranges);
+            self.ahead.read(index, is_here);
         }
-        Ok(())
+        // The next files follow as soon as the last request for this one is sent.
+        self.fill(index, ranges, &mut || {
+            if is_whole {
+                self.fetch_ahead();
+            }
+        })
+    }
+
+    fn has(&self, index: usize, ranges: &[Range<u64>]) -> bool {
+        let here = self.files[index].here();
+        ranges.iter().all(|range| here.holds(range))
     }
 
     /// What of `ranges` is not here, in ranges that are worth a request.
@@ -264,9 +273,9 @@ impl Shared {
         Ok(set.into_ranges())
     }
 
-    /// Empties files that are not open, those first that were not used for the longest time, until `more` bytes fit.
-    fn make_room(&self, more: u64) {
-        let limit = self.client.options.held_bytes.bytes().saturating_sub(more);
+    /// Empties files that are not open, those first that were not used for the longest time, until the rest may be held.
+    fn make_room(&self) {
+        let limit = self.client.options.held_bytes.bytes();
         if self.held.load(Ordering::Relaxed) <= limit {
             return;
         }
@@ -289,48 +298,59 @@ impl Shared {
         }
     }
 
-    /// Fetches file `index` in the background, if it fits beside what is in use.
-    fn fetch_ahead(self: &Arc<Self>, index: usize) {
-        let Some(file) = self.files.get(index) else { return };
-        let in_use = |file: &&MirrorFile| file.open.load(Ordering::SeqCst) > 0;
-        let used: u64 = self.files.iter().filter(in_use).map(|file| file.remote.size).sum();
-        let fits = used.saturating_add(file.remote.size) <= self.client.options.held_bytes.bytes();
-        if !fits || self.is_ahead.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        self.make_room(file.remote.size);
-        let Some(opened) = OpenFile::new(self, index) else { return };
+    /// Fetches the next file in the background, if it fits beside what is in use; others follow it.
+    fn fetch_ahead(self: &Arc<Self>) {
+        let size = |file: usize| self.files[file].remote.size;
+        let fits = |unread: &[usize]| {
+            let closed = unread.iter().filter(|&&file| self.files[file].open.load(Ordering::SeqCst) == 0);
+            let closed: u64 = closed.map(|&file| size(file)).sum();
+            self.in_use.load(Ordering::SeqCst).saturating_add(closed) <= self.client.options.held_bytes.bytes()
+        };
+        let Some(index) = self.ahead.next(size, fits) else { return };
+        let Some(opened) = OpenFile::new(self, index) else { return self.ahead.sent() };
         let fetch = move || {
             let shared = &opened.shared;
+            let (mut is_sent, whole) = (false, 0..shared.files[index].remote.size);
+            let filled = shared.fill(index, std::slice::from_ref(&whole), &mut || {
+                is_sent = true;
+                shared.ahead.sent();
+                shared.fetch_ahead();
+            });
             // Whoever needs the file fetches it again, and has the error.
-            let whole = 0..shared.files[index].remote.size;
-            let _ = shared.fill(index, std::slice::from_ref(&whole));
-            shared.is_ahead.store(false, Ordering::SeqCst);
+            if filled.is_err() && !is_sent {
+                shared.ahead.sent();
+            }
         };
         if std::thread::Builder::new().name("plimsoll-ahead".to_owned()).spawn(fetch).is_err() {
-            self.is_ahead.store(false, Ordering::SeqCst);
+            self.ahead.sent();
         }
     }
 
-    /// Fetches what is missing of `ranges` of file `index`, and gives the bytes of it that are here then; `None` if
-    /// nothing was missing.
-    fn fill(&self, index: usize, ranges: &[Range<u64>]) -> Result<Option<u64>, RemoteError> {
+    /// Fetches what is missing of `ranges` of file `index`, and calls `sent` once all requests for it are sent.
+    fn fill(&self, index: usize, ranges: &[Range<u64>], sent: &mut (dyn FnMut() + Send)) -> Result<(), RemoteError> {
         let file = &self.files[index];
+        file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         let mut here = file.here();
-        if file.is_replaced() {
-            return Ok(None);
-        }
-        let missing = self.missing(&file.remote, &here, ranges)?;
+        let missing = match file.is_replaced() {
+            true => Vec::new(),
+            false => self.missing(&file.remote, &here, ranges)?,
+        };
         if missing.is_empty() {
-            return Ok(None);
+            drop(here);
+            sent();
+            return Ok(());
         }
         let opened = File::options().write(true).open(&file.path);
         let sink = Sink { file: opened.map_err(RemoteError::local(&file.path, "open it"))?, path: file.path.clone() };
-        self.client.fetch(&file.remote, pieces(&missing), sink)?;
-        let before = here.bytes();
+        let bytes: u64 = missing.iter().map(|range| range.end - range.start).sum();
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.make_room();
+        if let Err(error) = self.client.fetch(&file.remote, pieces(&missing), sink, sent) {
+            self.held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(error);
+        }
         missing.into_iter().for_each(|range| here.add(range));
-        self.held.fetch_add(here.bytes() - before, Ordering::Relaxed);
-        Ok(Some(here.bytes()))
+        Ok(())
     }
 }
 
@@ -358,6 +378,16 @@ impl Origins for Mounted {
         OpenFile::new(&self.0, index).map(|open| Arc::new(open) as Arc<dyn Origin>)
     }
 
+    fn reads(&self, paths: &[PathBuf]) {
+        // Paths of other folders are not among them, and entries may share an object.
+        let mut known = HashSet::new();
+        let order = paths.iter().filter_map(|path| self.0.by_path.get(path).copied());
+        let order: Vec<usize> = order.filter(|&index| known.insert(index)).collect();
+        if !order.is_empty() {
+            self.0.ahead.reads(order);
+        }
+    }
+
     fn address(&self, path: &Path) -> Option<Arc<Path>> {
         let within = path.strip_prefix(&self.0.folder).ok()?;
         let url = match within.as_os_str().is_empty() {
@@ -379,7 +409,9 @@ impl OpenFile {
     fn new(shared: &Arc<Shared>, index: usize) -> Option<Self> {
         let file = shared.files.get(index)?;
         let _here = file.here();
-        file.open.fetch_add(1, Ordering::SeqCst);
+        if file.open.fetch_add(1, Ordering::SeqCst) == 0 {
+            shared.in_use.fetch_add(file.remote.size, Ordering::SeqCst);
+        }
         Some(Self { shared: Arc::clone(shared), index })
     }
 
@@ -390,7 +422,9 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        self.file().open.fetch_sub(1, Ordering::SeqCst);
+        if self.file().open.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.shared.in_use.fetch_sub(self.file().remote.size, Ordering::SeqCst);
+        }
     }
 }
 
@@ -401,7 +435,7 @@ impl Origin for OpenFile {
     }
 
     fn has(&self, range: &Range<u64>) -> bool {
-        self.file().here().holds(range)
+        self.shared.has(self.index, std::slice::from_ref(range))
     }
 
     fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), FetchError> {

@@ -42,7 +42,12 @@ pub fn open_documents(address: &Path, options: &Options) -> Result<Mirror, Remot
     let address = Address::open(&address.to_string_lossy(), options)?;
     let client = Client::new(options)?;
     let mut plan = plan(&client, &address)?;
-    plan.files.retain(|(path, _)| plan.opened == *path || path.extension().is_some_and(|ending| ending == "json"));
+    // Of a folder, records and what runs that were killed left of theirs.
+    let is_document = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".json") || name.ends_with(".json.partial")
+    };
+    plan.files.retain(|(path, _)| plan.opened == *path || is_document(path));
     if let Some((_, large)) = plan.files.iter().find(|(_, remote)| remote.size > DOCUMENT) {
         let what = format!("the document has {} bytes, and at most {DOCUMENT} are read", large.size);
         return Err(RemoteError::TooMuch { url: large.address.url.clone(), what });

@@ -100,7 +100,7 @@ impl Upload {
                     continue;
                 }
                 let is_marker = item.file_name() == "plimsoll-store.json";
-                if (folder.is_empty() && !is_marker) || self.is_there(&path, folder == "captures")? {
+                if (folder.is_empty() && !is_marker) || self.mirror.is_there(&path, folder == "captures") {
                     continue;
                 }
                 files.push((path, metadata.len()));
@@ -108,19 +108,6 @@ impl Upload {
         }
         files.sort();
         Ok(files)
-    }
-
-    /// Whether the remote store has the file with the same content. Objects are named by theirs; a reference is
-    /// compared.
-    fn is_there(&self, path: &Path, compare: bool) -> Result<bool, RemoteError> {
-        let Some(remote) = self.mirror.remote(path) else { return Ok(false) };
-        if !compare {
-            return Ok(true);
-        }
-        let local = fs::read(path).map_err(RemoteError::local(path, "read it"))?;
-        // One that nothing has read or written is empty.
-        let is_unread = local.iter().all(|&byte| byte == 0);
-        Ok(is_unread || self.mirror.client().read(remote, local.len() as u64).is_ok_and(|there| there == local))
     }
 
     async fn send(&self, path: &Path, bytes: u64, is_object: bool, cancel: &AtomicBool) -> Result<(), RemoteError> {
@@ -143,7 +130,15 @@ impl Upload {
                 // Another writer was faster. An object is named by its content, so that it sent the same.
                 Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. })
                     if is_object => {}
-                put => drop(put.map_err(failed)?),
+                Err(error) => {
+                    let error = failed(error);
+                    if matches!(error, RemoteError::Damaged { .. }) {
+                        // It has the name and the size of what was sent: the next run would take it for that.
+                        let _ = to.store.delete(&to.path).await;
+                    }
+                    return Err(error);
+                }
+                Ok(_) => {}
             }
         } else {
             let mut upload = to.store.put_multipart(&to.path).await.map_err(failed)?;

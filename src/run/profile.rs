@@ -15,7 +15,7 @@ use super::observer::Phase;
 use super::options::Options;
 use super::plan::Plan;
 use super::validate::{CANCELLED, FAIL_FAST};
-use super::watch::Watch;
+use super::watch::{Ran, Watch};
 
 /// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
 /// wrong answer is none. Where there is a rule, what the kernel gives after it was timed is judged again.
@@ -48,7 +48,7 @@ pub(super) fn profile(
             }
             if let Some(profile) = &results[index].profile {
                 let failed = profile.error.is_some();
-                watch.entry(Phase::Profile, results, index, || launcher.kernel());
+                watch.entry(Phase::Profile, results, index, || Ran::of(launcher, None));
                 if failed && options.fail_fast {
                     stopped = stopped.or(Some(FAIL_FAST));
                 }
@@ -58,7 +58,7 @@ pub(super) fn profile(
         if jobs.is_empty() {
             continue;
         }
-        let kernel = launcher.kernel();
+        let ran = Ran::of(launcher, None);
         let mut each = |at: usize, timed: Result<Timed, Failure>| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
@@ -66,7 +66,7 @@ pub(super) fn profile(
                 let audit = timed.audit;
                 Profile { audit, ..profiled(timed.samples, timed.again.device, timed.state, number) }
             }));
-            watch.entry(Phase::Profile, results, index, || kernel.clone());
+            watch.entry(Phase::Profile, results, index, || ran.clone());
         };
         match &options.audit {
             None => launcher.profile(&jobs, options.protocol, &mut each),

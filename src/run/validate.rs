@@ -13,7 +13,7 @@ use super::launcher::{Job, Launched, Launcher, Launchers};
 use super::manifest::Planned;
 use super::observer::Phase;
 use super::options::Options;
-use super::watch::Watch;
+use super::watch::{Ran, Watch};
 
 /// Why entries after the first that failed were left out.
 pub(super) const FAIL_FAST: &str = "an entry before it failed (--fail-fast)";
@@ -53,7 +53,8 @@ pub(super) fn validate(
             stopped = stopped.or(Some(FAIL_FAST));
         }
         results[index].validation = Some(validation);
-        watch.entry(Phase::Validate, results, index, || launchers.kernel.kernel());
+        let ran = || Ran::of(launchers.kernel, launchers.reference.as_deref());
+        watch.entry(Phase::Validate, results, index, ran);
     }
 }
 

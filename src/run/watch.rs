@@ -1,5 +1,6 @@
 //! [`Watch`]: who watches a run, and what is known so far for whoever keeps it.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::record::{EntryResult, Record, Semantics, Verdict, VerdictStatus};
@@ -7,6 +8,7 @@ use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_memory::meter::Meter;
 use plimsoll_memory::nanoseconds;
 
+use super::launcher::Launcher;
 use super::manifest::Planned;
 use super::node::Node;
 use super::observer::{Observer, Phase};
@@ -27,6 +29,22 @@ impl SoFar {
     }
 }
 
+/// What a kernel is made of and runs on, as far as that is known by now.
+#[derive(Clone)]
+pub(super) struct Ran {
+    kernel: KernelIdentity,
+    versions: BTreeMap<String, String>,
+}
+
+impl Ran {
+    /// What `launcher` ran, beside the reference that it is judged by. The versions of the reference come first.
+    pub fn of(launcher: &dyn Launcher, reference: Option<&dyn Launcher>) -> Self {
+        let mut versions = launcher.versions();
+        versions.extend(reference.map(Launcher::versions).unwrap_or_default());
+        Self { kernel: launcher.kernel(), versions }
+    }
+}
+
 /// Who watches a run, and what is kept of it.
 pub(super) struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
@@ -39,13 +57,7 @@ pub(super) struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reports the result at `index`, and has what is known so far kept if it is time to.
-    pub fn entry(
-        &mut self,
-        phase: Phase,
-        results: &mut Vec<EntryResult>,
-        index: usize,
-        kernel: impl FnOnce() -> KernelIdentity,
-    ) {
+    pub fn entry(&mut self, phase: Phase, results: &mut Vec<EntryResult>, index: usize, ran: impl FnOnce() -> Ran) {
         self.observer.entry(phase, &results[index]);
         if let Some(node) = &mut self.node {
             node.look();
@@ -54,10 +66,17 @@ impl Watch<'_> {
         if self.observer.keeps().is_none_or(|due| Instant::now() < due) {
             return;
         }
+        let Ran { kernel, versions } = ran();
+        for (name, version) in versions {
+            record.environment.versions.entry(name).or_insert(version);
+        }
+        if let (Some(shard), Some(node)) = (&mut record.shard, &self.node) {
+            shard.timing = node.timing();
+        }
         // Entries and results are many, and stand in the record only while it is written.
         let mut is_new = record.semantics_digest.is_empty();
         if let Semantics::Capture(semantics) = &mut record.semantics {
-            let before = std::mem::replace(&mut semantics.kernel, kernel());
+            let before = std::mem::replace(&mut semantics.kernel, kernel);
             is_new |= semantics.kernel != before;
             semantics.entries = self.planned.iter().map(|planned| planned.semantics.clone()).collect();
         }

@@ -80,6 +80,7 @@ fn a_shard_that_was_killed_leaves_a_record_that_is_resumed() {
     let launches = launches.unwrap();
     let left = Record::read(&partial).unwrap();
     let done = timed(&left);
+    assert!(left.shard.as_ref().unwrap().timing.is_some(), "what ran beside it is known, too");
     assert_eq!((left.state, left.exit_code, left.results.entries.len()), (RunState::Interrupted, 3, 3));
     let mut other = plimsoll();
     other.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--launches", &launches]);
@@ -95,6 +96,7 @@ fn a_shard_that_was_killed_leaves_a_record_that_is_resumed() {
     let resumed = read(&scene, "one.json");
     let counts: Vec<usize> = resumed.parts.iter().map(|part| part.shard.as_ref().unwrap().places.len()).collect();
     assert_eq!((counts.iter().sum::<usize>(), counts.contains(&done)), (3, true), "good entries are not run again");
+    assert!(resumed.parts.iter().all(|part| part.environment.versions == left.environment.versions));
     // A kept result has exactly the bytes from the killed run.
     let kept = left.results.entries.iter().find(|entry| entry.profile.is_some()).unwrap();
     let again = resumed.results.entries.iter().find(|entry| entry.name == kept.name).unwrap();

@@ -126,7 +126,10 @@ class RemoteTest(unittest.TestCase):
         self.assertEqual(len(puts), len(set(puts)), "each object is sent once")
         again = json.loads(self.run_here("pack", self.capture, "--out", store, "--json").stdout)
         self.assertEqual(again["sent_bytes"], 0)
-        self.assertFalse([path for method, path, _ in self.server.take_seen() if method in ("PUT", "POST")])
+        seen = self.server.take_seen()
+        self.assertFalse([path for method, path, _ in seen if method in ("PUT", "POST")])
+        gets = [path for method, path, _ in seen if method == "GET" and "/store/captures/" in path]
+        self.assertEqual(len(gets), len(set(gets)), "a reference that is there is read once")
         # The leftovers of a killed pack: objects without references.
         lost = sorted(key for key in keys if "/objects/" in key)[:3]
         for key in [*lost, *(key for key in keys if "/captures/" in key)]:
@@ -162,6 +165,27 @@ class RemoteTest(unittest.TestCase):
             self.assertIn(f"baseline    {baseline}", self.run_here("gate", record, "--baseline", baseline, code=3).stdout)
         self.run_here("compare", record, record)
         self.assertIn("there is nothing at this address", self.run_here("compare", record, f"{record}.none", code=2).stderr)
+
+    def test_records_of_shards_at_an_address_are_merged_into_one_there(self):
+        parts, out = f"s3://{BUCKET}/parts", f"s3://{BUCKET}/parts/all.json"
+        check = ("check", self.address, "--kernel", "builtin:embedding", "--digest", "full")
+        self.run_here(*check, "--record", "whole.json")
+        self.run_here(*check, "--shard", "1/2", "--record", f"{parts}/1.json")
+        done = self.run_here("merge", parts, "--out", out, code=2)
+        self.assertIn("shard 2 of 2 (no record)", done.stderr)
+        self.assertEqual(self.keys("parts/"), {"parts/1.json"}, "nothing is half written")
+        # What a run leaves that was killed is a record, too.
+        self.run_here(*check, "--shard", "2/2", "--record", "2.json")
+        self.s3.upload_file(os.path.join(self.folder, "2.json"), BUCKET, "parts/2.json.partial")
+        before = set(os.listdir(self.folder))
+        for _ in range(2):
+            # A second time, the merged record is not one of the parts.
+            self.run_here("merge", parts, "--out", out)
+        self.assertEqual(set(os.listdir(self.folder)), before)
+        merged = json.loads(self.s3.get_object(Bucket=BUCKET, Key="parts/all.json")["Body"].read())
+        with open(os.path.join(self.folder, "whole.json"), encoding="utf-8") as file:
+            self.assertEqual(merged["semantics_digest"], json.load(file)["semantics_digest"])
+        self.run_here("merge", f"{parts}/1.json", f"{parts}/2.json.partial", "--out", "here.json")
 
     def test_a_record_that_cannot_be_written_is_an_error_before_the_run(self):
         self.server.refuse = lambda method, path: path.startswith(f"/{BUCKET}/closed") and ("403 Forbidden", "<Error><Code>AccessDenied</Code></Error>")

@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A fault of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,21 @@ pub struct Server {
     pub url: String,
     state: Arc<Mutex<State>>,
     plan: Arc<Mutex<Option<Plan>>>,
+    pace: Arc<Mutex<Option<Pace>>>,
+}
+
+/// A network of so many bytes a second, which all connections share.
+struct Pace {
+    per_second: f64,
+    /// When the bytes that were sent so far have gone through.
+    free: Instant,
 }
 
 impl Server {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = Self { url, state: Arc::default(), plan: Arc::default() };
+        let server = Self { url, state: Arc::default(), plan: Arc::default(), pace: Arc::default() };
         let serving = server.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -123,7 +131,29 @@ impl Server {
         *self.plan.lock().unwrap() = Some(Box::new(plan));
     }
 
-    /// Answers every request correctly from now on.
+    /// Sends at most so many bytes a second from now on, over all connections together.
+    pub fn pace(&self, per_second: Option<f64>) {
+        *self.pace.lock().unwrap() = per_second.map(|per_second| Pace { per_second, free: Instant::now() });
+    }
+
+    /// Sends a body as fast as the network of [`Server::pace`] takes it.
+    fn send(&self, stream: &mut TcpStream, body: &[u8]) -> io::Result<()> {
+        let Some(chunk) = self.pace.lock().unwrap().as_ref().map(|_| 64 << 10) else { return stream.write_all(body) };
+        for part in body.chunks(chunk) {
+            let wait = self.pace.lock().unwrap().as_mut().map(|pace| {
+                let now = Instant::now();
+                // What a pause left unused is gone, but for the time that a thread oversleeps.
+                pace.free = pace.free.max(now - Duration::from_millis(5))
+                    + Duration::from_secs_f64(part.len() as f64 / pace.per_second);
+                pace.free.saturating_duration_since(now)
+            });
+            thread::sleep(wait.unwrap_or_default());
+            stream.write_all(part)?;
+        }
+        Ok(())
+    }
+
+    /// Answers every request as it should from now on.
     pub fn mend(&self) {
         *self.plan.lock().unwrap() = None;
     }
@@ -263,7 +293,7 @@ impl Server {
         };
         seen.sent = body.len() as u64;
         self.state.lock().unwrap().seen.push(seen);
-        stream.write_all(body)?;
+        self.send(stream, body)?;
         stream.write_all(&vec![0; more])?;
         match fault {
             Some(Fault::Cut(_) | Fault::TooMany) => Ok(false),

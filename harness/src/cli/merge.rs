@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use plimsoll::capture::origin;
+use plimsoll::elsewhere::{Local, is_address};
 use plimsoll::merge::{Merge as Merging, MergeError};
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
@@ -15,6 +17,7 @@ pub struct Merge {
     /// The records of all shards or ranks, or folders of them
     ///
     /// Merged records are records too. Of a folder the *.json are taken, and each *.json.partial that has no *.json beside it.
+    /// Files and folders may be at addresses of an object store.
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
@@ -38,11 +41,11 @@ pub struct Merge {
 pub fn run(merge: &Merge) -> Result<u8, Failed> {
     merge.documents.check()?;
     let file = RecordFile::prepare(&merge.out)?;
-    let folder = merge.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut merging = Merging::new(folder)?;
+    let mut merging = Merging::new(&scratch(&merge.out))?;
     for path in &merge.records {
-        for part in parts(path, &merge.out)? {
-            merging.add(&part.display().to_string(), Record::read(&part)?)?;
+        let local = Local::documents(path)?;
+        for part in parts(local.path(), &merge.out)? {
+            merging.add(&origin::shown(&part), Record::read(&part)?)?;
         }
     }
     if let Some(missing) = merging.missing().filter(|_| !merge.partial) {
@@ -68,6 +71,14 @@ pub fn run(merge: &Merge) -> Result<u8, Failed> {
     Ok(code)
 }
 
+/// The folder of the file that entries wait in: that of the record, whose disk has room for it, unless it is at an address.
+fn scratch(out: &Path) -> PathBuf {
+    if is_address(out) {
+        return std::env::temp_dir();
+    }
+    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
 /// The records at `path`; of a folder also what is left of runs that were killed, and not what is written.
 fn parts(path: &Path, out: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut files = records::files(path)?;
@@ -81,7 +92,10 @@ fn parts(path: &Path, out: &Path) -> Result<Vec<PathBuf>, Failed> {
             files.push(file);
         }
     }
-    let same = |file: &PathBuf| file.canonicalize().is_ok_and(|file| out.canonicalize().is_ok_and(|out| file == out));
+    let same = |file: &PathBuf| match origin::address(file) {
+        Some(address) => *address == *out,
+        None => file.canonicalize().is_ok_and(|file| out.canonicalize().is_ok_and(|out| file == out)),
+    };
     files.retain(|file| !same(file));
     files.sort();
     Ok(files)

@@ -35,4 +35,4 @@ mod workers;
 
 pub use error::{NoLauncher, NoProgram, NoTorchWorker};
 pub use launcher::WorkerLauncher;
-pub use workers::{Isolated, Workers, count_devices, isolated};
+pub use workers::{Isolated, Workers, isolated, list_devices};

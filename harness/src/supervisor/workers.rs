@@ -104,6 +104,12 @@ impl Workers {
         Ok(self)
     }
 
+    /// Launches kernels on the GPU of these `facts`, all but built-in ones. `graph` times replays of a CUDA graph of one launch.
+    pub fn on_gpu(mut self, facts: DeviceFacts, graph: bool) -> Self {
+        self.0.gpu = Some(OnGpu { facts, graph });
+        self
+    }
+
     /// Readies workers for audits ([`Check::audit`](plimsoll::run::Check::audit)): each measures what it takes beside launches
     /// before it loads its kernel.
     pub fn audited(mut self) -> Self {
@@ -223,12 +229,12 @@ fn program(named: Option<OsString>, own: Option<&Path>, path: &OsString) -> Resu
     })
 }
 
-/// How many GPUs `program` sees, looked for by a process of its own; none if that cannot be found out.
-pub fn count_devices(program: &Path) -> usize {
+/// The GPUs that `program` sees, looked for by a process of its own; none if that cannot be found out.
+pub fn list_devices(program: &Path) -> Vec<DeviceFacts> {
     let mut command = Command::new(program);
     let output = command.args(["devices", "--json"]).env_remove("PLIMSOLL_DEVICE").stdin(Stdio::null()).output();
     let found = output.ok().and_then(|output| serde_json::from_slice::<Devices>(&output.stdout).ok());
-    found.map_or(0, |found| found.devices.len())
+    found.map_or(Vec::new(), |found| found.devices)
 }
 
 /// The GPU `index`, looked for by a process of its own: the driver's library would stay in this one, and count in its memory.

@@ -75,7 +75,12 @@ impl<'a> Batch<'a> {
             places.make_folder(folder)?;
         }
         let refer = |(name, recipe): &(EntryName, ObjectId)| {
-            put(places, &self.store.reference(name), reference::write(*recipe).as_bytes())
+            let (path, text) = (self.store.reference(name), reference::write(*recipe));
+            // One that is there and says the same stays: a store elsewhere is then sent nothing.
+            match places.read(&path, reference::BYTES) {
+                Ok(there) if there == text.as_bytes() => Ok(()),
+                _ => put(places, &path, text.as_bytes()),
+            }
         };
         self.references.par_iter().map(refer).collect::<Result<(), _>>()?;
         captures.iter().try_for_each(|folder| sync_folder(places, folder))?;

@@ -135,7 +135,8 @@ pub struct ShareFlags {
 
     /// Run only what has no good result in this record, and join both
     ///
-    /// Entries that passed and were timed are not run again. The record may be the FILE.partial of a run that was killed.
+    /// Entries that passed and were timed are not run again. The record may be the FILE.partial of a run that was killed. Not
+    /// with --vs: two kernels are timed pair by pair over all entries.
     #[arg(long, value_name = "RECORD", env = "PLIMSOLL_RESUME")]
     pub resume: Option<PathBuf>,
 

@@ -11,7 +11,7 @@ use plimsoll::capture::{Capture, Digest};
 use plimsoll::compare::Comparison;
 use plimsoll::defaults;
 use plimsoll::elsewhere::Local;
-use plimsoll::gpu::Place;
+use plimsoll::gpu::{DeviceFacts, Place};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
@@ -45,8 +45,8 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         );
     }
     let cancel = Cancel::install_against_kernels()?;
-    let device = share::device(&check)?;
-    let workers = workers(&check, device, &cancel)?;
+    let (device, facts) = share::device(&check)?;
+    let workers = workers(&check, device, facts, &cancel)?;
     let local = Local::open(&check.capture, &check.remote.keep(check.memory.batch_bytes))?;
     let whole = Capture::open(local.path())?;
     for other in whole.others() {
@@ -147,7 +147,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
 }
 
 /// The workers that kernels run in.
-fn workers(check: &Check, device: Place, cancel: &Cancel) -> Result<Workers, Failed> {
+fn workers(check: &Check, device: Place, facts: Option<DeviceFacts>, cancel: &Cancel) -> Result<Workers, Failed> {
     if device == Place::Cpu && check.graph {
         return Err("--graph is for kernels on a GPU: add --device cuda".into());
     }
@@ -164,10 +164,14 @@ fn workers(check: &Check, device: Place, cancel: &Cancel) -> Result<Workers, Fai
             }
         }
     }
-    Ok(Workers::of(std::env::current_exe()?)?
+    let workers = Workers::of(std::env::current_exe()?)?;
+    let workers = match facts {
+        Some(facts) => workers.on_gpu(facts, check.graph),
+        None => workers.device(device, check.graph)?,
+    };
+    Ok(workers
         .python(&check.python)
         .timeout(check.timeout)
-        .device(device, check.graph)?
         .cancelled_by(cancel)
         // Daemons and orphans of workers stay below this process, where they are metered and ended.
         .subreaper()?)

@@ -1,10 +1,9 @@
 //! The share of the entries that is run: that of a shard, or what an earlier record lacks.
 
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use plimsoll::capture::Capture;
-use plimsoll::gpu::Place;
+use plimsoll::gpu::{DeviceFacts, Place};
 use plimsoll::merge::Merge;
 use plimsoll::record::{
     CaptureSemantics, EntryResult, Profile, ProfileStatus, Record, Shard, SharedCapture, Validation,
@@ -15,7 +14,7 @@ use super::super::Failed;
 use super::super::args::{Chosen, launcher};
 use super::Parts;
 use super::flags::{Check, Device, Exclusive};
-use crate::supervisor::count_devices;
+use crate::supervisor::list_devices;
 
 /// What is run.
 pub struct Shared {
@@ -27,15 +26,17 @@ pub struct Shared {
     resumed: Option<(PathBuf, Record)>,
 }
 
-/// Where kernels are launched.
-pub fn device(check: &Check) -> Result<Place, Failed> {
-    let place = match check.device {
-        Device::Place(place) => return Ok(place),
-        Device::Auto => count_devices(&std::env::current_exe()?),
+/// Where kernels are launched, with the facts of the GPU if `auto` chose it.
+pub fn device(check: &Check) -> Result<(Place, Option<DeviceFacts>), Failed> {
+    let mut devices = match check.device {
+        Device::Place(place) => return Ok((place, None)),
+        Device::Auto => list_devices(&std::env::current_exe()?),
     };
     let local = launcher(None).ok().and_then(|found| found.local_rank).unwrap_or(0);
     // More processes than GPUs share them.
-    Ok(u32::try_from(place).ok().and_then(NonZeroU32::new).map_or(Place::Cpu, |gpus| Place::Cuda(local % gpus)))
+    let Some(index) = (local as usize).checked_rem(devices.len()) else { return Ok((Place::Cpu, None)) };
+    let facts = devices.swap_remove(index);
+    Ok((Place::Cuda(facts.index), Some(facts)))
 }
 
 /// The share that the flags name; all entries if they name none.
@@ -50,7 +51,11 @@ pub fn share(parts: Parts, check: &Check, whole: Capture, device: Place) -> Resu
     let resumed = match &flags.resume {
         None => None,
         Some(_) if check.versus.vs.is_some() => {
-            return Err("--resume is for one kernel: two are timed in turns from the beginning".into());
+            return Err(
+                "--resume cannot be used with --vs: two kernels are timed pair by pair over all entries, so that of a \
+                 run that was interrupted no entry is done; leave out --resume, or run more and smaller shards"
+                    .into(),
+            );
         }
         Some(path) => {
             let (record, good) = resumed(parts, path, &whole)?;
@@ -123,7 +128,7 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
         return Err(other("it was made by another of check, validate and profile").into());
     }
     if semantics.versus.is_some() {
-        return Err(other("two kernels were timed in turns").into());
+        return Err(other("it holds two kernels against each other (--vs), and is run again as a whole").into());
     }
     let mut whole_shard = None;
     let mut places = record.places();
