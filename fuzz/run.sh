@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 seconds="${1:-60}"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store store_recipe store_verified record history worker_protocol telemetry model_config
+[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store store_recipe store_verified record history worker_protocol hostile_worker telemetry model_config
     diagnose_log snapshot kernel_library plimsoll_toml)
 
 seeds="${CARGO_TARGET_DIR:-target}/seeds"

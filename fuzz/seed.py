@@ -70,6 +70,7 @@ def main():
         '{"type":"release"}',
     ]:
         seed("worker_protocol", message.encode())
+        seed("hostile_worker", b"\xff" + message.encode() + b"\n")
     for folder in map(pathlib.Path, sys.argv[1:]):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".pickle":

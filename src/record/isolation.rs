@@ -1,5 +1,7 @@
 //! [`Isolation`]: which rights a kernel that is not trusted did not have.
 
+use plimsoll_memory::meter::Doctor;
+use plimsoll_memory::schema::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,13 +21,15 @@ pub enum Layer {
     NotDumpable,
     /// Its arguments are copies, and no path leads to the capture.
     CopiedInputs,
-    /// Its temporary folder is its own, and ends with the run.
+    /// Its temporary folder is its own, of limited size, and ends with the run.
     PrivateFolder,
+    /// `/dev/shm` and System V memory are its own, of limited size.
+    OwnMemory,
 }
 
 impl Layer {
     /// Every layer.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NoNewPrivs,
         Self::Landlock,
         Self::LandlockSignals,
@@ -33,6 +37,7 @@ impl Layer {
         Self::NotDumpable,
         Self::CopiedInputs,
         Self::PrivateFolder,
+        Self::OwnMemory,
     ];
 
     /// Its name in the record.
@@ -45,6 +50,7 @@ impl Layer {
             Self::NotDumpable => "not-dumpable",
             Self::CopiedInputs => "copied-inputs",
             Self::PrivateFolder => "private-folder",
+            Self::OwnMemory => "own-memory",
         }
     }
 }
@@ -64,4 +70,20 @@ impl Isolation {
         let lacking = Layer::ALL.into_iter().filter(|layer| !held.contains(layer)).collect();
         Self { held, lacking }
     }
+}
+
+/// What a machine allows: `plimsoll.doctor/1`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// What it lets a meter see.
+    #[serde(flatten)]
+    pub doctor: Doctor,
+    /// How far it can isolate a kernel that is not trusted.
+    #[serde(default)]
+    pub isolation: Isolation,
+}
+
+impl Document for Machine {
+    const NAME: &'static str = <Doctor as Document>::NAME;
+    const TITLE: &'static str = "What this machine allows";
 }

@@ -52,7 +52,7 @@ pub use figures::{Direction, Figure, Unit, figures, figures_of};
 #[cfg(feature = "history")]
 pub(crate) use file::not_a_file;
 pub use file::{MAX_RECORD, RecordFile, write_record};
-pub use isolation::{Isolation, Layer};
+pub use isolation::{Isolation, Layer, Machine};
 pub use keep::{keep_record, keep_test_run};
 pub use part::Part;
 pub use partial::PartialRecord;

@@ -184,7 +184,8 @@ fn mean(ns: f64) -> Statistics {
 
 fn result(index: usize) -> EntryResult {
     let ns = [1_234.5, 567.25][index % 2] + index as f64;
-    let blindness = Blindness { zeros: false, nan: false, previous: (index > 0).then_some(false) };
+    let blindness =
+        Blindness { zeros: false, nan: false, previous: (index > 0).then_some(false), ..Blindness::default() };
     EntryResult {
         index,
         name: entry(index).name,

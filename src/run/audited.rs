@@ -9,6 +9,7 @@ use plimsoll_capture::{Bound, Entry};
 
 use super::audit::{Audition, audit};
 use super::entries::Entries;
+use super::judge::{Expected, blind_spots};
 use super::launcher::{Job, Launched, Launcher, Timed};
 use super::options::{AuditOptions, Options};
 
@@ -29,6 +30,15 @@ pub(super) fn witness_of<'w>(
         (None, Some(launcher)) => Some(Witness { launcher: &mut **launcher, is_reference: false }),
         (None, None) => None,
     }
+}
+
+/// The failure of an entry whose comparison cannot detect wrong outputs.
+fn blind(name: &str, wrong: &str) -> Failure {
+    let message = format!(
+        "the comparison of {name} would pass a wrong output ({wrong}): choose a stricter one, or allow it with --allow-blind \
+         {name}"
+    );
+    Failure::new(FailureKind::Unsupported, message)
 }
 
 /// Times an entry by an audit.
@@ -53,16 +63,15 @@ pub(super) fn audited(
             return Err(unsupported("an audit times by the protocols `kernelforge` and `samples`"));
         }
     };
-    let blind = validation.and_then(|validation| validation.blindness).is_some_and(|blindness| blindness.any());
-    if blind && !audit_options.allow_blind.iter().any(|name| name == entry.name()) {
-        let name = entry.name();
-        let message = format!(
-            "the comparison of {name} would pass a wrong output (zeros, NaN or the output before): choose a rule that tells them \
-             apart, or allow it with --allow-blind {name}"
-        );
-        return Err(Failure::new(FailureKind::Unsupported, message));
-    }
     let rule = options.comparison.unwrap_or_else(|| Comparison::for_operator(entries.capture.function_name()));
+    let blindness = match validation.and_then(|validation| validation.blindness) {
+        Some(blindness) => blindness,
+        // Nothing was validated.
+        None => blind_spots(Expected::Captured(entry, &entry.map()?), None, &rule, true)?,
+    };
+    if blindness.any() && !audit_options.allows_blind(entry.name()) {
+        return Err(blind(entry.name(), &blindness.wrong_outputs().join(", ")));
+    }
     let given = entries.bind(entry, witness.launcher.by_name())?;
     let name = witness.launcher.kernel().name;
     let outcome = audit(
@@ -79,6 +88,9 @@ pub(super) fn audited(
             launches: launches.get(),
         },
     )?;
+    if !outcome.distinguished && !audit_options.allows_blind(entry.name()) {
+        return Err(blind(entry.name(), "what was computed from other values"));
+    }
     let again = Launched {
         outputs: Vec::new(),
         memory: Box::new(Vec::new()),

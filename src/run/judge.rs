@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::record::{Failure, FailureKind};
 use plimsoll_capture::compare::{
-    Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with,
+    Blindness, Coarse, Comparison, Leaf, LeafOutcome, blindness_with, coarse_with, compare_leaves, compare_tensors_with,
 };
 use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, OutsideStorage, TensorRef, TensorView};
 
@@ -144,7 +144,7 @@ fn judge_leaf(
 }
 
 /// What wrong outputs would have passed for the whole entry: only what passes for every tensor of it counts, and a leaf
-/// that is not a tensor tells them all.
+/// that is not a tensor tells them all. Coarse outputs are looked for if the entry is to be audited.
 ///
 /// # Errors
 /// A failure of kind `input` if a file shrank while it was read.
@@ -152,6 +152,7 @@ pub fn blind_spots(
     expected: Expected<'_>,
     previous: Option<(&Entry, &MappedEntry)>,
     rule: &Comparison,
+    audited: bool,
 ) -> Result<Blindness, Failure> {
     let before = previous.map(|(entry, mapped)| (leaves_of(entry.output()), mapped));
     let maps: Vec<&MappedEntry> = expected.map().into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
@@ -166,9 +167,17 @@ pub fn blind_spots(
                     })
                 });
                 // An output that says nothing until its end is read whole, once more.
-                blindness_with(tensor, earlier.transpose()?, rule, &mut releasing(&maps))
+                let blind = blindness_with(tensor, earlier.transpose()?, rule, &mut releasing(&maps));
+                let coarse = if audited { coarse_with(tensor, rule, &mut releasing(&maps)) } else { Coarse::default() };
+                Blindness { constant: coarse.constant, half_precision: coarse.half_precision, ..blind }
             }
-            Leaf::Value(_) => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },
+            Leaf::Value(_) => Blindness {
+                zeros: false,
+                nan: false,
+                previous: before.is_some().then_some(false),
+                constant: audited.then_some(false),
+                half_precision: None,
+            },
         };
         all = Some(match all {
             None => leaf,
@@ -176,12 +185,19 @@ pub fn blind_spots(
                 zeros: sum.zeros && leaf.zeros,
                 nan: sum.nan && leaf.nan,
                 previous: sum.previous.zip(leaf.previous).map(|(a, b)| a && b),
+                constant: either(sum.constant, leaf.constant),
+                half_precision: either(sum.half_precision, leaf.half_precision),
             },
         });
         Ok(())
     })?;
     expected.intact()?;
     Ok(all.unwrap_or_default())
+}
+
+/// Whether all pass that can tell; absent if none can.
+fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    one.zip(other).map(|(one, other)| one && other).or(one).or(other)
 }
 
 /// What a comparison calls as it goes, so that the pages it has read leave the resident memory.

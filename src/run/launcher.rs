@@ -156,6 +156,9 @@ pub trait Launcher {
     /// has the outputs of its last launch to itself until it returns.
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>));
 
+    /// Starts the process that kernels are to run in, if there is none, without waiting for it.
+    fn start_early(&mut self) {}
+
     /// Begins an audit of a job.
     ///
     /// # Errors

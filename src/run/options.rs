@@ -100,3 +100,10 @@ pub struct AuditOptions {
     /// Entries whose comparison cannot detect a wrong kernel, and may pass all the same.
     pub allow_blind: Vec<String>,
 }
+
+impl AuditOptions {
+    /// Whether an entry may pass whose comparison cannot detect a wrong kernel.
+    pub(super) fn allows_blind(&self, entry: &str) -> bool {
+        self.allow_blind.iter().any(|name| name == entry)
+    }
+}

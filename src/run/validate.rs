@@ -43,7 +43,7 @@ pub(super) fn validate(
             None => {
                 let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
                 given = end_worker_when_due(launchers.kernel, options, given, size) + size;
-                validate_entry(entries, index, rule, launchers, &mut honesty, &mut previous)
+                validate_entry(entries, index, (rule, options), launchers, &mut honesty, &mut previous)
             }
         };
         let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
@@ -76,7 +76,7 @@ fn end_worker_when_due(launcher: &mut dyn Launcher, options: &Options, given: By
 fn validate_entry(
     entries: &mut Entries<'_>,
     index: usize,
-    rule: &Comparison,
+    (rule, options): (&Comparison, &Options),
     launchers: &mut Launchers<'_, '_>,
     honesty: &mut Honesty<'_>,
     previous: &mut Option<(Entry, MappedEntry)>,
@@ -94,7 +94,7 @@ fn validate_entry(
         if leaves.iter().all(|leaf| leaf.passed) {
             honesty.arguments(&launched.mutated)?;
         }
-        let blindness = blind_spots(expected, before, rule)?;
+        let blindness = blind_spots(expected, before, rule, options.audit.is_some())?;
         let mut validation = Validation::compared(leaves, Some(blindness));
         validation.device = launched.device;
         validation.launch_ns = Some(nanoseconds(launched.elapsed));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll::record::{EntryResult, FailureKind, Record, ValidationStatus, Values};
+use plimsoll::record::{EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
 
 use crate::library::built;
 use crate::support::{Scene, plimsoll, run, torch_python};
@@ -118,6 +118,34 @@ fn a_kernel_that_is_not_trusted_reaches_neither_capture_nor_record_nor_superviso
         "takes_another_name_space",
     ];
     each_ends(&["--untrusted"], &attacks.map(|name| (name, &["timed"][..])));
+}
+
+#[test]
+fn memory_that_is_mapped_nowhere_counts_against_a_ceiling() {
+    // The ceiling is far above what the kernel takes without it.
+    each_ends(&["--untrusted", "--peak-rss", "200MiB"], &[("plain", &["timed"]), ("hides_memory", &["ceiling"])]);
+}
+
+#[test]
+fn shared_memory_is_its_own_if_the_machine_allows_it() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let mut command = scene.command("check");
+    command.arg("--kernel").arg(format!("lib:{}:sees_shared_memory", library.display()));
+    command.args(["--launches", "20", "--warmup", "1", "--untrusted"]);
+    // The name has the process that supervises, which the shell becomes.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "echo shared > /dev/shm/plimsoll-test-$$; exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    let (code, record) = scene.run(&mut shell);
+    for file in std::fs::read_dir("/dev/shm").unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with("plimsoll-test-") {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+    let isolation = record.policy.capture().unwrap().isolation.clone().unwrap();
+    let held = isolation.held.contains(&Layer::OwnMemory);
+    assert_eq!(held, code == 0, "{isolation:?}: {:#?}", record.results);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod generate;
 mod gpu;
 mod gpu_emulated;
 mod history;
+mod hostile;
 mod identity;
 mod inspect;
 mod isolate;

@@ -8,7 +8,7 @@ use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Meter;
 use plimsoll::record::ReleaseReason;
 use plimsoll::report::terminal::clean;
-use plimsoll::run::{Job, Launched, Launcher, Output, OutputValue, RunContext, RunError};
+use plimsoll::run::{Job, Launched, Launcher, Output, OutputValue, Role, RunContext, RunError};
 use serde_json::json;
 
 use super::{Failed, output};
@@ -36,7 +36,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     // What a worker leaves behind stays below this process, and is ended.
     let workers = Workers::of(std::env::current_exe()?)?.cancelled_by(&cancel).subreaper()?;
     let context = RunContext::new(Meter::start()?);
-    let mut launcher = workers.launcher(spec, "worker", &context)?;
+    let mut launcher = workers.launcher(spec, Role::Kernel, &context)?;
     launcher.prepare().map_err(RunError::Launch)?;
     let options = Options { threads: generate.threads, cancel: cancel.flag(), ..Options::default() };
     let entries = generate.entries.unwrap_or(ENTRIES);

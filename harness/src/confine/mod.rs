@@ -5,13 +5,15 @@
 
 mod calls;
 mod files;
+mod shared;
 
 use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use plimsoll::record::Layer;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,8 @@ pub struct Rights {
     pub write: Vec<PathBuf>,
     /// The process that it may neither signal nor limit.
     pub supervisor: u32,
+    /// Whether it has shared memory of its own.
+    pub own_memory: bool,
 }
 
 /// Why a program could not be confined.
@@ -56,16 +60,36 @@ pub enum ConfineError {
     },
 }
 
-/// The layers that this machine gives.
-pub fn layers() -> Vec<Layer> {
+/// The layers that this machine gives a program that `plimsoll`, a file, starts confined.
+pub fn layers(plimsoll: &Path) -> Vec<Layer> {
     let landlock = landlock_version();
     let has = |layer: &Layer| match layer {
         Layer::Landlock => landlock >= 1,
         Layer::LandlockSignals => landlock >= 6,
-        Layer::Seccomp => Path::new("/proc/sys/kernel/seccomp/actions_avail").exists(),
+        Layer::Seccomp => has_seccomp(),
+        Layer::OwnMemory => has_own_memory(plimsoll),
         Layer::NoNewPrivs | Layer::NotDumpable | Layer::CopiedInputs | Layer::PrivateFolder => true,
     };
     Layer::ALL.into_iter().filter(has).collect()
+}
+
+/// Whether a confined program can have shared memory of its own, tried once.
+pub fn has_own_memory(plimsoll: &Path) -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        let rights = Rights { read: vec![PathBuf::from("/")], own_memory: true, ..Rights::default() };
+        let mut probe = Command::new(plimsoll);
+        probe.arg("confined").arg(plimsoll).arg("--version").env(RIGHTS, rights.text());
+        probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        probe.status().is_ok_and(|status| status.success())
+    })
+}
+
+impl Rights {
+    /// What the environment of `plimsoll confined` holds.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("rights are plain data")
+    }
 }
 
 /// The version of Landlock that the kernel speaks; negative if it has none.
@@ -73,6 +97,10 @@ fn landlock_version() -> i64 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the call reads no attributes, makes nothing, and gives a number.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) }
+}
+
+fn has_seccomp() -> bool {
+    Path::new("/proc/sys/kernel/seccomp/actions_avail").exists()
 }
 
 /// Gives up rights, and becomes `program`.
@@ -86,14 +114,16 @@ pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible,
     let (first, rest) = program.split_first().ok_or(ConfineError::NoSupervisor("no program is named"))?;
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| ConfineError::Refused { layer: "no_new_privs", reason: error.to_string() })?;
-    let layers = layers();
-    if layers.contains(&Layer::Landlock) {
-        files::restrict(&rights)
-            .map_err(|error| ConfineError::Refused { layer: "landlock", reason: error.to_string() })?;
+    let refused = |layer, reason: String| ConfineError::Refused { layer, reason };
+    // Before what forbids it.
+    if rights.own_memory {
+        shared::separate().map_err(|error| refused("own memory", error.to_string()))?;
     }
-    if layers.contains(&Layer::Seccomp) {
-        calls::restrict(rights.supervisor)
-            .map_err(|error| ConfineError::Refused { layer: "seccomp", reason: error.to_string() })?;
+    if landlock_version() >= 1 {
+        files::restrict(&rights).map_err(|error| refused("landlock", error.to_string()))?;
+    }
+    if has_seccomp() {
+        calls::restrict(rights.supervisor).map_err(|error| refused("seccomp", error.to_string()))?;
     }
     let source = Command::new(first).args(rest).env_remove(RIGHTS).exec();
     Err(ConfineError::Start { program: first.to_string_lossy().into_owned(), source })

@@ -4,6 +4,8 @@
 //! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
 //! `hello`, then any number of `launch`, `profile` (with a `next` after each call that was timed) and `release`, then `bye`.
 
+mod believed;
+mod inbox;
 mod reason;
 
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ use plimsoll::run::Output;
 use plimsoll::timing::{Protocol, Samples};
 use serde::{Deserialize, Serialize};
 
+pub use believed::{check_names, check_samples};
+pub use inbox::Inbox;
 pub use reason::{Reason, Unavailable};
 
 /// The version that both sides must speak.
@@ -25,6 +29,7 @@ pub const CHANNEL: &str = "PLIMSOLL_CHANNEL";
 pub const OUTPUTS: &str = "PLIMSOLL_OUTPUTS";
 /// Names the descriptor of the shared memory for values in a worker's environment.
 pub const VALUES: &str = "PLIMSOLL_VALUES";
+
 /// A storage, as a range of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StorageRange {

@@ -95,6 +95,11 @@ impl CallBuilder {
         self.message.clone()
     }
 
+    /// The names of the arguments.
+    pub fn params(&self) -> &[String] {
+        &self.message.params
+    }
+
     /// `failure`, with its cause if that is an input that shrank under the worker.
     pub fn explain(&self, failure: Failure) -> Failure {
         if failure.signal != Some(SIGBUS) {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
@@ -103,6 +104,16 @@ impl WorkerCommand {
         Ok(self)
     }
 
+    /// Whether the shared memory of its workers is their own.
+    pub fn has_own_memory(&self) -> bool {
+        self.untrusted.as_ref().is_some_and(Untrusted::has_own_memory)
+    }
+
+    /// What is wrong with what a kernel that is not trusted has written to its folder.
+    pub fn excess(&self) -> Option<String> {
+        self.untrusted.as_ref().and_then(Untrusted::excess)
+    }
+
     /// What the worker is to load.
     pub fn kernel(&self) -> KernelSpec {
         self.kernel.clone()
@@ -181,6 +192,18 @@ fn torch_worker(kernel: &KernelSpec, own: &Path) -> Result<PathBuf, NoTorchWorke
     })
 }
 
+/// What `python` prints with these arguments; nothing if it does not start. Several launchers ask the same.
+pub fn asked_once(python: &Path, arguments: &'static [&'static str]) -> String {
+    static ANSWERS: Mutex<BTreeMap<(PathBuf, &[&str]), String>> = Mutex::new(BTreeMap::new());
+    let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = answers.entry((python.to_owned(), arguments)).or_insert_with(|| {
+        let mut command = Command::new(python);
+        let output = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    });
+    answer.clone()
+}
+
 /// Where the package tvm-ffi of `python` has `libtvm_ffi.so`, if the library may need it and nobody has named another.
 fn runtime(library: &Path, python: &Path) -> Option<PathBuf> {
     const FIND: &str = "import importlib.util as u, os; s = u.find_spec('tvm_ffi'); \
@@ -190,7 +213,6 @@ fn runtime(library: &Path, python: &Path) -> Option<PathBuf> {
     if !needed || std::env::var_os(RUNTIME_VARIABLE).is_some() {
         return None;
     }
-    let output = Command::new(python).args(["-c", FIND]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    let path = PathBuf::from(asked_once(python, &["-c", FIND]).trim());
     path.is_file().then_some(path)
 }

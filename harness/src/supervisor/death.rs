@@ -22,7 +22,7 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
         Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),
         Cause::Protocol(what) => {
-            (FailureKind::ChannelClosed, format!("worker {pid} broke the protocol: it sent {what}"))
+            (FailureKind::ChannelClosed, bounded(format!("worker {pid} broke the protocol: it sent {what}")))
         }
         Cause::Unasked => (
             FailureKind::Tampered,

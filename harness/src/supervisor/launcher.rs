@@ -1,6 +1,7 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
 mod audit;
+mod left;
 mod profile;
 
 use std::collections::BTreeMap;
@@ -12,8 +13,8 @@ use plimsoll::ByteSize;
 use plimsoll::gpu::{PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
 use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
-use plimsoll::record::{Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
-use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, RunContext, Timed};
+use plimsoll::record::{Failure, FailureKind, Gpu, Isolation, Layer, Release, ReleaseReason};
+use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, Role, RunContext, Timed};
 use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
@@ -68,11 +69,13 @@ pub struct WorkerLauncher<'a> {
     versions: BTreeMap<String, String>,
     /// Whether the last worker was killed by others while it started.
     killed_at_start: bool,
+    /// The file of `plimsoll`.
+    program: PathBuf,
     /// Copies of arguments, for workers that are given no paths.
     copies: Option<Copies>,
     /// Whether the kernel is known to read no more of a table than the rows that it looks up.
     looks_up: bool,
-    /// Whether launches are audited.
+    /// Whether launches are audited, and their times judged.
     audit: bool,
     /// What the worker takes beside launches; measured if they are audited.
     overhead: Overhead,
@@ -96,8 +99,20 @@ struct Running {
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
+    /// Whether it was asked to load its kernel, and whether it has.
+    hello: Hello,
+    /// Whether what it takes beside launches is measured, before it loads the kernel.
+    measured: bool,
     /// Whether it has launched: the first launch may build the kernel, and those after it not.
     launched: bool,
+}
+
+/// How far the start of a worker is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hello {
+    ToBeSaid,
+    Said,
+    Answered,
 }
 
 impl Running {
@@ -116,19 +131,24 @@ impl<'a> WorkerLauncher<'a> {
     pub(super) fn new(
         spec: KernelSpec,
         settings: &Settings,
-        name: &'static str,
+        role: Role,
         gpu: Option<OnGpu>,
-        sources: &[PathBuf],
         context: &'a RunContext,
     ) -> Result<Self, NoLauncher> {
+        let name = match role {
+            Role::Kernel | Role::Versus => "worker",
+            Role::Reference => "reference",
+            Role::Witness => "witness",
+        };
         let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
         if let Some(hidden) = &settings.hidden {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }
         Ok(Self {
-            made: Made::of(&spec, sources)?,
+            made: Made::of(&spec, &settings.sources)?,
             name,
             command,
+            program: settings.program.clone(),
             copies: settings.hidden.as_ref().map(|_| Copies::new()).transpose()?,
             gpu,
             timeout: settings.timeout,
@@ -143,7 +163,7 @@ impl<'a> WorkerLauncher<'a> {
             killed_at_start: false,
             // An audit looks up other rows than were captured.
             looks_up: matches!(spec, KernelSpec::Builtin(_)) && !settings.audit,
-            audit: settings.audit,
+            audit: settings.audit && matches!(role, Role::Kernel | Role::Versus),
             overhead: Overhead::default(),
             unloadable: None,
         })
@@ -156,6 +176,14 @@ impl<'a> WorkerLauncher<'a> {
     /// What is watched while many launches are under way.
     fn profile_watch(&self) -> Watch<'a> {
         self.watch(self.timeout.saturating_mul(PROFILE_FACTOR))
+    }
+
+    /// Readies a worker for an audit: one that was not measured is replaced.
+    fn measure(&mut self) {
+        if self.audit && self.worker.as_ref().is_some_and(|running| !running.measured) {
+            self.end_worker(ReleaseReason::BeforeProfiling);
+        }
+        self.start_early();
     }
 
     /// What the worker takes beside launches.
@@ -182,9 +210,13 @@ impl<'a> WorkerLauncher<'a> {
         if self.worker.is_none() {
             self.start()?;
         }
+        if self.worker.as_ref().is_some_and(|running| running.hello != Hello::Answered) {
+            self.greet()?;
+        }
         Ok(self.worker.as_mut().expect("started above"))
     }
 
+    /// Starts a worker, which has yet to load the kernel.
     fn start(&mut self) -> Result<(), Failure> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
@@ -200,22 +232,33 @@ impl<'a> WorkerLauncher<'a> {
         let number = self.context.next_worker();
         self.number = Some(number);
         self.context.meter().name_process(process.pid(), &format!("{} {number}", self.name));
-        let running = self.worker.insert(Running { process, number, available_before, oom_kills, launched: false });
-        let watch =
-            Watch { limit: START_LIMIT, building: None, cancel: self.cancel.clone(), meter: self.context.meter() };
+        let (hello, measured, launched) = (Hello::ToBeSaid, false, false);
+        self.worker = Some(Running { process, number, available_before, oom_kills, hello, measured, launched });
+        Ok(())
+    }
+
+    /// What asks the worker to load the kernel.
+    fn hello(&self) -> Request {
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
         // If its memory is held to a ceiling, a context is to take little of it.
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
         let small_context = limits_gpu && self.gpu.is_some();
-        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
-        let overhead = if self.audit { overhead(&mut running.process, &watch) } else { Ok(Overhead::default()) };
-        let asked = match overhead {
-            Ok(overhead) => {
+        Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context }
+    }
+
+    /// Has the worker load the kernel.
+    fn greet(&mut self) -> Result<(), Failure> {
+        let (request, watch) = (self.hello(), self.watch(START_LIMIT));
+        let running = self.worker.as_mut().expect("a worker was started");
+        let asked = match running.hello {
+            Hello::ToBeSaid if running.measured => overhead(&mut running.process, &watch).and_then(|overhead| {
                 self.overhead = overhead;
-                running.process.ask(&hello, &watch)
-            }
-            Err(cause) => Err(cause),
+                running.process.ask(&request, &watch)
+            }),
+            Hello::ToBeSaid => running.process.ask(&request, &watch),
+            _ => running.process.answer(&watch),
         };
+        running.hello = Hello::Answered;
         match asked {
             Ok(Reply::Hello { protocol: VERSION, versions, sources, .. }) => {
                 self.versions = versions;
@@ -237,7 +280,7 @@ impl<'a> WorkerLauncher<'a> {
                 // What others did to one worker says nothing of the kernel, the first time.
                 let killed = died && failure.signal.is_some_and(|signal| FROM_OTHERS.contains(&signal));
                 if killed && !std::mem::replace(&mut self.killed_at_start, killed) {
-                    return self.start();
+                    return self.start().and_then(|()| self.greet());
                 }
                 let unlinked = self.is_torch() && failure.exit_code == Some(UNLINKED);
                 if unlinked {
@@ -301,7 +344,7 @@ impl<'a> WorkerLauncher<'a> {
         reason: ReleaseReason,
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
     ) -> (End, Option<u64>) {
-        let Running { process, number, available_before, oom_kills: before, launched: _ } = running;
+        let Running { process, number, available_before, oom_kills: before, .. } = running;
         let pid = process.pid();
         let release = meter::Release::begin(process.id(), available_before);
         self.context.meter().observe_exit(pid);
@@ -336,7 +379,10 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn isolation(&self) -> Option<Isolation> {
-        self.copies.as_ref().map(|_| Isolation::of(confine::layers()))
+        self.copies.as_ref()?;
+        let mut layers = confine::layers(&self.program);
+        layers.retain(|layer| *layer != Layer::OwnMemory || self.command.has_own_memory());
+        Some(Isolation::of(layers))
     }
 
     fn replays(&self) -> bool {
@@ -375,9 +421,10 @@ impl Launcher for WorkerLauncher<'_> {
         match running.process.ask(&request, &watch) {
             Ok(Reply::Launched { id: of, mut outcome }) if of == id => {
                 let sources = std::mem::take(&mut outcome.sources);
-                let launched = outputs::collect(running.process.memory(), outcome);
+                let launched = outputs::collect(running.process.memory(), outcome, call.params());
                 self.made.add(sources);
-                launched.map_err(|what| self.lost(Cause::Protocol(what)))
+                let launched = launched.map_err(|what| self.lost(Cause::Protocol(what)))?;
+                self.check_left().map(|()| launched)
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
@@ -412,6 +459,20 @@ impl Launcher for WorkerLauncher<'_> {
                 each(*index, Err(call.explain(failure)));
                 rest = if cancelled { &[] } else { after };
             }
+        }
+    }
+
+    fn start_early(&mut self) {
+        if self.worker.is_some() || self.unloadable.is_some() || self.start().is_err() {
+            return;
+        }
+        let (request, watch) = (self.hello(), self.watch(START_LIMIT));
+        let Some(running) = &mut self.worker else { return };
+        running.measured = self.audit;
+        // It is measured while nothing else starts.
+        if !running.measured {
+            // A worker that is gone is found by whoever waits for its answer.
+            running.hello = if running.process.send(&request, &watch).is_ok() { Hello::Said } else { running.hello };
         }
     }
 

@@ -61,7 +61,8 @@ impl Made {
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         for path in paths {
             let Ok(path) = path.canonicalize() else { continue };
-            if self.files.contains_key(&path) || (self.declared && is_built(&path)) {
+            // Nothing that a worker names is opened that never ends, or waits for somebody else.
+            if !path.is_file() || self.files.contains_key(&path) || (self.declared && is_built(&path)) {
                 continue;
             }
             if let Ok(digest) = file_digest(&path) {

@@ -22,6 +22,7 @@ mod command;
 mod crew;
 mod death;
 mod error;
+mod hidden;
 mod launcher;
 mod made;
 mod outputs;

@@ -35,20 +35,14 @@ impl Drop for OutputMemory {
     }
 }
 
-/// Checks where the leaves say they lie, and maps them.
+/// Checks where the leaves say they lie, and maps them. `params` are the names of the call.
 ///
 /// # Errors
 /// What in the worker's answer cannot be.
-pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
-    let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
+pub fn collect(memory: &File, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
-    for output in &outputs {
-        let Some(placed) = output.tensor() else { continue };
-        let fits = placed.range().end as u64 <= size;
-        if placed.spec.bytes() != Some(placed.bytes as u64) || !fits {
-            return Err(format!("an output `{}` that does not lie in the shared memory", output.path));
-        }
-    }
+    outcome.check(size, params)?;
+    let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
     let map = (size > 0).then(|| {
         let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
         MappedFile::open(&path, 0, size).map_err(|e| format!("outputs that cannot be mapped: {e}"))

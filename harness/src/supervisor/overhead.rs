@@ -38,8 +38,8 @@ fn idle(
     let (reply, seen, waited) = clocked(process, &request, watch)?;
     match reply {
         Reply::Region { durations_ns, .. } => {
-            let reported: u64 = durations_ns.iter().sum();
-            Ok(seen.saturating_sub(waited).as_nanos() as f64 - reported as f64)
+            let reported: f64 = durations_ns.iter().map(|&ns| ns as f64).sum();
+            Ok(seen.saturating_sub(waited).as_nanos() as f64 - reported)
         }
         other => Err(Cause::Protocol(format!("{other:?} in answer to idle launches"))),
     }
@@ -88,7 +88,7 @@ pub fn clocked(
     let line = WorkerProcess::line(request);
     let (worker_before, ran_before, own_before) = (waited(&worker), processor_time(pid), waited(own));
     let start = Instant::now();
-    process.send_line(&line, watch)?;
+    process.send_line(request, &line, watch)?;
     let own_sent = waited(own);
     let reply = process.answer(watch)?;
     let seen = start.elapsed();

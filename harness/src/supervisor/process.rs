@@ -16,13 +16,13 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
-use crate::protocol::{self, Reply, Request};
+use crate::protocol::{self, Inbox, Reply, Request};
 use crate::signals::Cancel;
 
 /// How much of a worker's standard output and error is kept.
 const TAIL: usize = 64 << 10;
-/// The longest message that a worker may send.
-const LONGEST_MESSAGE: usize = 256 << 20;
+/// How often a stream is read before other things have their turn: a worker may print without end.
+const READS: usize = 64;
 /// How long a worker may take to end once it was told to.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -117,9 +117,7 @@ pub struct WorkerProcess {
     id: ProcessId,
     pidfd: OwnedFd,
     channel: UnixStream,
-    inbox: Vec<u8>,
-    /// How much of `inbox` is known to hold no end of line.
-    scanned: usize,
+    inbox: Inbox,
     memory: File,
     values: File,
     stdout: Option<OwnedFd>,
@@ -171,8 +169,7 @@ impl WorkerProcess {
             id,
             pidfd,
             channel: ours,
-            inbox: Vec::new(),
-            scanned: 0,
+            inbox: Inbox::default(),
             memory,
             values,
             stdout,
@@ -210,7 +207,7 @@ impl WorkerProcess {
 
     /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
     pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
-        self.send_line(&Self::line(request), watch)
+        self.send_line(request, &Self::line(request), watch)
     }
 
     /// A request as it is sent.
@@ -220,8 +217,9 @@ impl WorkerProcess {
         line
     }
 
-    /// As [`WorkerProcess::send`].
-    pub fn send_line(&mut self, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
+    /// As [`WorkerProcess::send`]; `line` is the request as it is sent.
+    pub fn send_line(&mut self, request: &Request, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
+        self.inbox.expect(request.launches());
         if self.has_unasked() {
             return Err(Cause::Unasked);
         }
@@ -245,7 +243,7 @@ impl WorkerProcess {
         let mut buffer = [0; 4096];
         // An end, or an error, is found by the request.
         if let Ok(n) = self.channel.read(&mut buffer) {
-            self.inbox.extend_from_slice(&buffer[..n]);
+            self.inbox.add(&buffer[..n]);
         }
         !self.inbox.is_empty()
     }
@@ -255,13 +253,13 @@ impl WorkerProcess {
         let mut deadline = Instant::now() + watch.limit;
         let mut building = watch.building.map(|limit| Building::begin(self.pid(), limit));
         loop {
-            if let Some(reply) = self.next_line()? {
+            if let Some(reply) = self.inbox.take().map_err(Cause::Protocol)? {
                 return Ok(reply);
             }
             let mut buffer = [0; 64 << 10];
             match self.channel.read(&mut buffer) {
                 Ok(0) => return Err(self.closed()),
-                Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
+                Ok(n) => self.inbox.add(&buffer[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     self.wait(PollFlags::IN, &mut deadline, &mut building, watch)?
                 }
@@ -269,24 +267,6 @@ impl WorkerProcess {
                 Err(_) => return Err(self.closed()),
             }
         }
-    }
-
-    fn next_line(&mut self) -> Result<Option<Reply>, Cause> {
-        let Some(end) = self.inbox[self.scanned..].iter().position(|&b| b == b'\n') else {
-            self.scanned = self.inbox.len();
-            if self.inbox.len() > LONGEST_MESSAGE {
-                return Err(Cause::Protocol(format!("a message of more than {LONGEST_MESSAGE} bytes")));
-            }
-            return Ok(None);
-        };
-        let end = self.scanned + end;
-        let reply = serde_json::from_slice(&self.inbox[..end]).map_err(|e| {
-            let line = String::from_utf8_lossy(&self.inbox[..end.min(200)]);
-            Cause::Protocol(format!("a message that is not of the protocol ({e}): {line}"))
-        });
-        self.inbox.drain(..=end);
-        self.scanned = 0;
-        reply.map(Some)
     }
 
     /// The channel is at its end: the worker died, or closed it and lives on.
@@ -402,10 +382,11 @@ fn wait_readable(fds: &[BorrowedFd<'_>], limit: Duration) -> bool {
     matches!(poll(&mut fds, limit.try_into().ok().as_ref()), Ok(n) if n > 0)
 }
 
-/// Reads what is there; a stream at its end is closed, so that it is not polled again.
+/// Reads what is there, or much of it; a stream at its end is closed, so that it is not polled again.
 fn drain(stream: &mut Option<OwnedFd>, tail: &mut Tail) {
     let mut buffer = [0; 16 << 10];
-    while let Some(fd) = stream {
+    for _ in 0..READS {
+        let Some(fd) = stream else { return };
         match rustix::io::read(&*fd, &mut buffer) {
             Ok(0) => *stream = None,
             Ok(n) => tail.push(&buffer[..n]),
@@ -430,5 +411,13 @@ mod tests {
         assert!(text.starts_with("[earlier output left out]\n"));
         assert!(text.ends_with("line 9999\n"));
         assert!(text.len() < TAIL + 100);
+    }
+
+    #[test]
+    fn a_stream_that_never_ends_is_left_for_other_things() {
+        let mut stream = Some(OwnedFd::from(File::open("/dev/zero").unwrap()));
+        let mut tail = Tail::default();
+        drain(&mut stream, &mut tail);
+        assert!(stream.is_some() && tail.dropped);
     }
 }

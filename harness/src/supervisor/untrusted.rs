@@ -3,16 +3,18 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use plimsoll::ByteSize;
 use plimsoll::kernel::KernelSpec;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::param::page_size;
 use tempfile::TempDir;
 
-use crate::confine::{RIGHTS, Rights, without};
+use super::command::asked_once;
+use crate::confine::{RIGHTS, Rights, has_own_memory, without};
 
 /// What the names of variables begin with that hold credentials of object stores.
 const SECRET: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
@@ -40,11 +42,17 @@ const SYSTEM: &[&str] = &[
     "/proc/sys",
     "/proc/driver",
 ];
+/// Where programs share memory by name.
+const SHARED: &str = "/dev/shm";
 /// Devices that any program may use. Semaphores of processes lie in the last.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"];
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", SHARED];
 /// Where a Python has its own files, and looks for modules.
 const FOLDERS_OF_PYTHON: &str = "import site, sys; print('\\n'.join([sys.prefix, sys.base_prefix, sys.exec_prefix, \
     site.getuserbase(), *sys.path]))";
+/// The most that a kernel may have in its folder after a launch: what is built there takes less.
+const FOLDER: ByteSize = ByteSize::gib(4);
+/// The most files and folders there.
+const FILES: usize = 100_000;
 /// Variables that name folders with programs and libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 
@@ -86,8 +94,21 @@ impl Untrusted {
         allowed.dedup();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
         write.push(folder.path().to_owned());
-        let rights = Rights { read: allowed, write, supervisor: std::process::id() };
+        // What the worker needs of the shared memory of others would be out of its reach.
+        let needs = |path: &PathBuf| path.starts_with(SHARED) && path != Path::new(SHARED);
+        let own_memory = !allowed.iter().chain(&write).any(needs) && has_own_memory(program);
+        let rights = Rights { read: allowed, write, supervisor: std::process::id(), own_memory };
         Ok(Self { program: program.to_owned(), rights, folder, user_base })
+    }
+
+    /// Whether its shared memory is its own.
+    pub fn has_own_memory(&self) -> bool {
+        self.rights.own_memory
+    }
+
+    /// What is wrong with what the kernel has written to its folder.
+    pub fn excess(&self) -> Option<String> {
+        excess(self.folder.path(), FOLDER, FILES)
     }
 
     /// The command that gives up rights, and becomes `worker`.
@@ -100,8 +121,7 @@ impl Untrusted {
                 None => command.env_remove(name),
             };
         }
-        let rights = serde_json::to_string(&self.rights).expect("rights are plain data");
-        command.env(RIGHTS, rights).current_dir(self.folder.path());
+        command.env(RIGHTS, self.rights.text()).current_dir(self.folder.path());
         for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
             command.env(name, self.folder.path());
         }
@@ -118,6 +138,29 @@ impl Untrusted {
     }
 }
 
+/// What is wrong with the files of a folder; nothing if they are few and small enough.
+fn excess(folder: &Path, most: ByteSize, most_files: usize) -> Option<String> {
+    let (mut folders, mut bytes, mut files) = (vec![folder.to_owned()], ByteSize::ZERO, 0);
+    while let Some(folder) = folders.pop() {
+        // One that is gone meanwhile holds nothing.
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(facts) = file.metadata() else { continue };
+            bytes = bytes + ByteSize::new(facts.blocks().saturating_mul(512));
+            files += 1;
+            if bytes > most {
+                return Some(format!("more than {most}"));
+            }
+            if files > most_files {
+                return Some(format!("more than {most_files} files"));
+            }
+            if facts.is_dir() {
+                folders.push(file.path());
+            }
+        }
+    }
+    None
+}
+
 /// The path without links, as rules see it.
 fn resolved(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
@@ -125,10 +168,8 @@ fn resolved(path: &Path) -> PathBuf {
 
 /// The folders that a Python needs; none if it does not start, which its worker will say.
 fn folders_of(python: &Path) -> Vec<PathBuf> {
-    let mut command = Command::new(python);
-    command.args(["-I", "-c", FOLDERS_OF_PYTHON]).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&output).lines().filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
+    let printed = asked_once(python, &["-I", "-c", FOLDERS_OF_PYTHON]);
+    printed.lines().filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
 }
 
 /// Memory that holds copies of arguments, for workers that no path leads to the capture.
@@ -173,5 +214,22 @@ impl Copies {
             self.file.set_len(self.used)?;
         }
         Ok(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_measured_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        std::fs::write(folder.path().join("a/b/file"), vec![1; 300 << 10]).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("a/root")).unwrap();
+        let found = |bytes, files| excess(folder.path(), ByteSize::new(bytes), files);
+        assert_eq!(found(1 << 20, 4), None, "links are not followed");
+        assert_eq!(found(200 << 10, 4).unwrap(), "more than 200.00 KiB");
+        assert_eq!(found(1 << 20, 3).unwrap(), "more than 3 files");
     }
 }

@@ -150,19 +150,20 @@ impl Workers {
         Isolated { kernel, workers: self.clone() }
     }
 
-    /// A launcher of `kernel`, whose workers are called `name` in readings of memory; the first starts with the first launch.
+    /// A launcher of `kernel`, whose workers are called by their role in readings of memory; the first starts with the first
+    /// launch.
     ///
     /// # Errors
     /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
     pub fn launcher<'r>(
         &self,
         kernel: KernelSpec,
-        name: &'static str,
+        role: Role,
         context: &'r RunContext,
     ) -> Result<WorkerLauncher<'r>, NoLauncher> {
         // A built-in kernel computes on the CPU what is expected of one on a GPU.
         let gpu = self.0.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
-        WorkerLauncher::new(kernel, &self.0, name, gpu, &self.0.sources, context)
+        WorkerLauncher::new(kernel, &self.0, role, gpu, context)
     }
 }
 
@@ -203,12 +204,7 @@ impl Launch for Isolated {
         Self: 'r,
     {
         context.meter().name_process(std::process::id(), "supervisor");
-        let name = match role {
-            Role::Kernel | Role::Versus => "worker",
-            Role::Reference => "reference",
-            Role::Witness => "witness",
-        };
-        Ok(Box::new(self.workers.launcher(self.kernel, name, context)?))
+        Ok(Box::new(self.workers.launcher(self.kernel, role, context)?))
     }
 }
 

@@ -31,7 +31,8 @@ pub fn blindness_with(
     let judge = Judge { dtype, limits: rule.limits(dtype) };
     let mut previous =
         previous.filter(|previous| previous.dtype() == dtype && previous.shape() == expected.shape()).map(Reader::new);
-    let mut blind = Blindness { zeros: true, nan: true, previous: previous.as_ref().map(|_| true) };
+    let mut blind =
+        Blindness { zeros: true, nan: true, previous: previous.as_ref().map(|_| true), ..Blindness::default() };
     let zeros = [0; BLOCK];
     let mut nan = None;
     let mut expected = Reader::new(expected);

@@ -48,12 +48,30 @@ pub struct Blindness {
     /// The output of the entry before; absent for the first entry and if shapes differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<bool>,
+    /// One value in every element of a tensor; absent unless launches are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<bool>,
+    /// The right output, rounded to half precision; absent unless launches are audited, and if rounding changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_precision: Option<bool>,
 }
 
 impl Blindness {
     /// Whether any wrong output would have passed.
     pub fn any(&self) -> bool {
-        self.zeros || self.nan || self.previous == Some(true)
+        !self.wrong_outputs().is_empty()
+    }
+
+    /// The wrong outputs that would have passed, in words.
+    pub fn wrong_outputs(&self) -> Vec<&'static str> {
+        let wrong = [
+            (self.zeros, "zeros"),
+            (self.nan, "NaN"),
+            (self.previous == Some(true), "the previous entry's output"),
+            (self.constant == Some(true), "one value everywhere"),
+            (self.half_precision == Some(true), "half precision"),
+        ];
+        wrong.into_iter().filter_map(|(passes, name)| passes.then_some(name)).collect()
     }
 }
 

@@ -286,7 +286,7 @@ proptest! {
             let first = &expected[..dtype.size() as usize];
             parts(dtype, first).iter().any(|x| x.is_nan()) && dtype.kind() != DtypeKind::Opaque && passes(&first.repeat(elements))
         });
-        let wanted = Blindness { zeros: passes(&vec![0; expected.len()]), nan, previous: Some(passes(&previous)) };
+        let wanted = Blindness { zeros: passes(&vec![0; expected.len()]), nan, previous: Some(passes(&previous)), ..Blindness::default() };
         prop_assert_eq!(blindness(view(&expected), Some(view(&previous)), &rule), wanted);
     }
 }

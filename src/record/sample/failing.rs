@@ -24,7 +24,7 @@ pub(crate) fn failing() -> Record {
         result.profile = None;
     }
     let count = kinds.len();
-    let blind = Blindness { zeros: true, nan: false, previous: Some(true) };
+    let blind = Blindness { zeros: true, nan: false, previous: Some(true), ..Blindness::default() };
     results[count].validation = Some(Validation::compared(vec![mismatching(count)], Some(Blindness::default())));
     let mut wrong_shape = matching(count + 1);
     wrong_shape.passed = false;

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_memory::meter::{CgroupVersion, Doctor, Sight};
+use crate::record::Machine;
+use plimsoll_memory::meter::{CgroupVersion, Sight};
 use plimsoll_memory::text::{LABEL, Screen, Tone, labelled};
 
 /// Writes the machine, one line per kind of figure, and commands that would improve something.
-pub fn doctor(doctor: &Doctor, screen: &Screen) -> String {
+pub fn doctor(machine: &Machine, screen: &Screen) -> String {
+    let Machine { doctor, isolation } = machine;
     let palette = screen.palette;
     let mut text = String::new();
     let groups = match doctor.cgroup {
@@ -29,6 +31,16 @@ pub fn doctor(doctor: &Doctor, screen: &Screen) -> String {
         let label = format!("{sign} {:7}  {}", figure.sight.word(), figure.figure);
         text += &labelled(&label, palette.tone(tone), &figure.how, widest + 13, screen);
     }
+    text.push('\n');
+    for (sign, tone, word, layers) in
+        [("✓", Tone::Good, "held", &isolation.held), ("✗", Tone::Bad, "lacking", &isolation.lacking)]
+    {
+        if !layers.is_empty() {
+            let names: Vec<&str> = layers.iter().map(|layer| layer.name()).collect();
+            let label = format!("{sign} {word:7}  isolation");
+            text += &labelled(&label, palette.tone(tone), &names.join(", "), widest + 13, screen);
+        }
+    }
     for command in doctor.commands() {
         let of = doctor.figures.iter().filter(|figure| figure.better.as_deref() == Some(command));
         let names: Vec<&str> = of.map(|figure| figure.figure.as_str()).collect();
@@ -39,10 +51,11 @@ pub fn doctor(doctor: &Doctor, screen: &Screen) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_memory::meter::FigureSight;
+    use plimsoll_memory::meter::{Doctor, FigureSight};
 
     use super::*;
     use crate::record::sample::assert_snapshot;
+    use crate::record::{Isolation, Layer};
     use crate::report::terminal::Palette;
 
     #[test]
@@ -53,7 +66,7 @@ mod tests {
             how: how.to_owned(),
             better: better.map(str::to_owned),
         };
-        let examined = Doctor {
+        let doctor_of = Doctor {
             schema: String::new(),
             kernel: "Linux 6.12.95".to_owned(),
             architecture: "x86_64".to_owned(),
@@ -72,6 +85,8 @@ mod tests {
                 ),
             ],
         };
+        let isolation = Isolation::of(vec![Layer::NoNewPrivs, Layer::Landlock, Layer::Seccomp]);
+        let examined = Machine { doctor: doctor_of, isolation };
         assert_snapshot("terminal_doctor", &doctor(&examined, &Screen::new(100, Palette::plain())));
     }
 }

@@ -1,7 +1,7 @@
 //! The failures of a record again, below the rows, with what is known about their causes.
 
 use crate::record::{EntryResult, Failure, ValidationStatus};
-use plimsoll_capture::compare::{Blindness, LeafOutcome};
+use plimsoll_capture::compare::LeafOutcome;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{clean, counted, cut, labelled, number, styled, wrap};
 
@@ -112,7 +112,7 @@ fn blind(results: &[EntryResult], screen: &Screen) -> String {
         .filter_map(|result| {
             let validation = result.validation.as_ref()?;
             let blindness = validation.blindness.filter(|_| validation.status == ValidationStatus::Passed)?;
-            blindness.any().then(|| format!("{} ({})", result.name, wrong_outputs(blindness).join(", ")))
+            blindness.any().then(|| format!("{} ({})", result.name, blindness.wrong_outputs().join(", ")))
         })
         .collect();
     if flagged.is_empty() {
@@ -128,13 +128,4 @@ fn blind(results: &[EntryResult], screen: &Screen) -> String {
         value.push_str(&format!(" and {more} more"));
     }
     format!("\n{}", labelled("! blind", screen.palette.warn, &value, 9, screen))
-}
-
-fn wrong_outputs(blindness: Blindness) -> Vec<&'static str> {
-    let wrong = [
-        (blindness.zeros, "zeros"),
-        (blindness.nan, "NaN"),
-        (blindness.previous == Some(true), "the previous entry's output"),
-    ];
-    wrong.into_iter().filter_map(|(passes, name)| passes.then_some(name)).collect()
 }

@@ -36,7 +36,7 @@ const SLACK_NS: f64 = 600_000.0;
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of outputs that are kept, in one region.
 const REGION_BYTES: usize = 64 << 20;
-/// Launches are on values of so many kinds, all as likely: two are captured ones, two nearly those.
+/// Launches are on values of so many kinds, all as likely: one is the captured ones, two nearly those.
 const KINDS: usize = 8;
 
 /// What a launcher takes beside the launches when it runs a region, as measured before any kernel was loaded.
@@ -82,6 +82,8 @@ pub(super) struct Outcome {
     pub durations_ns: Vec<f64>,
     pub audit: Audit,
     pub mutated: Vec<String>,
+    /// Whether the comparison rejects what was captured if the values are others, as far as the output follows them.
+    pub distinguished: bool,
 }
 
 /// Audits a kernel on one entry.
@@ -93,6 +95,9 @@ pub(super) fn audit(
     witness: &mut dyn Launcher,
     audition: &Audition<'_>,
 ) -> Result<Outcome, Failure> {
+    // Both start meanwhile.
+    kernel.start_early();
+    witness.start_early();
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
     for values in [Values::All, Values::Floats, Values::Captured] {
@@ -107,6 +112,7 @@ pub(super) fn audit(
             chance: Chance::default(),
             audit: Audit::of(values, audition.reference),
             witnessed: fresh::Standing::default(),
+            distinguished: false,
         };
         // Values in another order may be none that the operator takes: what the witness refuses is not asked of the kernel.
         if values != Values::Captured && course.witnessed(witness).is_err() {
@@ -136,6 +142,8 @@ struct Course<'a> {
     audit: Audit,
     /// What stands in the arguments of the witness.
     witnessed: fresh::Standing,
+    /// Whether the comparison has rejected the captured output for other values.
+    distinguished: bool,
 }
 
 impl Course<'_> {
@@ -155,8 +163,13 @@ impl Course<'_> {
         let overhead = kernel.overhead();
         let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
         while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
+            // No more launches than are wanted, those on captured values besides.
+            let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
+                0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
+                cold => cold.saturating_sub(LEAD_IN).max(1),
+            };
             let most = (wanted / 2).max(1).min(limit);
-            let counted = most - self.chance.below(most.div_ceil(2));
+            let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, known) = self.launches(LEAD_IN + counted);
             // The first regions are small, until it is known what a launch leaves.
             let keep = self.kept(launches.len(), limit);
@@ -188,7 +201,8 @@ impl Course<'_> {
         }
         self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
         let mutated = kernel.settle()?;
-        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated })
+        let distinguished = self.distinguished || !self.audit.follows;
+        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated, distinguished })
     }
 
     /// The values that stood in the arguments before a region, those of each of its launches, and whether a kernel may know
@@ -200,9 +214,9 @@ impl Course<'_> {
         for _ in 0..count {
             launches.push(match self.chance.below(KINDS) {
                 _ if self.audit.values == Values::Captured => self.fresh.captured(),
-                0 | 1 => self.fresh.captured(),
-                2 | 3 => self.fresh.draw_near(&mut self.chance),
-                4..=6 => self.fresh.draw_alone(&mut self.chance),
+                0 => self.fresh.captured(),
+                1 | 2 => self.fresh.draw_near(&mut self.chance),
+                3..=5 => self.fresh.draw_alone(&mut self.chance),
                 _ => self.fresh.draw(&mut self.chance),
             });
             known.push(self.fresh.standing.is_captured() && self.audit.values != Values::Captured);
@@ -285,9 +299,12 @@ impl Course<'_> {
             ..failure
         })?;
         let expected = region.output(0);
-        let exact = Comparison::exact();
-        let follows = !judge(captured, &expected, &exact)?.iter().all(|leaf| leaf.passed);
+        let accepts = |rule: &Comparison| -> Result<bool, Failure> {
+            Ok(judge(captured, &expected, rule)?.iter().all(|leaf| leaf.passed))
+        };
+        let follows = !accepts(&Comparison::exact())?;
         self.audit.follows |= follows;
+        self.distinguished = self.distinguished || (follows && !accepts(self.audition.rule)?);
         if follows && self.audition.reference.is_none() {
             self.not_constant(captured, output, fill)?;
         }
@@ -312,7 +329,7 @@ impl Course<'_> {
     /// Whether a kernel whose output followed no value may pass: nothing shows that it is made from the arguments.
     fn held(&self) -> Result<(), Failure> {
         let name = self.audition.job.entry.name();
-        if self.audition.options.allow_blind.iter().any(|allowed| allowed == name) {
+        if self.audition.options.allows_blind(name) {
             return Ok(());
         }
         let message = format!(

@@ -309,6 +309,24 @@ KERNEL(limits_the_supervisor) {
 KERNEL(calls_home) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? fails(self, "a socket was opened") : LAUNCH; }
 KERNEL(takes_another_name_space) { return !syscall(SYS_unshare, 0x10000000) ? fails(self, "it has another name space") : LAUNCH; }
 
+/* 256 MiB that no mapping shows. */
+KERNEL(hides_memory) {
+  static char zeros[1 << 20];
+  if (launches++ == 0) {
+    const int file = memfd_create("workspace", 0);
+    memset(zeros, 1, sizeof zeros);
+    for (int i = 0; i < 256; i++) if (write(file, zeros, sizeof zeros) < 0) return fails(self, "no memory");
+  }
+  return LAUNCH;
+}
+/* What the test has put where programs share memory by name, if it was told of it. */
+KERNEL(sees_shared_memory) {
+  char name[64];
+  snprintf(name, sizeof name, "/dev/shm/plimsoll-test-%d", (int)getppid());
+  const int file = open(name, O_RDONLY);
+  return file >= 0 ? fails(self, "shared memory of others was opened") : LAUNCH;
+}
+
 /* -- honest */
 
 KERNEL(plain) { return LAUNCH; }

@@ -7,7 +7,7 @@ use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::{Audited, Job, Overhead, Patch, Region};
 
 use super::WorkerLauncher;
-use crate::protocol::{Outcome, Place, Reply, Request};
+use crate::protocol::{Outcome, Place, Reply, Request, check_names};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::overhead::clocked;
 use crate::supervisor::process::{Cause, WorkerProcess};
@@ -25,6 +25,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
     /// # Errors
     /// What the worker says, or how it ended.
     pub fn of(launcher: &'s mut WorkerLauncher<'a>, job: Job<'_>) -> Result<Self, Failure> {
+        launcher.measure();
         let mut audited = Self { call: launcher.call(job)?, launcher };
         let call = audited.call.message();
         let (reply, ..) = audited.ask(|id| Request::Audit { id, call }, None)?;
@@ -52,7 +53,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
             Ok((Reply::Error { id: Some(of), kind, message, detail, .. }, ..)) if of == id => {
                 Err(death::reported(kind, message, detail))
             }
-            Ok(done) if id_of(&done.0) == Some(id) => Ok(done),
+            Ok(done) if id_of(&done.0) == Some(id) => self.launcher.check_left().map(|()| done),
             Ok((other, ..)) => Err(self.unexpected(&other)),
             Err(cause) => Err(self.call.explain(self.launcher.lost(cause))),
         }
@@ -72,7 +73,8 @@ fn id_of(reply: &Reply) -> Option<u64> {
 
 /// Has the shared memory hold the bytes of patches, one after the other.
 fn put(process: &WorkerProcess, launches: &[Vec<Patch>]) -> std::io::Result<()> {
-    let bytes: Vec<u8> = launches.iter().flatten().flat_map(|patch| &patch.bytes).copied().collect();
+    let patches: Vec<&[u8]> = launches.iter().flatten().map(|patch| &patch.bytes[..]).collect();
+    let bytes = patches.concat();
     let file = process.values();
     if file.metadata()?.len() < bytes.len() as u64 {
         file.set_len(bytes.len().next_power_of_two().max(1 << 20) as u64)?;
@@ -95,7 +97,8 @@ impl Audited for AuditedWorker<'_, '_> {
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
         let outcome = Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
         let memory = self.launcher.running()?.process.memory().try_clone();
-        let launched = memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome));
+        let launched =
+            memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome, &[]));
         let launched = match launched {
             Ok(launched) => launched,
             Err(what) => return Err(self.launcher.lost(Cause::Protocol(what))),
@@ -109,7 +112,10 @@ impl Audited for AuditedWorker<'_, '_> {
     fn settle(&mut self) -> Result<Vec<String>, Failure> {
         let (reply, ..) = self.ask(|id| Request::Settle { id }, None)?;
         match reply {
-            Reply::Settled { mutated, .. } => Ok(mutated),
+            Reply::Settled { mutated, .. } => match check_names(&mutated, self.call.params()) {
+                Ok(()) => Ok(mutated),
+                Err(what) => Err(self.launcher.lost(Cause::Protocol(what))),
+            },
             other => Err(self.unexpected(&other)),
         }
     }

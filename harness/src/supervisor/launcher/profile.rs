@@ -8,7 +8,7 @@ use plimsoll::run::{Launcher, Timed};
 use plimsoll::timing::Protocol;
 
 use super::{PROFILE_FACTOR, WorkerLauncher};
-use crate::protocol::{Reply, Request};
+use crate::protocol::{Reply, Request, check_samples};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::process::Cause;
 use crate::supervisor::{death, outputs};
@@ -49,11 +49,13 @@ impl WorkerLauncher<'_> {
         watch.building = running.may_build();
         let mut reply = running.process.ask(&request, &watch);
         watch.building = None;
-        for (done, (index, _)) in calls.iter().enumerate() {
+        for (done, (index, call)) in calls.iter().enumerate() {
             match reply {
                 Ok(Reply::Timed { id: of, index: at, samples, mut again }) if (of, at) == (id, done) => {
                     sources.append(&mut again.sources);
-                    match outputs::collect(running.process.memory(), again) {
+                    let checked = check_samples(&samples)
+                        .and_then(|()| outputs::collect(running.process.memory(), again, call.params()));
+                    match checked {
                         Ok(again) => {
                             let state = sampler.map(StateSampler::take);
                             each(*index, Ok(Timed { samples, again, state, audit: None }));
