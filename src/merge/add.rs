@@ -151,6 +151,7 @@ impl Merge {
         let order = record.places();
         let Semantics::Capture(semantics) = &mut record.semantics else { unreachable!("it was looked at") };
         let versus = record.results.versus.take();
+        let mut others = versus.as_ref().map(|versus| (versus.entries.reader(), versus.pairs.reader()));
         let entries = std::mem::take(&mut semantics.entries);
         let results = std::mem::take(&mut record.results.entries);
         let mut without: Vec<usize> = Vec::new();
@@ -160,7 +161,7 @@ impl Merge {
                 without.push(place);
                 continue;
             }
-            let beside = versus.as_ref().map(|versus| (&versus.entries[at], &versus.pairs[at]));
+            let beside = others.as_mut().and_then(|(entries, pairs)| Some((entries.get(at)?, pairs.get(at)?)));
             self.keep(name, number, place, &entry, &result, beside)?;
         }
         let shards = record.shard.iter_mut().chain(record.parts.iter_mut().filter_map(|part| part.shard.as_mut()));

@@ -6,8 +6,8 @@ use super::fold::Fold;
 use super::gap::Missing;
 use super::merged::Merged;
 use crate::record::{
-    CaptureSemantics, EntryResult, EntrySemantics, MAX_RECORD, Pairs, Record, Results, RunState, SCHEMA, Semantics,
-    SemanticsDigest, Verdict, VerdictStatus, Versus, exit_code, timestamp,
+    CaptureSemantics, EntryResult, EntrySemantics, MAX_RECORD, Pairs, Record, Results, Rows, RunState, SCHEMA,
+    Semantics, SemanticsDigest, Verdict, VerdictStatus, Versus, exit_code, timestamp,
 };
 use crate::run::verdicts::{self, Tally};
 use crate::run::versus::PairSums;
@@ -120,10 +120,15 @@ impl Merge {
             let speedup = sums.speedup();
             let least = fold.first.as_ref().and_then(|(_, policy, _)| policy.capture()?.min_speedup);
             judged.extend(least.map(|least| verdicts::speedup(speedup.as_ref(), least, &beside.kernel.name)));
-            Versus { entries: Vec::new(), timing: Statistics::of(&other.times_ns), pairs: Vec::new(), speedup }
+            Versus {
+                entries: Rows::default(),
+                timing: Statistics::of(&other.times_ns),
+                pairs: Rows::default(),
+                speedup,
+            }
         });
         judged.extend(fold.ended_workers.verdict());
-        let results = Results { entries: Vec::new(), timing: Statistics::of(&own.times_ns), versus };
+        let results = Results { entries: Rows::default(), timing: Statistics::of(&own.times_ns), versus };
         Ok((Semantics::Capture(semantics), digest.finish(), results, judged))
     }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::gap::rerun;
 use super::*;
 use crate::record::{
-    EntryResult, Part, Record, RecordFile, RunState, Semantics, TimedBeside, Validation, Verdict, VerdictStatus,
+    EntryResult, Part, Record, RecordFile, Rows, RunState, Semantics, TimedBeside, Validation, Verdict, VerdictStatus,
     sample, write_record,
 };
 use plimsoll_memory::meter::Metric;
@@ -90,7 +90,7 @@ fn two_kernels_are_merged_with_their_pairs() {
         let mut record = Record { shard: shard.shard.clone(), ..whole.clone() };
         let places = &shard.shard.as_ref().unwrap().places;
         sample::capture(&mut record).entries = places.iter().map(|&place| all[place].clone()).collect();
-        let taken = |results: &[EntryResult]| -> Vec<EntryResult> {
+        let taken = |results: &Rows<EntryResult>| -> Rows<EntryResult> {
             let each = places.iter().enumerate();
             each.map(|(index, &place)| EntryResult { index, ..results[place].clone() }).collect()
         };

@@ -11,6 +11,7 @@ use serde_json::Value;
 use self::values::{added, changes, diff, escape, json, removed};
 use super::document::Record;
 use super::results::EntryResult;
+use super::rows::{Row, Rows};
 use super::semantics::{EntrySemantics, Semantics};
 use plimsoll_memory::meter::{Metric, Reading};
 
@@ -22,13 +23,13 @@ pub struct Differences {
     /// The semantics digests of the two.
     pub digests: [String; 2],
     /// What the figures mean.
-    pub semantics: Vec<Change>,
+    pub semantics: Rows<Change>,
     /// How memory was managed.
-    pub policy: Vec<Change>,
+    pub policy: Rows<Change>,
     /// Where the run took place, and the version of Plimsoll.
-    pub environment: Vec<Change>,
+    pub environment: Rows<Change>,
     /// How the validation and the profile of entries in both ended.
-    pub results: Vec<Change>,
+    pub results: Rows<Change>,
     /// The timings and peaks of both; absent if the semantics differ, whose figures mean different things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
@@ -67,7 +68,7 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// The median of all entries, then of each: nanoseconds a launch.
-    pub timing: Vec<TimingDelta>,
+    pub timing: Rows<TimingDelta>,
     /// Each reading of each phase that both have.
     pub memory: Vec<MemoryDelta>,
 }
@@ -119,56 +120,74 @@ pub fn compare_records(before: &Record, after: &Record) -> Differences {
         schema: Differences::SCHEMA.to_owned(),
         digests: [before.semantics_digest.clone(), after.semantics_digest.clone()],
         semantics,
-        policy: changes(&before.policy, &after.policy),
-        environment,
+        policy: changes(&before.policy, &after.policy).into(),
+        environment: environment.into(),
         results: result_changes(before, after),
         figures: same.then(|| Figures { timing: timing_deltas(before, after), memory: memory_deltas(before, after) }),
     }
 }
 
-fn semantics_changes(before: &Semantics, after: &Semantics) -> Vec<Change> {
+fn semantics_changes(before: &Semantics, after: &Semantics) -> Rows<Change> {
     // The fields beside the entries are compared as they stand, the entries by name: one that was added at the front
     // must not show every other as changed.
     let (Semantics::Capture(before), Semantics::Capture(after)) = (before, after) else {
-        return changes(before, after);
+        return changes(before, after).into();
     };
-    let mut found = changes(&before.without_entries(), &after.without_entries());
-    found.extend(entry_changes(&before.entries, &after.entries));
+    let mut found = Rows::from(changes(&before.without_entries(), &after.without_entries()));
+    entry_changes(&before.entries, &after.entries, &mut found);
     found
 }
 
-fn entry_changes(before: &[EntrySemantics], after: &[EntrySemantics]) -> Vec<Change> {
+/// Where the entries of a record stand, by the hashes of their names: the names themselves would take most of the memory.
+struct Places(HashMap<u128, usize>);
+
+impl Places {
+    fn of<T: Row>(rows: &Rows<T>, name: impl Fn(&T) -> &str) -> Self {
+        Self(rows.iter().enumerate().map(|(at, row)| (Self::key(name(&row)), at)).collect())
+    }
+
+    fn get(&self, name: &str) -> Option<usize> {
+        self.0.get(&Self::key(name)).copied()
+    }
+
+    fn key(name: &str) -> u128 {
+        let mut key = [0; 16];
+        blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut key);
+        u128::from_le_bytes(key)
+    }
+}
+
+fn entry_changes(before: &Rows<EntrySemantics>, after: &Rows<EntrySemantics>, found: &mut Rows<Change>) {
     if before == after {
-        return Vec::new();
+        return;
     }
-    fn by_name(entries: &[EntrySemantics]) -> HashMap<&str, usize> {
-        entries.iter().enumerate().map(|(at, entry)| (&*entry.name, at)).collect()
-    }
-    let (earlier, later) = (by_name(before), by_name(after));
-    let mut found = Vec::new();
+    let [earlier, later] = [before, after].map(|entries| Places::of(entries, |entry| &entry.name));
+    let mut now = after.reader();
     for entry in before {
         let path = format!("/entries/{}", escape(&entry.name));
-        match later.get(&*entry.name) {
+        match later.get(&entry.name).and_then(|at| now.get(at)) {
             None => found.push(removed(path, json(&entry.digest))),
-            Some(&at) if *entry != after[at] => {
-                let (mut old, mut new) = (json(entry), json(&after[at]));
-                if entry.covers != after[at].covers {
+            Some(now) if *entry != *now => {
+                let (mut old, mut new) = (json(&*entry), json(now));
+                if entry.covers != now.covers {
                     // Digests over different bytes differ whether the entries do or not.
                     for value in [&mut old, &mut new] {
                         value.as_object_mut().and_then(|fields| fields.remove("digest"));
                     }
                 }
-                diff(&path, &old, &new, &mut found);
+                let mut changes = Vec::new();
+                diff(&path, &old, &new, &mut changes);
+                found.extend(changes);
             }
             Some(_) => {}
         }
     }
-    let new = after.iter().filter(|entry| !earlier.contains_key(&*entry.name));
+    let new = after.iter().filter(|entry| earlier.get(&entry.name).is_none());
     found.extend(new.map(|entry| added(format!("/entries/{}", escape(&entry.name)), json(&entry.digest))));
 
-    let kept = before.iter().filter(|entry| later.contains_key(&*entry.name));
-    let mut now = after.iter().filter(|entry| earlier.contains_key(&*entry.name));
-    if let Some((old, new)) = kept.zip(&mut now).find(|(old, new)| old.name != new.name) {
+    let kept = before.iter().filter(|entry| later.get(&entry.name).is_some());
+    let now = after.iter().filter(|entry| earlier.get(&entry.name).is_some());
+    if let Some((old, new)) = kept.zip(now).find(|(old, new)| old.name != new.name) {
         found.push(Change {
             path: "/entries".to_owned(),
             kind: ChangeKind::Reordered,
@@ -176,35 +195,39 @@ fn entry_changes(before: &[EntrySemantics], after: &[EntrySemantics]) -> Vec<Cha
             after: Some(json(&new.name)),
         });
     }
-    found
 }
 
-fn result_changes(before: &Record, after: &Record) -> Vec<Change> {
-    let earlier: HashMap<&str, &EntryResult> =
-        before.results.entries.iter().map(|result| (result.name.as_str(), result)).collect();
+fn result_changes(before: &Record, after: &Record) -> Rows<Change> {
+    let earlier = Places::of(&before.results.entries, |result| &result.name);
+    let mut old = before.results.entries.reader();
     let outcome = |result: &EntryResult| {
-        serde_json::json!({
-            "validation": result.validation.as_ref().map(|v| v.status),
-            "profile": result.profile.as_ref().map(|p| p.status),
-            "failure": result.failure().map(|f| f.kind),
-        })
+        [
+            json(&result.validation.as_ref().map(|v| v.status)),
+            json(&result.profile.as_ref().map(|p| p.status)),
+            json(&result.failure().map(|f| f.kind)),
+        ]
     };
-    let mut found = Vec::new();
+    let mut found = Rows::default();
     for result in &after.results.entries {
-        if let Some(old) = earlier.get(result.name.as_str()) {
-            diff(&format!("/results/{}", escape(&result.name)), &outcome(old), &outcome(result), &mut found);
+        let Some(old) = earlier.get(&result.name).and_then(|at| old.get(at)) else { continue };
+        let (old, new) = (outcome(old), outcome(&result));
+        if old != new {
+            let named = |[validation, profile, failure]: [Value; 3]| serde_json::json!({ "validation": validation, "profile": profile, "failure": failure });
+            let mut changes = Vec::new();
+            diff(&format!("/results/{}", escape(&result.name)), &named(old), &named(new), &mut changes);
+            found.extend(changes);
         }
     }
     found
 }
 
-fn timing_deltas(before: &Record, after: &Record) -> Vec<TimingDelta> {
+fn timing_deltas(before: &Record, after: &Record) -> Rows<TimingDelta> {
     let all = before.results.timing.zip(after.results.timing);
     let all = all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns });
     // The same semantics have the same entries in the same order.
     let entries = before.results.entries.iter().zip(&after.results.entries).filter_map(|(old, new)| {
         let median = |result: &EntryResult| Some(result.profile.as_ref()?.statistics?.median_ns);
-        Some(TimingDelta { entry: Some(new.name.clone()), before_ns: median(old)?, after_ns: median(new)? })
+        Some(TimingDelta { entry: Some(new.name.clone()), before_ns: median(&old)?, after_ns: median(&new)? })
     });
     all.into_iter().chain(entries).collect()
 }
@@ -304,9 +327,9 @@ mod tests {
                     sample::capture(r).entries[0].digest = sample::digest_of("full");
                 }),
             ),
-            line("order", &with(|r| sample::capture(r).entries.swap(1, 2))),
-            line("an entry removed", &with(|r| drop(sample::capture(r).entries.remove(0)))),
-            line("an entry added", &with(|r| sample::capture(r).entries.insert(0, sample::entry(9)))),
+            line("order", &with(|r| sample::capture(r).entries.all_mut().swap(1, 2))),
+            line("an entry removed", &with(|r| drop(sample::capture(r).entries.all_mut().remove(0)))),
+            line("an entry added", &with(|r| sample::capture(r).entries.all_mut().insert(0, sample::entry(9)))),
             line("an entry renamed", &with(|r| sample::capture(r).entries[3].name = "a/b~c.pt".to_owned())),
             line(
                 "a tolerance",

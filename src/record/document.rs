@@ -12,6 +12,7 @@ use super::policy::Policy;
 use super::release::Release;
 use super::repeat::{RepeatedRun, cpu_time};
 use super::results::{EntryResult, Results};
+use super::rows::Rows;
 use super::semantics::{EntrySemantics, Semantics};
 use super::shard::{Rank, Shard};
 use super::state::RunState;
@@ -101,7 +102,8 @@ impl Record {
         if computed != self.semantics_digest {
             return Err(RecordError::BrokenDigest { stored: self.semantics_digest.clone(), computed });
         }
-        let entries = self.semantics.capture().map_or(&[][..], |capture| &capture.entries);
+        let none = Rows::default();
+        let entries = self.semantics.capture().map_or(&none, |capture| &capture.entries);
         one_result_an_entry(entries, &self.results.entries)?;
         self.check_places(entries.len())?;
         let Some(versus) = &self.results.versus else { return Ok(()) };
@@ -145,7 +147,7 @@ impl Record {
     }
 }
 
-fn one_result_an_entry(entries: &[EntrySemantics], results: &[EntryResult]) -> Result<(), RecordError> {
+fn one_result_an_entry(entries: &Rows<EntrySemantics>, results: &Rows<EntryResult>) -> Result<(), RecordError> {
     if entries.len() != results.len() {
         let detail = format!("{} entries but {} results", entries.len(), results.len());
         return Err(RecordError::Inconsistent { detail });
@@ -210,8 +212,8 @@ mod tests {
     #[test]
     fn a_whole_record_as_a_user_sees_it() {
         let mut record = sample::record();
-        sample::capture(&mut record).entries.truncate(2);
-        record.results.entries.truncate(2);
+        sample::capture(&mut record).entries.all_mut().truncate(2);
+        record.results.entries.all_mut().truncate(2);
         record.semantics_digest = record.semantics.digest();
         record.phases.truncate(1);
         record.phases[0].timeline.truncate(2);
@@ -223,7 +225,7 @@ mod tests {
     #[test]
     fn a_run_on_everything_has_the_digest_and_the_fields_that_it_had_before_there_were_shards() {
         let mut record = sample::record();
-        sample::capture(&mut record).entries.truncate(2);
+        sample::capture(&mut record).entries.all_mut().truncate(2);
         assert_eq!(
             record.semantics.digest(),
             "blake3:d9a21e746efaec6ea436cc5824c06b5dfbece36d8a3b9ae1180775314d1b6679"
@@ -253,11 +255,11 @@ mod tests {
         whole.check().unwrap();
 
         let mut missing = whole.clone();
-        missing.results.entries.pop();
+        missing.results.entries.all_mut().pop();
         assert!(matches!(missing.check(), Err(RecordError::Inconsistent { .. })));
 
         let mut misplaced = whole.clone();
-        misplaced.results.entries.swap(0, 1);
+        misplaced.results.entries.all_mut().swap(0, 1);
         assert!(matches!(misplaced.check(), Err(RecordError::Inconsistent { .. })));
     }
 }

@@ -13,6 +13,7 @@
 //! * Every entry of the semantics has exactly one result, whatever happened to it or to its worker.
 //! * A figure that could not be taken is absent, never 0.
 //! * A record file is whole or not there: it is written beside, flushed to the disk and renamed.
+//! * The lists with an element for every entry are [`Rows`], so that memory does not grow with a capture.
 //! * The `1` of the schema's name changes when a reader of the old form would misread the new one.
 
 mod differences;
@@ -33,6 +34,7 @@ mod process;
 mod release;
 mod repeat;
 mod results;
+mod rows;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod schema;
@@ -64,11 +66,14 @@ pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
 pub use results::{Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus};
+#[cfg(feature = "report")]
+pub(crate) use rows::Reader;
+pub use rows::{Row, Rows};
+pub(crate) use semantics::SemanticsDigest;
 pub use semantics::{
     Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics,
     Tensors, TestSemantics, VersusSemantics,
 };
-pub(crate) use semantics::{SemanticsDigest, SharedTensors};
 pub use shard::{Rank, Shard, SharedCapture, TimedBeside};
 pub use state::RunState;
 pub(crate) use verdict::DIAGNOSIS;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::failure::Failure;
+use super::rows::Rows;
 use super::semantics::Aggregation;
 use super::versus::{Pairs, Speedup};
 use plimsoll_capture::compare::{Blindness, LeafOutcome};
@@ -16,7 +17,7 @@ use plimsoll_memory::meter::Reading;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// One result for every entry of the semantics, in the same order.
-    pub entries: Vec<EntryResult>,
+    pub entries: Rows<EntryResult>,
     /// The timings of the entries as one figure, as the semantics' aggregation says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
@@ -29,12 +30,12 @@ pub struct Results {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
     /// What became of each entry under the other kernel, in the order of the semantics.
-    pub entries: Vec<EntryResult>,
+    pub entries: Rows<EntryResult>,
     /// The timings of the entries under the other kernel as one figure, as the semantics' aggregation says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
     /// The pairs of each entry, in the same order.
-    pub pairs: Vec<Pairs>,
+    pub pairs: Rows<Pairs>,
     /// The speedup over all entries that both kernels were timed on: of the time that each takes for one launch on every
     /// one of them. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +51,7 @@ impl Results {
 
 impl Aggregation {
     /// The timings of `entries` as one figure; `None` if none was timed.
-    pub fn aggregate(self, entries: &[EntryResult]) -> Option<Statistics> {
+    pub fn aggregate(self, entries: &Rows<EntryResult>) -> Option<Statistics> {
         let statistics = entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
         let times: Vec<f64> = statistics.map(|statistics| self.time_ns(&statistics)).collect();
         Statistics::of(&times)
@@ -340,7 +341,9 @@ mod tests {
     #[test]
     fn the_figure_of_a_run_is_over_the_entries_that_were_timed() {
         let mut results = sample::record().results;
-        for (entry, (samples, batch)) in results.entries.iter_mut().zip([([1.0, 2.0, 9.0], 0), ([5.0, 6.0, 10.0], 0)]) {
+        for (entry, (samples, batch)) in
+            results.entries.all_mut().iter_mut().zip([([1.0, 2.0, 9.0], 0), ([5.0, 6.0, 10.0], 0)])
+        {
             let statistics = Statistics::of(&samples).unwrap();
             entry.profile = Some(Profile::timed(statistics, Samples::each(samples.to_vec()), batch));
         }
@@ -349,7 +352,7 @@ mod tests {
         let of = |aggregation: Aggregation| aggregation.aggregate(&results.entries).unwrap();
         assert_eq!((of(Aggregation::EntryMeans).count, of(Aggregation::EntryMeans).mean_ns), (2, 5.5));
         assert_eq!(of(Aggregation::EntryMedians).mean_ns, 4.0);
-        assert_eq!(Aggregation::EntryMeans.aggregate(&[]), None);
+        assert_eq!(Aggregation::EntryMeans.aggregate(&Rows::default()), None);
     }
 
     #[test]

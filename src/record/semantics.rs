@@ -1,15 +1,15 @@
 //! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
 
-use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::rows::Rows;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::kernel::KernelIdentity;
@@ -108,8 +108,7 @@ pub struct CaptureSemantics {
     /// The operator that was captured, such as `torch.nn.functional.embedding`.
     pub operator: String,
     /// The entries, in the order of the capture.
-    #[serde(deserialize_with = "sharing")]
-    pub entries: Vec<EntrySemantics>,
+    pub entries: Rows<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
     /// Where it was launched; absent if that is the CPU.
@@ -177,7 +176,7 @@ pub struct EntrySemantics {
     pub tensors: Tensors,
 }
 
-/// The tensors of an entry. Calls that are alike, as most of a capture are, can share them in memory.
+/// The tensors of an entry, which its copies share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tensors(Arc<Vec<TensorSemantics>>);
 
@@ -212,47 +211,6 @@ impl<'de> Deserialize<'de> for Tensors {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(Self::from)
     }
-}
-
-/// The tensors that entries of one capture share.
-#[derive(Debug, Default)]
-pub(crate) struct SharedTensors(HashSet<Tensors>);
-
-impl SharedTensors {
-    /// The equal tensors of an earlier entry, or these if there are none.
-    pub(crate) fn share(&mut self, tensors: Tensors) -> Tensors {
-        match self.0.get(&tensors) {
-            Some(known) => known.clone(),
-            None => {
-                self.0.insert(tensors.clone());
-                tensors
-            }
-        }
-    }
-}
-
-/// Reads entries one by one, so that those of alike calls share their tensors.
-fn sharing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EntrySemantics>, D::Error> {
-    struct Entries;
-
-    impl<'de> Visitor<'de> for Entries {
-        type Value = Vec<EntrySemantics>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a list of entries")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-            let (mut entries, mut shared) = (Vec::new(), SharedTensors::default());
-            while let Some(mut entry) = items.next_element::<EntrySemantics>()? {
-                entry.tensors = shared.share(entry.tensors);
-                entries.push(entry);
-            }
-            Ok(entries)
-        }
-    }
-
-    deserializer.deserialize_seq(Entries)
 }
 
 /// One tensor of an entry.
@@ -357,7 +315,7 @@ impl Semantics {
         match self {
             Self::Capture(capture) => {
                 let mut digest = SemanticsDigest::of(capture.without_entries());
-                capture.entries.iter().for_each(|entry| digest.add(entry));
+                capture.entries.iter().for_each(|entry| digest.add(&entry));
                 digest.finish()
             }
             others => format!("blake3:{}", blake3::hash(canonical(others).as_bytes()).to_hex()),
@@ -386,7 +344,7 @@ impl CaptureSemantics {
     /// A copy without the entries.
     pub(crate) fn without_entries(&self) -> Self {
         Self {
-            entries: Vec::new(),
+            entries: Rows::default(),
             operator: self.operator.clone(),
             kernel: self.kernel.clone(),
             device: self.device,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use super::diagnosis::DiagnosisText;
 use super::outcome::{Finding, Judged, status_word};
 use super::page::escaped;
-use crate::record::{DIAGNOSIS, EntryResult, Record, VerdictStatus};
+use crate::record::{DIAGNOSIS, EntryResult, Record, Rows, VerdictStatus};
 
 /// Maximum number of entries named in the text of a failure.
 const ENTRIES: usize = 20;
@@ -110,7 +110,7 @@ fn diagnosis(record: Option<&Record>) -> String {
 }
 
 /// Adds one line for each entry that did not pass.
-fn entries(out: &mut String, results: &[EntryResult]) {
+fn entries(out: &mut String, results: &Rows<EntryResult>) {
     let failed = || results.iter().filter(|entry| entry.validation.as_ref().is_some_and(|found| !found.passed()));
     for entry in failed().take(ENTRIES) {
         let why = entry.failure().map_or("does not match", |failure| failure.message.as_str());

@@ -125,8 +125,8 @@ fn poisoned(words: &[String]) -> Record {
     let mut record = sample::failing();
     let entries = &mut sample::capture(&mut record).entries;
     let fresh: Vec<String> = entries.iter().map(|_| next()).collect();
-    entries.iter_mut().zip(&fresh).for_each(|(entry, name)| entry.name.clone_from(name));
-    record.results.entries.iter_mut().zip(fresh).for_each(|(result, name)| result.name = name);
+    entries.all_mut().iter_mut().zip(&fresh).for_each(|(entry, name)| entry.name.clone_from(name));
+    record.results.entries.all_mut().iter_mut().zip(fresh).for_each(|(result, name)| result.name = name);
     sample::capture(&mut record).operator = next();
     for phase in &mut record.phases {
         phase.phase = next();

@@ -1,14 +1,15 @@
 //! [`Plan`]: the batches of a run, planned again where a launch shows that the kernel takes more than was known.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use crate::record::EntryResult;
 use plimsoll_capture::batch::{self, Batch, BatchError, ByteBudget, OverCap};
 use plimsoll_capture::gpu::DeviceUse;
+use plimsoll_capture::{Capture, Residency};
 use plimsoll_memory::bytes::ByteSize;
 
 use super::error::RunError;
-use super::manifest::Planned;
 use super::options::Options;
 
 /// The entries of a batch are open while it lasts, and each takes some KiB: of any number of small ones so many are.
@@ -17,13 +18,32 @@ const ENTRIES: usize = 1024;
 /// The batches of a run, under its cap. What a kernel takes on a device besides its inputs and outputs is known once it was
 /// launched, and counts from then on: the most of any launch, once a batch.
 pub(super) struct Plan<'a> {
-    planned: &'a [Planned],
+    headers: &'a dyn Headers,
     options: &'a Options,
     grouping: Grouping,
     workspace: ByteSize,
     batches: Vec<Batch>,
     /// How many of the batches were taken.
     taken: usize,
+}
+
+/// Where entries are known by their headers, which are read again if batches are planned again.
+pub(super) trait Headers {
+    /// The names of the entries.
+    fn names(&self) -> &[String];
+
+    /// What an entry will have resident. One that cannot be read takes nothing; its turn will say why it failed.
+    fn resident(&self, index: usize) -> Residency;
+}
+
+impl Headers for Capture {
+    fn names(&self) -> &[String] {
+        Self::names(self)
+    }
+
+    fn resident(&self, index: usize) -> Residency {
+        self.entry(index).map_or_else(|_| Residency::default(), |entry| entry.residency())
+    }
 }
 
 /// Which entries may share a batch.
@@ -38,58 +58,70 @@ pub(super) enum Grouping {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the batches.
+    /// Plans the batches of entries of which `residencies` gives what each has resident.
     ///
     /// # Errors
     /// [`RunError::OverCap`] if an entry exceeds the cap by itself, and such entries are refused.
-    pub fn new(planned: &'a [Planned], options: &'a Options, grouping: Grouping) -> Result<Self, RunError> {
-        let mut plan = Self { planned, options, grouping, workspace: ByteSize::ZERO, batches: Vec::new(), taken: 0 };
-        plan.batches = plan.from(0, options.over_cap)?;
+    pub fn new(
+        residencies: impl Iterator<Item = Residency>,
+        headers: &'a dyn Headers,
+        options: &'a Options,
+        grouping: Grouping,
+    ) -> Result<Self, RunError> {
+        let mut plan = Self { headers, options, grouping, workspace: ByteSize::ZERO, batches: Vec::new(), taken: 0 };
+        plan.batches = plan.of(0, residencies, options.over_cap)?;
         Ok(plan)
     }
 
     /// The batches of the entries from `first` on.
-    fn from(&self, first: usize, over_cap: OverCap) -> Result<Vec<Batch>, RunError> {
+    fn of(
+        &self,
+        first: usize,
+        residencies: impl Iterator<Item = Residency>,
+        over_cap: OverCap,
+    ) -> Result<Vec<Batch>, RunError> {
         let budget = ByteBudget::from(self.options.batch_bytes).with_workspace(self.workspace);
+        let mut residencies = residencies.peekable();
         let mut batches = Vec::new();
         let mut start = first;
-        while start < self.planned.len() {
+        while residencies.peek().is_some() {
             let together = match self.grouping {
                 Grouping::Alone => 1,
                 Grouping::FirstAlone if start == 0 => 1,
-                _ => (self.planned.len() - start).min(ENTRIES),
+                _ => ENTRIES,
             };
-            let planned = &self.planned[start..start + together];
-            // An entry that could not be read takes no memory; its turn will say why it failed.
-            let residencies = planned.iter().map(|p| Ok::<_, Infallible>(p.residency.clone().unwrap_or_default()));
-            let found = batch::plan(residencies, budget, over_cap).map_err(|error| match error {
+            let group = residencies.by_ref().take(together).map(Ok::<_, Infallible>);
+            let found = batch::plan(group, budget, over_cap).map_err(|error| match error {
                 BatchError::OverCap { entry, bytes, cap } => {
-                    RunError::OverCap { name: planned[entry].semantics.name.clone(), bytes, batch_bytes: cap }
+                    RunError::OverCap { name: self.headers.names()[start + entry].clone(), bytes, batch_bytes: cap }
                 }
                 BatchError::Entry(never) => match never {},
             })?;
+            let end = start + found.last().map_or(0, |batch| batch.entries.end);
             let shifted = |b: Batch| Batch { entries: start + b.entries.start..start + b.entries.end, ..b };
             batches.extend(found.into_iter().map(shifted));
-            start += together;
+            start = end;
         }
         Ok(batches)
     }
 
     /// Takes in what the launches of these entries took of a device: batches that are not taken yet are planned with the most
     /// of it.
-    pub fn learn(&mut self, results: &[EntryResult]) {
-        let of = |result: &EntryResult| {
+    pub fn learn<'r>(&mut self, results: impl IntoIterator<Item = Cow<'r, EntryResult>>) {
+        let of = |result: Cow<'_, EntryResult>| {
             let validated = result.validation.as_ref().and_then(|validation| validation.device);
             let timed = result.profile.as_ref().and_then(|profile| profile.device);
             [validated, timed].into_iter().flatten().filter_map(|device: DeviceUse| device.workspace()).max()
         };
-        let most = results.iter().filter_map(of).max().unwrap_or_default();
+        let most = results.into_iter().filter_map(of).max().unwrap_or_default();
         if most > self.workspace {
             self.workspace = most;
             self.batches.truncate(self.taken);
             let first = self.batches.last().map_or(0, |batch| batch.entries.end);
+            let resident = |index| self.headers.resident(index);
             // What cannot be refused any more is told of each entry.
-            let rest = self.from(first, OverCap::Alone).expect("such entries stand alone");
+            let rest = self.of(first, (first..self.headers.names().len()).map(resident), OverCap::Alone);
+            let rest = rest.expect("such entries stand alone");
             self.batches.extend(rest);
         }
     }
@@ -126,26 +158,31 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::record::{EntrySemantics, Profile};
-    use plimsoll_capture::{Digest, Residency, StorageId};
+    use crate::record::Profile;
+    use plimsoll_capture::StorageId;
 
-    /// Entries of 100 bytes each, which share nothing.
-    fn planned(count: u64) -> Vec<Planned> {
-        let entry = |number: u64| Planned {
-            semantics: EntrySemantics {
-                name: format!("entry_{number:06}.pt"),
-                bytes: ByteSize::new(100),
-                digest: String::new(),
-                covers: Digest::Skeleton,
-                tensors: Default::default(),
-            },
-            stamp: None,
-            residency: Some(Residency {
-                storages: vec![(StorageId::in_file(Arc::from(Path::new("a.pt")), number), ByteSize::new(90))],
+    /// The names of entries of 100 bytes each, which share nothing.
+    struct Small(Vec<String>);
+
+    impl Headers for Small {
+        fn names(&self) -> &[String] {
+            &self.0
+        }
+
+        fn resident(&self, index: usize) -> Residency {
+            Residency {
+                storages: vec![(StorageId::in_file(Arc::from(Path::new("a.pt")), index as u64), ByteSize::new(90))],
                 outputs: ByteSize::new(10),
-            }),
-        };
-        (0..count).map(entry).collect()
+            }
+        }
+    }
+
+    fn small(count: usize) -> Small {
+        Small((0..count).map(|number| format!("entry_{number:06}.pt")).collect())
+    }
+
+    fn planned<'a>(small: &'a Small, options: &'a Options, grouping: Grouping) -> Result<Plan<'a>, RunError> {
+        Plan::new((0..small.0.len()).map(|index| small.resident(index)), small, options, grouping)
     }
 
     fn took(bytes: u64) -> EntryResult {
@@ -160,41 +197,41 @@ mod tests {
 
     #[test]
     fn batches_after_a_launch_count_what_it_took_besides() {
-        let planned = planned(4);
+        let small = small(4);
         let options = Options { batch_bytes: ByteSize::new(250), ..Options::default() };
-        let mut plan = Plan::new(&planned, &options, Grouping::FirstAlone).unwrap();
+        let mut plan = planned(&small, &options, Grouping::FirstAlone).unwrap();
         assert_eq!(plan.next().unwrap().1.entries, 0..1);
-        plan.learn(&[took(40), took(30)]);
+        plan.learn([took(40), took(30)].map(Cow::Owned));
         assert_eq!(rest(&mut plan), [(1, 1..3, 240), (2, 3..4, 140)]);
         assert_eq!(plan.into_batches().len(), 3);
 
-        let mut plan = Plan::new(&planned, &options, Grouping::Together).unwrap();
+        let mut plan = planned(&small, &options, Grouping::Together).unwrap();
         assert_eq!(plan.next().unwrap().1.entries, 0..2);
-        plan.learn(&[took(60)]);
-        plan.learn(&[took(10)]);
+        plan.learn([took(60)].map(Cow::Owned));
+        plan.learn([took(10)].map(Cow::Owned));
         assert_eq!(rest(&mut plan), [(1, 2..3, 160), (2, 3..4, 160)]);
 
-        let mut plan = Plan::new(&planned, &options, Grouping::Alone).unwrap();
+        let mut plan = planned(&small, &options, Grouping::Alone).unwrap();
         assert_eq!(rest(&mut plan), [(0, 0..1, 100), (1, 1..2, 100), (2, 2..3, 100), (3, 3..4, 100)]);
     }
 
     #[test]
     fn a_batch_has_a_bounded_number_of_entries() {
-        let planned = planned(2 * ENTRIES as u64 + 1);
+        let small = small(2 * ENTRIES + 1);
         let options = Options { batch_bytes: ByteSize::gib(1), ..Options::default() };
-        let mut plan = Plan::new(&planned, &options, Grouping::Together).unwrap();
+        let mut plan = planned(&small, &options, Grouping::Together).unwrap();
         let lengths: Vec<usize> = rest(&mut plan).into_iter().map(|(_, entries, _)| entries.len()).collect();
         assert_eq!(lengths, [ENTRIES, ENTRIES, 1]);
     }
 
     #[test]
     fn an_entry_that_exceeds_the_cap_with_it_is_refused_where_such_are() {
-        let planned = planned(2);
+        let small = small(2);
         let options = Options { batch_bytes: ByteSize::new(250), over_cap: OverCap::Refuse, ..Options::default() };
-        let mut plan = Plan::new(&planned, &options, Grouping::FirstAlone).unwrap();
+        let mut plan = planned(&small, &options, Grouping::FirstAlone).unwrap();
         let (_, first) = plan.next().unwrap();
         assert_eq!(plan.refused(&first), None);
-        plan.learn(&[took(200)]);
+        plan.learn([took(200)].map(Cow::Owned));
         let (_, second) = plan.next().unwrap();
         let reason = plan.refused(&second).unwrap();
         assert!(
@@ -202,6 +239,6 @@ mod tests {
             "{reason}"
         );
         let narrow = Options { batch_bytes: ByteSize::new(99), ..options };
-        assert!(matches!(Plan::new(&planned, &narrow, Grouping::Alone), Err(RunError::OverCap { .. })));
+        assert!(matches!(planned(&small, &narrow, Grouping::Alone), Err(RunError::OverCap { .. })));
     }
 }

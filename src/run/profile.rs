@@ -1,6 +1,6 @@
 //! Profiling: batches capped by bytes, each entry timed by itself.
 
-use crate::record::{EntryResult, Failure, FailureKind, Profile};
+use crate::record::{EntryResult, Failure, FailureKind, Profile, Rows};
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::Samples;
@@ -26,11 +26,10 @@ pub(super) fn profile(
     (launcher, mut witness): (&mut dyn Launcher, Option<&mut Witness<'_>>),
     options: &Options,
     watch: &mut Watch<'_>,
-    results: &mut Vec<EntryResult>,
+    results: &mut Rows<EntryResult>,
 ) {
     let mut stopped: Option<&str> = None;
     let mut honesty = Honesty::new(&options.mutates);
-    let validations: Vec<_> = results.iter().map(|result| result.validation.clone()).collect();
     while let Some((number, batch)) = plan.next() {
         let mut loaded: Vec<(usize, Entry, Bound)> = Vec::new();
         let refused = plan.refused(&batch);
@@ -39,14 +38,15 @@ pub(super) fn profile(
                 stopped = Some(CANCELLED);
             }
             let refused = || refused.clone();
-            match stopped.map(str::to_owned).or_else(|| not_validated(&results[index])).or_else(refused) {
-                Some(reason) => results[index].profile = Some(Profile::not_run(reason)),
+            let result = &mut results[index];
+            match stopped.map(str::to_owned).or_else(|| not_validated(result)).or_else(refused) {
+                Some(reason) => result.profile = Some(Profile::not_run(reason)),
                 None => match entries.open(index) {
                     Ok((entry, bound)) => loaded.push((index, entry, bound)),
-                    Err(error) => results[index].profile = Some(Profile::failed(error.into())),
+                    Err(error) => result.profile = Some(Profile::failed(error.into())),
                 },
             }
-            if let Some(profile) = &results[index].profile {
+            if let Some(profile) = &result.profile {
                 let failed = profile.error.is_some();
                 watch.entry(Phase::Profile, results, index, || Ran::of(launcher, None));
                 if failed && options.fail_fast {
@@ -59,6 +59,8 @@ pub(super) fn profile(
             continue;
         }
         let ran = Ran::of(launcher, None);
+        let of_audit = loaded.iter().filter(|_| options.audit.is_some());
+        let validations: Vec<_> = of_audit.map(|(index, ..)| results.get_mut(*index)?.validation.clone()).collect();
         let mut each = |at: usize, timed: Result<Timed, Failure>| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
@@ -71,8 +73,8 @@ pub(super) fn profile(
         match &options.audit {
             None => launcher.profile(&jobs, options.protocol, &mut each),
             Some(audit) => {
-                for (at, (index, entry, bound)) in loaded.iter().enumerate() {
-                    let validation = validations[*index].as_ref();
+                for (at, (_, entry, bound)) in loaded.iter().enumerate() {
+                    let validation = validations[at].as_ref();
                     let witness = witness.as_deref_mut();
                     each(at, audited(launcher, witness, entries, (entry, bound), validation, options, audit));
                 }
@@ -80,14 +82,15 @@ pub(super) fn profile(
         }
         launcher.drop_caches();
         for (index, ..) in &loaded {
-            let failure = results[*index].profile.as_ref().and_then(|p| p.error.as_ref());
+            let profile = results.get_mut(*index).and_then(|result| result.profile.as_ref());
+            let failure = profile.and_then(|profile| profile.error.as_ref());
             match failure.map(|f| f.kind) {
                 Some(FailureKind::Cancelled) => stopped = Some(CANCELLED),
                 Some(_) if options.fail_fast => stopped = stopped.or(Some(FAIL_FAST)),
                 _ => {}
             }
         }
-        plan.learn(&results[batch.entries]);
+        plan.learn(results.range(batch.entries));
     }
 }
 

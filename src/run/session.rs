@@ -1,22 +1,23 @@
 //! [`run`], [`run_against`], [`versus`]: the whole way of a run, which [`Run`] goes phase by phase.
 
+use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
 use crate::record::{
-    Aggregation, AuditSemantics, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus,
-    VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, EntryResult, EntrySemantics, Pairs, Record, ReleaseReason, Results,
+    Rows, Verdict, Versus, VersusSemantics,
 };
-use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
+use plimsoll_capture::{Capture, Residency};
 use plimsoll_memory::meter::{Meter, SystemInfo};
 
 use super::audited::witness_of;
 use super::entries::Entries;
 use super::error::RunError;
 use super::launcher::{Launcher, Launchers};
-use super::manifest::{Planned, manifest};
+use super::manifest::Manifest;
 use super::node::Node;
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -141,7 +142,7 @@ impl<'a> Run<'a> {
             options,
             meter,
             observer,
-            sides: vec![Side { launcher, witness: None, results: Vec::new() }],
+            sides: vec![Side { launcher, witness: None, results: Rows::default() }],
             reference: None,
             verifier: ObjectVerifier::new(options.verify),
             so_far: SoFar::default(),
@@ -160,7 +161,7 @@ impl<'a> Run<'a> {
     /// Times the kernel in turns with `other`.
     pub fn in_turns_with(mut self, other: &'a mut dyn Launcher) -> Self {
         self.sides.truncate(1);
-        self.sides.push(Side { launcher: other, witness: None, results: Vec::new() });
+        self.sides.push(Side { launcher: other, witness: None, results: Rows::default() });
         self
     }
 
@@ -179,9 +180,9 @@ impl<'a> Run<'a> {
     pub fn record(mut self) -> Result<Record, RunError> {
         let first = if self.options.validate { Some(Phase::Validate) } else { self.timing().phase() };
         self.meter.phase(first.unwrap_or(Phase::Profile).name());
-        let planned = manifest(self.capture, self.options.digest);
-        let mut plan = self.plan(&planned)?;
-        let mut semantics = self.semantics(&planned);
+        let mut manifest = Manifest::default();
+        let mut plan = self.plan(manifest.read(self.capture, self.options.digest))?;
+        let mut semantics = self.semantics(&manifest.semantics);
         let share = self.options.share.as_ref();
         self.node = share.map(|share| Node::join(share, &|| self.observer.cancelled())).transpose()?;
         let system = SystemInfo::read()?;
@@ -189,13 +190,13 @@ impl<'a> Run<'a> {
             self.so_far = SoFar::of(self.blank(semantics.without_entries(), system.clone()));
         }
         for side in &mut self.sides {
-            side.results = no_results(&planned);
+            side.results = no_results(&manifest.semantics);
         }
         let rule = semantics.comparison.as_ref();
         if let Some(rule) = rule {
-            self.validate(&planned, rule);
+            self.validate(&manifest, rule);
         }
-        let pairs = self.time(&planned, &mut plan, rule)?;
+        let pairs = self.time(&manifest, &mut plan, rule)?;
         self.name_kernels(&mut semantics);
         let phases = self.meter.finish();
         self.verifier.remember();
@@ -213,11 +214,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The batches that entries are timed in.
-    fn plan<'p>(&self, planned: &'p [Planned]) -> Result<Plan<'p>, RunError>
-    where
-        'a: 'p,
-    {
+    /// The batches that entries are timed in, of which `residencies` gives what each has resident.
+    fn plan(&self, residencies: impl Iterator<Item = Residency>) -> Result<Plan<'a>, RunError> {
         let on_device = self.sides[0].launcher.place() != PlaceKind::Cpu;
         let grouping = match self.timing() {
             // Two workers with a batch each would hold it twice.
@@ -226,12 +224,15 @@ impl<'a> Run<'a> {
             _ if on_device && !self.options.validate => Grouping::FirstAlone,
             _ => Grouping::Together,
         };
-        let timed = if self.timing() == Timing::Never { &[] } else { planned };
-        Plan::new(timed, self.options, grouping)
+        if self.timing() == Timing::Never {
+            residencies.for_each(drop);
+            return Plan::new(std::iter::empty(), self.capture, self.options, grouping);
+        }
+        Plan::new(residencies, self.capture, self.options, grouping)
     }
 
     /// What the run measures.
-    fn semantics(&self, planned: &[Planned]) -> CaptureSemantics {
+    fn semantics(&self, entries: &Rows<EntrySemantics>) -> CaptureSemantics {
         let options = self.options;
         let kernel = &self.sides[0].launcher;
         let operator = self.capture.function_name().to_owned();
@@ -241,7 +242,7 @@ impl<'a> Run<'a> {
         CaptureSemantics {
             comparison: options.validate.then(rule),
             operator,
-            entries: planned.iter().map(|p| p.semantics.clone()).collect(),
+            entries: entries.clone(),
             kernel: kernel.kernel(),
             device: kernel.place(),
             graph: timed && kernel.replays(),
@@ -268,7 +269,8 @@ impl<'a> Run<'a> {
     }
 
     /// Launches and judges every entry with each kernel, one kernel after the other.
-    fn validate(&mut self, planned: &[Planned], rule: &Comparison) {
+    fn validate(&mut self, manifest: &Manifest, rule: &Comparison) {
+        let planned = &*manifest.planned;
         let timing = self.timing();
         let reason = if timing == Timing::Never { ReleaseReason::Finished } else { ReleaseReason::BeforeProfiling };
         for side in &mut self.sides {
@@ -278,7 +280,8 @@ impl<'a> Run<'a> {
             let reference = self.reference.as_mut().map(|reference| &mut **reference as &mut dyn Launcher);
             let mut launchers = Launchers { kernel: &mut *side.launcher, reference };
             let observer = &mut *self.observer;
-            let mut watch = Watch { observer, meter: self.meter, planned, so_far: &mut self.so_far, node: None };
+            let (entries_of, so_far) = (&manifest.semantics, &mut self.so_far);
+            let mut watch = Watch { observer, meter: self.meter, entries: entries_of, so_far, node: None };
             validate(&mut entries, planned, rule, &mut launchers, self.options, &mut watch, &mut side.results);
             // What is kept is of the first side alone.
             if timing == Timing::InTurns {
@@ -299,12 +302,13 @@ impl<'a> Run<'a> {
     /// Times every entry, and gives the pairs of each if that is done in turns.
     fn time(
         &mut self,
-        planned: &[Planned],
+        manifest: &Manifest,
         plan: &mut Plan<'_>,
         rule: Option<&Comparison>,
-    ) -> Result<Vec<Pairs>, RunError> {
+    ) -> Result<Rows<Pairs>, RunError> {
+        let planned = &*manifest.planned;
         let timing = self.timing();
-        let Some(phase) = timing.phase() else { return Ok(Vec::new()) };
+        let Some(phase) = timing.phase() else { return Ok(Rows::default()) };
         let options = self.options;
         if options.validate {
             self.meter.phase(phase.name());
@@ -324,13 +328,13 @@ impl<'a> Run<'a> {
             }
             sides => {
                 let (so_far, node) = (&mut self.so_far, self.node.as_mut());
-                let mut watch = Watch { observer, meter: self.meter, planned, so_far, node };
+                let mut watch = Watch { observer, meter: self.meter, entries: &manifest.semantics, so_far, node };
                 for Side { launcher, witness, results } in sides {
                     let mut witness = witness_of(&mut self.reference, witness);
                     let launchers: (&mut dyn Launcher, _) = (&mut **launcher, witness.as_mut());
                     profile(&mut entries, plan, rule, launchers, options, &mut watch, results);
                 }
-                Vec::new()
+                Rows::default()
             }
         };
         for side in &mut self.sides {
@@ -343,7 +347,7 @@ impl<'a> Run<'a> {
     }
 
     /// What became of the entries.
-    fn results(&mut self, aggregation: Option<Aggregation>, pairs: Vec<Pairs>) -> Results {
+    fn results(&mut self, aggregation: Option<Aggregation>, pairs: Rows<Pairs>) -> Results {
         let mut sides = self.sides.iter_mut().map(|side| {
             let entries = std::mem::take(&mut side.results);
             let timing = aggregation.and_then(|how| how.aggregate(&entries));
@@ -380,12 +384,12 @@ impl<'a> Run<'a> {
 }
 
 /// A place for the result of each entry.
-fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
-    let result = |(index, p): (usize, &Planned)| EntryResult {
+fn no_results(entries: &Rows<EntrySemantics>) -> Rows<EntryResult> {
+    let result = |(index, entry): (usize, Cow<'_, EntrySemantics>)| EntryResult {
         index,
-        name: p.semantics.name.clone(),
+        name: entry.name.clone(),
         validation: None,
         profile: None,
     };
-    planned.iter().enumerate().map(result).collect()
+    entries.iter().enumerate().map(result).collect()
 }

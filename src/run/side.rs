@@ -1,6 +1,6 @@
 //! [`Side`]: a kernel of a run and its results.
 
-use crate::record::EntryResult;
+use crate::record::{EntryResult, Rows};
 
 use super::launcher::Launcher;
 
@@ -9,5 +9,5 @@ pub(super) struct Side<'a> {
     pub launcher: &'a mut dyn Launcher,
     /// Who gives the outputs that its audited launches are held to: the same kernel, in a process that times nothing.
     pub witness: Option<&'a mut dyn Launcher>,
-    pub results: Vec<EntryResult>,
+    pub results: Rows<EntryResult>,
 }

@@ -1,8 +1,8 @@
 //! Validation: every entry launched once, one resident at a time, and judged.
 
-use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
+use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Rows, Validation};
 use plimsoll_capture::compare::Comparison;
-use plimsoll_capture::{CaptureError, Entry, MappedEntry, Residency};
+use plimsoll_capture::{CaptureError, Entry, MappedEntry};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::nanoseconds;
 
@@ -28,7 +28,7 @@ pub(super) fn validate(
     launchers: &mut Launchers<'_, '_>,
     options: &Options,
     watch: &mut Watch<'_>,
-    results: &mut Vec<EntryResult>,
+    results: &mut Rows<EntryResult>,
 ) {
     let mut previous: Option<(Entry, MappedEntry)> = None;
     let mut honesty = Honesty::new(&options.mutates);
@@ -41,7 +41,7 @@ pub(super) fn validate(
         let validation = match stopped {
             Some(reason) => Validation::not_run(reason),
             None => {
-                let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
+                let size = planned[index].bytes;
                 given = end_worker_when_due(launchers.kernel, options, given, size) + size;
                 validate_entry(entries, index, (rule, options), launchers, &mut honesty, &mut previous)
             }

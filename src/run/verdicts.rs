@@ -1,6 +1,8 @@
 //! Verdicts on the results of a run.
 
-use crate::record::{EntryResult, ProfileStatus, Release, Speedup, ValidationStatus, Values, Verdict, VerdictStatus};
+use crate::record::{
+    EntryResult, ProfileStatus, Release, Rows, Speedup, ValidationStatus, Values, Verdict, VerdictStatus,
+};
 
 /// What became of entries, counted one by one.
 #[derive(Clone, Debug, Default)]
@@ -21,9 +23,9 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// The tally of all `results`.
-    pub fn of(results: &[EntryResult]) -> Self {
+    pub fn of(results: &Rows<EntryResult>) -> Self {
         let mut tally = Self::default();
-        results.iter().for_each(|result| tally.add(result));
+        results.iter().for_each(|result| tally.add(&result));
         tally
     }
 

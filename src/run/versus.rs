@@ -1,7 +1,7 @@
 //! [`Turns`]: two kernels timed in turns, entry by entry.
 
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
-use crate::record::{Aggregation, Audit, Failure, FailureKind, Pairs, Profile, ReleaseReason, Speedup};
+use crate::record::{Aggregation, Audit, Failure, FailureKind, Pairs, Profile, ReleaseReason, Rows, Speedup};
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::Samples;
@@ -18,9 +18,9 @@ use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 
 /// The speedup on all entries that have pairs: of the sums of their times, pair by pair.
-pub(super) fn all_entries(pairs: &[Pairs]) -> Option<Speedup> {
+pub(super) fn all_entries(pairs: &Rows<Pairs>) -> Option<Speedup> {
     let mut sums = PairSums::default();
-    pairs.iter().for_each(|pairs| sums.add(pairs));
+    pairs.iter().for_each(|pairs| sums.add(&pairs));
     sums.speedup()
 }
 
@@ -100,7 +100,7 @@ impl<'a> Turns<'a> {
         mut sides: [&mut Side<'_>; 2],
         reference: &mut Option<&mut dyn Launcher>,
         observer: &mut dyn Observer,
-    ) -> Vec<Pairs> {
+    ) -> Rows<Pairs> {
         let count = sides[0].results.len();
         let fresh = |index| Taken {
             sides: [Ok(Measured::default()), Ok(Measured::default())],
@@ -119,7 +119,9 @@ impl<'a> Turns<'a> {
                     let failed = taken.sides.iter().any(Result::is_err);
                     stopped = (failed && self.options.fail_fast).then_some(FAIL_FAST);
                 }
-                observer.entry(Phase::Versus, &sides[0].results[index]);
+                if let Some(result) = sides[0].results.get_mut(index) {
+                    observer.entry(Phase::Versus, result);
+                }
             }
             if stopped.is_some() || taken.iter().all(Taken::is_over) {
                 break;
@@ -129,7 +131,7 @@ impl<'a> Turns<'a> {
                 side.launcher.end_worker(if last { ReleaseReason::Finished } else { ReleaseReason::NextPair });
             }
         }
-        let mut of_entries = Vec::with_capacity(count);
+        let mut of_entries = Rows::default();
         for (index, taken) in taken.into_iter().enumerate() {
             let (pairs_of_entry, profiles) = self.ended(taken, index, stopped);
             for (side, profile) in sides.iter_mut().zip(profiles) {
@@ -169,7 +171,8 @@ impl<'a> Turns<'a> {
                 None => launcher.profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut each),
                 Some(audit) => {
                     let mut witness = witness_of(reference, witness);
-                    let (validation, call) = (results[index].validation.as_ref(), (&entry, &bound));
+                    let call = (&entry, &bound);
+                    let validation = results.get_mut(index).and_then(|result| result.validation.as_ref());
                     let witness = witness.as_mut();
                     each(0, audited(&mut **launcher, witness, entries, call, validation, self.options, audit));
                 }
@@ -234,5 +237,5 @@ fn profiles(sides: [Result<Measured, Failure>; 2], index: usize) -> [Profile; 2]
 
 /// Why an entry is not timed: one of the kernels did not pass its validation.
 fn not_validated_by_both(sides: &[&mut Side<'_>; 2], index: usize) -> Option<String> {
-    sides.iter().find_map(|side| not_validated(&side.results[index]))
+    sides.iter().find_map(|side| not_validated(&*side.results.get(index)?))
 }

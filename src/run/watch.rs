@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::record::{EntryResult, Record, Semantics, Verdict, VerdictStatus};
+use crate::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, Verdict, VerdictStatus};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_memory::meter::Meter;
 use plimsoll_memory::nanoseconds;
 
 use super::launcher::Launcher;
-use super::manifest::Planned;
 use super::node::Node;
 use super::observer::{Observer, Phase};
 
@@ -49,7 +48,7 @@ impl Ran {
 pub(super) struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
     pub meter: &'a Meter,
-    pub planned: &'a [Planned],
+    pub entries: &'a Rows<EntrySemantics>,
     pub so_far: &'a mut SoFar,
     /// The other shards of the node, while entries are timed.
     pub node: Option<&'a mut Node>,
@@ -57,8 +56,10 @@ pub(super) struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reports the result at `index`, and has what is known so far kept if it is time to.
-    pub fn entry(&mut self, phase: Phase, results: &mut Vec<EntryResult>, index: usize, ran: impl FnOnce() -> Ran) {
-        self.observer.entry(phase, &results[index]);
+    pub fn entry(&mut self, phase: Phase, results: &mut Rows<EntryResult>, index: usize, ran: impl FnOnce() -> Ran) {
+        if let Some(result) = results.get_mut(index) {
+            self.observer.entry(phase, result);
+        }
         if let Some(node) = &mut self.node {
             node.look();
         }
@@ -78,7 +79,7 @@ impl Watch<'_> {
         if let Semantics::Capture(semantics) = &mut record.semantics {
             let before = std::mem::replace(&mut semantics.kernel, kernel);
             is_new |= semantics.kernel != before;
-            semantics.entries = self.planned.iter().map(|planned| planned.semantics.clone()).collect();
+            semantics.entries = self.entries.clone();
         }
         // Of all that the digest is of, the kernel's files alone become known while it runs.
         if is_new {
@@ -90,7 +91,7 @@ impl Watch<'_> {
         self.observer.keep(record);
         std::mem::swap(results, &mut record.results.entries);
         if let Semantics::Capture(semantics) = &mut record.semantics {
-            semantics.entries = Vec::new();
+            semantics.entries.clear();
         }
     }
 }

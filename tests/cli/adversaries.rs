@@ -38,7 +38,7 @@ fn zeros_and_inputs_given_back_do_not_match() {
         let scene = Scene::new(2);
         let (code, record) = scene.run(&mut command(&scene, "check", name));
         assert_eq!(code, 1, "{name}");
-        assert!(record.results.entries.iter().all(|result| validation(result) == MISMATCH), "{name}");
+        assert!(record.results.entries.iter().all(|result| validation(&result) == MISMATCH), "{name}");
     }
 }
 
@@ -203,7 +203,7 @@ fn adversaries_in_python_end_with_the_same_verdicts() {
     validate.arg("--kernel").arg(kernel("adversaries")).arg("--python").arg(python);
     let (code, record) = scene.run(&mut validate);
     assert_eq!(code, 1);
-    let verdicts: Vec<_> = record.results.entries.iter().map(validation).collect();
+    let verdicts: Vec<_> = record.results.entries.iter().map(|result| validation(&result)).collect();
     let stale = error(FailureKind::StaleOutput);
     // A Python output is copied when the launch returns: later writes are not part of it.
     assert_eq!(

@@ -231,7 +231,7 @@ impl Suite {
         command.arg("check").arg(self.scene.path("suite")).arg("--record").arg(self.scene.record());
         command.arg("--kernel").arg(format!("py:{}:launch", cheats("suite.py").display()));
         command.arg("--python").arg(&self.python).args(["--warmup", "1", "--launches", "40"]).args(flags);
-        self.scene.run(&mut command).1.results.entries.iter().map(end_of).collect()
+        self.scene.run(&mut command).1.results.entries.iter().map(|result| end_of(&result)).collect()
     }
 }
 

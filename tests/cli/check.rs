@@ -45,7 +45,7 @@ fn more_entries_than_files_can_be_mapped_are_profiled_in_several_batches() {
     let timed = |result: &plimsoll::record::EntryResult| {
         result.profile.as_ref().is_some_and(|profile| profile.status == ProfileStatus::Timed)
     };
-    assert!(record.results.entries.iter().all(timed));
+    assert!(record.results.entries.iter().all(|result| timed(&result)));
     let (_, one_a_batch) = scene.run(command().args(["--batch-bytes", "1B"]));
     assert_eq!(record.semantics_digest, one_a_batch.semantics_digest);
 }

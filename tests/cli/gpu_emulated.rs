@@ -30,7 +30,7 @@ fn failures(record: &Record) -> Vec<Option<FailureKind>> {
 }
 
 fn first_failure(record: &Record) -> Failure {
-    record.results.entries.iter().find_map(|entry| entry.failure()).expect("an entry failed").clone()
+    record.results.entries.iter().find_map(|entry| entry.failure().cloned()).expect("an entry failed")
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod isolate;
 mod kept;
 mod kernel;
 mod library;
+mod many;
 mod matrix;
 mod merge;
 mod metrics;

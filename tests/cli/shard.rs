@@ -89,7 +89,7 @@ fn a_shard_runs_its_entries_and_says_which_they_are() {
     ]));
     assert_eq!(code, 0, "{err}");
     let record = Record::read(&scene.path("1-of-1.json")).unwrap();
-    let names: Vec<&str> = record.results.entries.iter().map(|entry| &*entry.name).collect();
+    let names: Vec<String> = record.results.entries.iter().map(|entry| entry.name.clone()).collect();
     assert_eq!(names, ["entry_000001.pt", "entry_000003.pt"]);
     let shard = record.shard.unwrap();
     assert_eq!((shard.index, shard.count, &*shard.places, shard.entries), (2, 2, &[1, 3][..], 2));

@@ -1,7 +1,5 @@
 //! A job as the message of a call: tensors by storage, storages by path and offset.
 
-use std::io::Write;
-
 use std::path::PathBuf;
 
 use plimsoll::capture::{Argument, Fetched, Place};
@@ -12,6 +10,7 @@ use signal_hook::consts::SIGBUS;
 use tempfile::TempPath;
 
 use super::process::ARGUMENTS_FD;
+use super::temporary::Held;
 use super::untrusted::Copies;
 use crate::protocol::{CallMessage, StorageRange};
 
@@ -21,7 +20,7 @@ pub struct CallBuilder {
     /// What a capture elsewhere has sent of the arguments.
     _fetched: Fetched,
     /// Storages that lie compressed in their file are given to workers unpacked.
-    _unpacked: Vec<TempPath>,
+    _unpacked: Vec<Held<TempPath>>,
 }
 
 impl CallBuilder {
@@ -45,14 +44,14 @@ impl CallBuilder {
                 }
                 _ => {
                     let mapped = job.entry.map()?;
-                    let file = spill(mapped.storage(index)?).map_err(|e| {
+                    let file = Held::storage(mapped.storage(index)?).map_err(|e| {
                         input(format!(
                             "{}: storage {} cannot be unpacked: {e}",
                             job.entry.path().display(),
                             storage.key()
                         ))
                     })?;
-                    let path = file.to_path_buf();
+                    let path = file.path().to_owned();
                     unpacked.push(file);
                     StorageRange { path, offset: 0, bytes }
                 }
@@ -119,12 +118,6 @@ impl CallBuilder {
             None => failure,
         }
     }
-}
-
-fn spill(bytes: &[u8]) -> std::io::Result<TempPath> {
-    let mut file = tempfile::Builder::new().prefix("plimsoll-storage-").tempfile()?;
-    file.write_all(bytes)?;
-    Ok(file.into_temp_path())
 }
 
 fn input(message: String) -> Failure {

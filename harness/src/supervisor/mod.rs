@@ -31,6 +31,7 @@ mod process;
 mod reclaim;
 mod sealed;
 mod settings;
+mod temporary;
 mod untrusted;
 mod workers;
 

@@ -14,6 +14,7 @@ use rustix::param::page_size;
 use tempfile::TempDir;
 
 use super::command::asked_once;
+use super::temporary::Held;
 use crate::confine::{RIGHTS, Rights, has_own_memory, without};
 
 /// What the names of variables begin with that hold credentials of object stores.
@@ -60,7 +61,7 @@ const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 pub struct Untrusted {
     program: PathBuf,
     rights: Rights,
-    folder: TempDir,
+    folder: Held<TempDir>,
     user_base: Option<PathBuf>,
 }
 
@@ -70,7 +71,7 @@ impl Untrusted {
     /// # Errors
     /// The folder cannot be made.
     pub fn new(kernel: &KernelSpec, program: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("plimsoll-kernel-").tempdir()?;
+        let folder = Held::folder()?;
         let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         read.push(program.to_owned());

@@ -16,6 +16,7 @@ use plimsoll::run::{Launch, LaunchError, Launcher, Role, RunContext};
 use super::error::{NoLauncher, NoProgram, PROGRAM, PROGRAM_VARIABLE};
 use super::launcher::WorkerLauncher;
 use super::settings::{OnGpu, Settings};
+use super::temporary;
 use crate::signals::Cancel;
 
 /// How isolated kernels are run: the program, its limits, the device.
@@ -58,6 +59,7 @@ impl Workers {
     /// # Errors
     /// [`NoLauncher::Files`] if no descriptors can be had.
     pub fn of(program: impl Into<PathBuf>) -> Result<Self, NoLauncher> {
+        temporary::clean();
         Ok(Self(Settings {
             program: program.into(),
             python: None,

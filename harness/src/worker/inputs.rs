@@ -13,6 +13,9 @@ use super::error::CallError;
 use super::private::{Arena, PrivateMap};
 use crate::protocol::{CallMessage, StorageRange};
 
+/// A table of so many bytes is read from the disk as a whole.
+const SMALL_TABLE: u64 = 256 << 10;
+
 /// The files of the calls of a batch, each mapped once, from the first storage in it to the last: a call may have more
 /// storages than a process may have maps, and calls that share a storage of a store share its pages.
 pub struct Files<'a> {
@@ -178,11 +181,15 @@ impl Inputs {
         })
     }
 
-    /// Has the rows that a call looks up read from the disk at once.
+    /// Has the rows that a call looks up read from the disk at once, and a small table as a whole: every row is a system call.
     fn read_ahead(&self, call: &CallMessage, bound: &Call<'_>) {
+        let mut asked_for = vec![false; call.storages.len()];
         looked_up(bound, &mut |storage, row| {
+            if std::mem::replace(&mut asked_for[storage], call.storages[storage].bytes <= SMALL_TABLE) {
+                return;
+            }
             let Some((map, place)) = self.place(&call.storages[storage]) else { return };
-            let range = place.start + row.start..place.start + row.end;
+            let range = if asked_for[storage] { place } else { place.start + row.start..place.start + row.end };
             match map {
                 Map::Shared(map) => map.read_ahead(range),
                 Map::Private(map) => map.read_ahead(range),

@@ -2,16 +2,42 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 
 use super::document::{EntryInspection, Repeat, RepeatedStorage};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The storages seen so far, by their content.
+/// The storages seen so far, by their content: as most storages of a folder are like no other, each takes some bytes alone.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashMap<Content, Vec<RepeatedStorage>>);
+pub(super) struct Seen {
+    places: HashMap<Content, Place>,
+    repeated: Vec<Repeated>,
+    /// The names of storages in their files, such as `0`, which most files share.
+    names: HashMap<Box<str>, u32>,
+}
 
-/// The size of a storage, whether a digest proves its content, and that digest or its CRC-32.
-type Content = (ByteSize, bool, Box<str>);
+/// What tells contents apart: a digest of the size of a storage, of whether a digest proves its content, and of that digest or
+/// its CRC-32.
+type Content = u128;
+
+/// A storage: the number of its entry and of its name.
+type Numbers = (usize, u32);
+
+/// Where a content was seen.
+#[derive(Debug)]
+enum Place {
+    Once(Numbers),
+    /// The number among those that are repeated.
+    Often(usize),
+}
+
+/// A content that was seen more than once.
+#[derive(Debug)]
+struct Repeated {
+    bytes: ByteSize,
+    proven: bool,
+    storages: Vec<Numbers>,
+}
 
 impl Seen {
     /// Adds the storages of the entry with this index.
@@ -22,26 +48,57 @@ impl Seen {
                 (None, Some(crc)) => (false, crc),
                 (None, None) => continue,
             };
-            let place = RepeatedStorage { entry, storage: storage.id.clone() };
-            self.0.entry((storage.bytes, proven, content.as_str().into())).or_default().push(place);
+            let place = (entry, self.number(&storage.id));
+            match self.places.entry(key(storage.bytes, proven, content)) {
+                Vacant(vacant) => {
+                    vacant.insert(Place::Once(place));
+                }
+                Occupied(mut found) => match *found.get() {
+                    Place::Often(number) => self.repeated[number].storages.push(place),
+                    Place::Once(first) => {
+                        found.insert(Place::Often(self.repeated.len()));
+                        let storages = vec![first, place];
+                        self.repeated.push(Repeated { bytes: storage.bytes, proven, storages });
+                    }
+                },
+            }
         }
+    }
+
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.names.get(name) {
+            return *number;
+        }
+        let number = self.names.len() as u32;
+        self.names.insert(name.into(), number);
+        number
     }
 
     /// The storages that occur more than once: of equal size and digest, or of equal size and CRC-32 if no digest was
     /// computed. The largest saving comes first.
     pub(super) fn repeats(self) -> Vec<Repeat> {
-        let repeated = self.0.into_iter().filter(|(_, storages)| storages.len() > 1);
-        let mut repeats: Vec<_> = repeated
-            .map(|((bytes, proven, _), storages)| {
-                let saved = bytes.bytes().saturating_mul(storages.len() as u64 - 1);
-                Repeat { bytes, proven, saved_bytes: ByteSize::new(saved), storages }
-            })
-            .collect();
+        let mut names = vec![""; self.names.len()];
+        self.names.iter().for_each(|(name, &number)| names[number as usize] = name);
+        let repeat = |Repeated { bytes, proven, storages }: &Repeated| {
+            let saved = bytes.bytes().saturating_mul(storages.len() as u64 - 1);
+            let named = |&(entry, name): &Numbers| RepeatedStorage { entry, storage: names[name as usize].to_owned() };
+            let (bytes, storages) = (*bytes, storages.iter().map(named).collect());
+            Repeat { bytes, proven: *proven, saved_bytes: ByteSize::new(saved), storages }
+        };
+        let mut repeats: Vec<_> = self.repeated.iter().map(repeat).collect();
         repeats.sort_by_key(|repeat| {
             (Reverse(repeat.saved_bytes), repeat.storages[0].entry, repeat.storages[0].storage.clone())
         });
         repeats
     }
+}
+
+fn key(bytes: ByteSize, proven: bool, content: &str) -> Content {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&bytes.bytes().to_le_bytes()).update(&[u8::from(proven)]).update(content.as_bytes());
+    let mut key = [0; 16];
+    hasher.finalize_xof().fill(&mut key);
+    Content::from_le_bytes(key)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(crate) fn failing() -> Record {
     results[count + 2].profile = Some(Profile::failed(Failure::new(FailureKind::DeviceOom, "tried to get 2.00 GiB")));
     results[count + 3].validation = Some(Validation::not_run("interrupted before it was launched"));
     results[count + 3].profile = Some(Profile::not_run("interrupted before it was launched"));
-    record.results = Results { entries: results, timing: None, versus: None };
+    record.results = Results { entries: results.into(), timing: None, versus: None };
     record.state = RunState::Interrupted;
     record.releases[0].proof.recovered = Some(false);
     for phase in &mut record.phases {

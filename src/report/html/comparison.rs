@@ -133,7 +133,7 @@ fn changes(out: &mut Body, differences: &Differences) {
             let side = |value: &Option<serde_json::Value>| {
                 value.as_ref().map_or_else(super::absent, |value| escaped(&value_words(&change.path, value)))
             };
-            vec![sign(change).to_owned(), escaped(&change.path), side(&change.before), side(&change.after)]
+            vec![sign(&change).to_owned(), escaped(&change.path), side(&change.before), side(&change.after)]
         });
         table::table(
             out,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Body, escaped, table};
-use crate::record::{CaptureSemantics, Record, Semantics};
+use crate::record::{CaptureSemantics, Record, Rows, Semantics};
 use crate::report::terminal::{counted, value_words};
 
 /// Maximum number of items of a list shown here; the record has them all.
@@ -16,7 +16,7 @@ pub(super) fn conditions(out: &mut Body, record: &Record) {
     let semantics = match &record.semantics {
         // Each entry already has its own row.
         Semantics::Capture(semantics) => {
-            Semantics::Capture(CaptureSemantics { entries: Vec::new(), ..semantics.clone() })
+            Semantics::Capture(CaptureSemantics { entries: Rows::default(), ..semantics.clone() })
         }
         other => other.clone(),
     };

@@ -26,8 +26,18 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
     if let Some(all) = record.results.timing {
         let _ = writeln!(out, "<p class=\"soft\">per launch: {}</p>", times_words(&all));
     }
-    let mut order: Vec<&EntryResult> = results.iter().collect();
-    order.sort_by_key(|result| (!troubled(result), result.index));
+    let (mut failed, mut slowest) = (0_usize, 0.0_f64);
+    // Those that did not pass come first, and no more than are shown are in memory.
+    let (mut first, mut others) = (Vec::new(), Vec::new());
+    for (result, entry) in results.iter().zip(&semantics.entries) {
+        slowest = mean(&result).map_or(slowest, |ns| slowest.max(ns));
+        let troubled = troubled(&result);
+        failed += usize::from(troubled);
+        let shown = if troubled { &mut first } else { &mut others };
+        if shown.len() < SHOWN {
+            shown.push((result, entry.bytes));
+        }
+    }
     let columns = [
         table::words("entry"),
         table::figures("bytes"),
@@ -37,9 +47,7 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
         table::figures("median/launch"),
         table::figures("mean/launch"),
     ];
-    let slowest = results.iter().filter_map(mean).fold(0.0, f64::max);
-    let rows = order.iter().take(SHOWN).map(|result| {
-        let bytes = semantics.entries.get(result.index).map_or_else(absent, |entry| entry.bytes.to_string());
+    let rows = first.iter().chain(&others).take(SHOWN).map(|(result, bytes)| {
         let leaves = result.validation.as_ref().map_or(&[][..], |validation| &validation.leaves);
         let error = |figure: fn(&Elements) -> Option<f64>| largest(leaves, figure).map_or_else(absent, number);
         let statistics = result.profile.as_ref().and_then(|profile| profile.statistics);
@@ -47,7 +55,7 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
         let length = mean(result).map_or(String::new(), |ns| bar(&[("water", ns / slowest.max(f64::MIN_POSITIVE))]));
         vec![
             escaped(&result.name),
-            bytes,
+            bytes.to_string(),
             validation(result),
             error(|elements| elements.max_abs_error),
             error(|elements| elements.max_rel_error),
@@ -57,7 +65,6 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
     });
     let folded = results.len() > OPEN;
     if folded {
-        let failed = results.iter().filter(|result| troubled(result)).count();
         let _ = writeln!(
             out,
             "<details{}><summary>{failed} did not pass, {} did</summary>",

@@ -25,7 +25,7 @@ pub(super) fn versus(out: &mut Body, record: &Record) {
     if let Some(all) = &versus.speedup {
         let _ = writeln!(out, "<p class=\"soft\">{}</p>", escaped(&sentence(all, &other.kernel.name)));
     }
-    let scale = Scale::of(versus.pairs.iter().filter_map(|pairs| pairs.speedup.as_ref()));
+    let scale = Scale::of(versus.pairs.iter().filter_map(|pairs| pairs.into_owned().speedup));
     let columns = [
         table::words("entry"),
         table::figures("per launch"),
@@ -43,8 +43,8 @@ pub(super) fn versus(out: &mut Body, record: &Record) {
         let speedup = pairs.speedup.as_ref();
         vec![
             escaped(&own.name),
-            time(own),
-            time(others),
+            time(&own),
+            time(&others),
             speedup.map_or_else(absent, ratio),
             speedup.and_then(between).unwrap_or_else(absent),
             speedup.map_or_else(String::new, |speedup| scale.drawn(speedup)),
@@ -61,10 +61,10 @@ struct Scale {
 }
 
 impl Scale {
-    fn of<'a>(speedups: impl Iterator<Item = &'a Speedup>) -> Self {
+    fn of(speedups: impl Iterator<Item = Speedup>) -> Self {
         let (mut low, mut high) = (1.0 / 1.05, 1.05);
         for speedup in speedups {
-            let (from, to) = ends(speedup);
+            let (from, to) = ends(&speedup);
             low = f64::min(low, from / 1.02);
             high = f64::max(high, to * 1.02);
         }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::entries::EntryTable;
 use super::problems::problems;
 use super::versus::versus;
+use super::worst::{ROWS, worst};
 use crate::record::{
     Batching, CapturePolicy, CaptureSemantics, EntryResult, ProfileStatus, Record, Release, ReleaseReason, Results,
     SourceKind, Validation,
@@ -50,16 +51,16 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     text
 }
 
-/// Maximum number of entries with a row; if there are more, the worst are shown.
-const ROWS: usize = 500;
-
-/// Writes one row per entry, their total time, and the failures again with their causes.
+/// A row an entry, their times as one, and the failures once more with their causes.
 pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
     let table = EntryTable::new(semantics, screen);
     let mut text = format!("\n{}", table.header());
     let results = &record.results.entries;
-    for result in worst(results) {
-        text.push_str(&table.row(semantics, result));
+    let (mut rows, mut entries) = (results.reader(), semantics.entries.reader());
+    for place in worst(results.iter().map(|result| badness(&result))) {
+        if let Some(result) = rows.get(place) {
+            text.push_str(&table.row(entries.get(place).map(|entry| entry.bytes), result));
+        }
     }
     if let Some(more) = results.len().checked_sub(ROWS).filter(|more| *more > 0) {
         let line = format!("… and {more} faster ones that passed; the record has them all");
@@ -72,23 +73,11 @@ pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Sc
 }
 
 /// The entries that get a row, in the order of the capture: those that did not pass, then the slowest.
-fn worst(results: &[EntryResult]) -> Vec<&EntryResult> {
-    let mut worst: Vec<&EntryResult> = results.iter().collect();
-    if worst.len() > ROWS {
-        let passed = |result: &EntryResult| {
-            let validated = result.validation.as_ref().is_none_or(Validation::passed);
-            validated && result.profile.as_ref().is_none_or(|profile| profile.status == ProfileStatus::Timed)
-        };
-        let time = |result: &EntryResult| {
-            let mean =
-                result.profile.as_ref().and_then(|profile| profile.statistics).map(|statistics| statistics.mean_ns);
-            mean.unwrap_or_default()
-        };
-        worst.sort_by(|a, b| passed(a).cmp(&passed(b)).then(time(b).total_cmp(&time(a))));
-        worst.truncate(ROWS);
-        worst.sort_by_key(|result| result.index);
-    }
-    worst
+fn badness(result: &EntryResult) -> (bool, f64) {
+    let validated = result.validation.as_ref().is_none_or(Validation::passed);
+    let passed = validated && result.profile.as_ref().is_none_or(|profile| profile.status == ProfileStatus::Timed);
+    let mean = result.profile.as_ref().and_then(|profile| profile.statistics).map(|statistics| statistics.mean_ns);
+    (passed, mean.unwrap_or_default())
 }
 
 fn protocol_words(protocol: Protocol) -> String {
@@ -237,9 +226,9 @@ mod tests {
         };
         let mut results: Vec<_> = (0..ROWS + 100).map(result).collect();
         results[3].validation = Some(Validation::not_run("interrupted"));
-        let shown: Vec<usize> = worst(&results).into_iter().map(|result| result.index).collect();
+        let shown: Vec<usize> = worst(results.iter().map(badness));
         let expected: Vec<usize> = [3].into_iter().chain(101..ROWS + 100).collect();
         assert_eq!(shown, expected);
-        assert_eq!(worst(&results[..ROWS]).len(), ROWS);
+        assert_eq!(worst(results[..ROWS].iter().map(badness)).len(), ROWS);
     }
 }

@@ -4,7 +4,8 @@ use anstyle::Style;
 use serde_json::Value;
 
 use super::memory::marked;
-use crate::record::{Change, ChangeKind, Differences, Figures};
+use super::worst::{ROWS, worst};
+use crate::record::{Change, ChangeKind, Differences, Figures, Rows, TimingDelta};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, apart};
@@ -49,7 +50,7 @@ fn section(name: &str, style: Style, word: &str, screen: &Screen) -> String {
     labelled(name, style, word, 12, screen)
 }
 
-fn changes(changes: &[Change], screen: &Screen) -> String {
+fn changes(changes: &Rows<Change>, screen: &Screen) -> String {
     let palette = &screen.palette;
     let line = |change: &Change| {
         let (mark, style) = match change.kind {
@@ -66,7 +67,7 @@ fn changes(changes: &[Change], screen: &Screen) -> String {
         let line = cut(&clean(&format!("{}  {values}", change.path)), screen.width() - 5);
         format!("   {} {line}\n", styled(mark, style))
     };
-    changes.iter().map(line).collect()
+    changes.iter().map(|change| line(&change)).collect()
 }
 
 /// A value of a record in readable form; the last part of its path determines the unit.
@@ -91,7 +92,11 @@ pub(crate) fn value_words(path: &str, value: &Value) -> String {
 }
 
 fn tables(figures: &Figures, screen: &Screen) -> String {
-    let times = figures.timing.iter().map(|delta| {
+    // The figure over all entries stands first.
+    let badness = |delta: &TimingDelta| (delta.entry.is_some(), (delta.after_ns / delta.before_ns).ln().abs());
+    let mut timing = figures.timing.reader();
+    let shown = worst(figures.timing.iter().map(|delta| badness(&delta)));
+    let times = shown.into_iter().filter_map(|place| timing.get(place).cloned()).map(|delta| {
         let name = delta.entry.as_deref().map_or("all entries".to_owned(), clean);
         let ratio = percent(delta.before_ns, delta.after_ns);
         [name, duration(delta.before_ns), duration(delta.after_ns), ratio]
@@ -102,7 +107,12 @@ fn tables(figures: &Figures, screen: &Screen) -> String {
         let ratio = percent(before as f64, after as f64);
         [name, marked(&delta.before), marked(&delta.after), ratio]
     });
-    table("median/launch", times.collect(), screen) + &table("memory", peaks.collect(), screen)
+    let mut text = table("median/launch", times.collect(), screen);
+    if let Some(more) = figures.timing.len().checked_sub(ROWS).filter(|more| *more > 0) {
+        let line = format!("… and {more} more that changed less; --json has them all");
+        text.push_str(&format!(" {}\n", styled(&cut(&line, screen.width() - 1), screen.palette.dim)));
+    }
+    text + &table("memory", peaks.collect(), screen)
 }
 
 fn table(title: &'static str, rows: Vec<[String; 4]>, screen: &Screen) -> String {

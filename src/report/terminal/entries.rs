@@ -3,6 +3,7 @@
 use crate::record::{CaptureSemantics, EntryResult, Profile, ProfileStatus, Validation, ValidationStatus};
 use plimsoll_capture::compare::{Elements, LeafOutcome};
 use plimsoll_capture::timing::Protocol;
+use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::{Align, Cell, Column, Table};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, duration, number};
@@ -69,8 +70,8 @@ impl EntryTable {
     }
 
     /// Formats one entry as one line.
-    pub fn row(&self, semantics: &CaptureSemantics, result: &EntryResult) -> String {
-        let bytes = semantics.entries.get(result.index).map_or(ABSENT.to_owned(), |entry| entry.bytes.to_string());
+    pub fn row(&self, bytes: Option<ByteSize>, result: &EntryResult) -> String {
+        let bytes = bytes.map_or(ABSENT.to_owned(), |bytes| bytes.to_string());
         let mut cells = vec![Cell::plain(clean(&result.name)), Cell::new(bytes, self.palette.dim)];
         let timed = result.profile.as_ref().is_some_and(|profile| profile.status == ProfileStatus::Timed);
         if self.validated {

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use anstyle::Style;
 
+use crate::record::{Reader, Rows};
 use plimsoll_capture::inspect::{
-    EntryInspection, ErrorReport, Inspection, Number, Options, Repeat, SCHEMA, Scalar, StorageInspection, Summary,
-    TensorInspection, ValueInspection, ValueKind, inspect_each,
+    EntryInspection, ErrorReport, Inspection, Number, Options, Repeat, RepeatedStorage, Scalar, StorageInspection,
+    Summary, TensorInspection, ValueInspection, ValueKind, inspect_each,
 };
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::{Align, Cell, Column, apart};
@@ -30,61 +31,58 @@ const ABSENT: &str = "-";
 
 /// An inspection reduced to what the terminal shows, so that a folder of many files takes little memory.
 #[derive(Debug)]
-pub struct Inspected(Inspection);
+pub struct Inspected {
+    path: String,
+    entries: Rows<EntryInspection>,
+    summary: Summary,
+}
+
+impl From<Inspection> for Inspected {
+    fn from(inspection: Inspection) -> Self {
+        let Inspection { path, entries, repeats, totals, error, .. } = inspection;
+        Self { path, entries: entries.into(), summary: Summary { repeats, totals, error } }
+    }
+}
 
 impl Inspected {
     /// Inspects `path` and passes each entry to `each` in full.
     pub fn read(path: &Path, options: Options, each: &mut dyn FnMut(&EntryInspection)) -> Self {
         let name = plimsoll_capture::origin::shown(path);
-        let mut entries: Vec<EntryInspection> = Vec::new();
-        let Ok(Summary { repeats, totals, error }) = inspect_each(path, options, &mut |mut entry| {
+        let mut entries = Rows::default();
+        let Ok(summary) = inspect_each(path, options, &mut |mut entry| {
             each(&entry);
             if entry.file != name {
                 entry.values = Vec::new();
             }
-            // An entry beyond the limit has no row, and its storages are kept only if they are unusual.
-            if entries.len() >= ROWS {
-                entry.tensors = Vec::new();
-                entry.error = None;
-                entry.storages.retain(|storage| !storage.shared_by.is_empty() || storage.reached_bytes < storage.bytes);
-                entry.storages.shrink_to_fit();
-            }
             entries.push(entry);
             Ok::<(), Infallible>(())
         });
-        let schema = SCHEMA.to_owned();
-        Self(Inspection { schema, path: name, digest: options.digest, entries, repeats, totals, error })
+        Self { path: name, entries, summary }
     }
 
     /// Whether at least one file could be opened.
     pub fn is_readable(&self) -> bool {
-        self.0.entries.iter().any(|entry| entry.bytes.is_some())
+        self.entries.iter().any(|entry| entry.bytes.is_some())
     }
 
     /// Writes the document for a terminal.
     pub fn document(&self, screen: &Screen) -> String {
-        inspection(&self.0, screen)
+        let palette = &screen.palette;
+        let mut text = format!(" {}\n", styled(&cut(&clean(&self.path), screen.width() - 1), palette.heading));
+        match (self.entries.get(0), self.entries.len()) {
+            (Some(entry), 1) if entry.file == self.path => text.push_str(&values_of(&entry, screen)),
+            (None, _) => {}
+            _ => text.push_str(&overview(&self.entries, screen)),
+        }
+        text.push_str(&findings(self, screen));
+        text.push_str(&totals(self, screen));
+        text
     }
 
     /// Returns the first error.
     pub fn into_error(self) -> Option<ErrorReport> {
-        self.0.error
+        self.summary.error
     }
-}
-
-/// Writes the tensors and values of a single file, or one row per file of a folder; then shared, oversized and repeated
-/// storages, and totals.
-pub fn inspection(inspection: &Inspection, screen: &Screen) -> String {
-    let palette = &screen.palette;
-    let mut text = format!(" {}\n", styled(&cut(&clean(&inspection.path), screen.width() - 1), palette.heading));
-    match &inspection.entries[..] {
-        [entry] if entry.file == inspection.path => text.push_str(&values_of(entry, screen)),
-        [] => {}
-        entries => text.push_str(&overview(entries, screen)),
-    }
-    text.push_str(&findings(inspection, screen));
-    text.push_str(&totals(inspection, screen));
-    text
 }
 
 fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
@@ -219,7 +217,7 @@ fn number(number: &Number) -> String {
 }
 
 /// Writes one row per file of a folder.
-fn overview(entries: &[EntryInspection], screen: &Screen) -> String {
+fn overview(entries: &Rows<EntryInspection>, screen: &Screen) -> String {
     let palette = &screen.palette;
     let columns = vec![
         Column::new("file", Align::Left, 0),
@@ -255,7 +253,7 @@ fn overview(entries: &[EntryInspection], screen: &Screen) -> String {
             Cell::new(largest, palette.dim),
         ]
     };
-    table(columns, entries.iter().map(row), screen)
+    table(columns, entries.iter().map(|entry| row(&entry)), screen)
 }
 
 /// The last part of a path.
@@ -263,44 +261,74 @@ fn name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-/// Notable storages: shared ones, those kept alive by small tensors, and repeated ones.
-fn findings(inspection: &Inspection, screen: &Screen) -> String {
+/// The lines of a section: the first of them, and how many there are.
+#[derive(Default)]
+struct Lines {
+    shown: Vec<String>,
+    count: usize,
+}
+
+impl Lines {
+    fn add(&mut self, line: impl FnOnce() -> String) {
+        if self.count < FINDINGS {
+            self.shown.push(line());
+        }
+        self.count += 1;
+    }
+}
+
+/// What deserves a look: storages that are shared, dragged along, repeated.
+fn findings(inspected: &Inspected, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let folder = inspection.entries.len() > 1;
+    let folder = inspected.entries.len() > 1;
     let at = |entry: &EntryInspection, storage: &str| match folder {
         true => format!("{}, storage {storage}", name(&entry.file)),
         false => format!("storage {storage}"),
     };
-    let all = || inspection.entries.iter().flat_map(|entry| entry.storages.iter().map(move |s| (entry, s)));
-    let shared = all().filter(|(_, storage)| !storage.shared_by.is_empty());
-    let shared = shared.map(|(entry, storage)| format!("{}: {}", at(entry, &storage.id), storage.shared_by.join(", ")));
-    let mut dragged: Vec<_> = all().filter(|(_, storage)| storage.reached_bytes < storage.bytes).collect();
-    dragged.sort_by_key(|(_, storage)| Reverse(storage.bytes.saturating_sub(storage.reached_bytes)));
-    let dragged = dragged.into_iter().map(|(entry, storage)| dragged_words(&at(entry, &storage.id), storage));
-    let repeated = inspection.repeats.iter().map(|repeat| repeat_words(repeat, &inspection.entries));
-    let omitted = inspection.entries.iter().filter_map(|entry| Some((entry, entry.omitted_values?)));
-    let omitted = omitted.map(|(entry, count)| format!("{}: {count} more values", name(&entry.file)));
+    let [mut shared, mut repeated, mut omitted] = [(); 3].map(|()| Lines::default());
+    // The largest come first: the key of each, and its line.
+    let (mut dragged, mut dragging): (Vec<(Reverse<ByteSize>, usize, String)>, usize) = (Vec::new(), 0);
+    for entry in &inspected.entries {
+        for storage in &entry.storages {
+            if !storage.shared_by.is_empty() {
+                shared.add(|| format!("{}: {}", at(&entry, &storage.id), storage.shared_by.join(", ")));
+            }
+            if storage.reached_bytes < storage.bytes {
+                let key = Reverse(storage.bytes.saturating_sub(storage.reached_bytes));
+                dragged.push((key, dragging, dragged_words(&at(&entry, &storage.id), storage)));
+                dragging += 1;
+                if dragged.len() > 2 * FINDINGS {
+                    dragged.sort();
+                    dragged.truncate(FINDINGS);
+                }
+            }
+        }
+        if let Some(count) = entry.omitted_values {
+            omitted.add(|| format!("{}: {count} more values", name(&entry.file)));
+        }
+    }
+    dragged.sort();
+    dragged.truncate(FINDINGS);
+    let dragged = Lines { shown: dragged.into_iter().map(|(_, _, line)| line).collect(), count: dragging };
+    let mut entries = inspected.entries.reader();
+    for repeat in &inspected.summary.repeats {
+        repeated.add(|| repeat_words(repeat, &mut entries));
+    }
 
     let mut text = String::new();
-    let mut section = |label: &str, style, lines: &mut dyn Iterator<Item = String>| {
-        let (mut label, mut more) = (label, 0);
-        for (count, line) in lines.enumerate() {
-            if count >= FINDINGS {
-                more += 1;
-                continue;
-            }
-            text.push_str(if count == 0 { "\n" } else { "" });
-            text.push_str(&section_line(label, style, &line, screen));
-            label = "";
+    let mut section = |label: &str, style, lines: Lines| {
+        for (number, line) in lines.shown.iter().enumerate() {
+            text.push_str(if number == 0 { "\n" } else { "" });
+            text.push_str(&section_line(if number == 0 { label } else { "" }, style, line, screen));
         }
-        if more > 0 {
+        if let Some(more) = lines.count.checked_sub(FINDINGS).filter(|more| *more > 0) {
             text.push_str(&section_line("", palette.dim, &format!("… and {more} more (--json has them all)"), screen));
         }
     };
-    section("shared", palette.dim, &mut shared.into_iter());
-    section("dragged", palette.warn, &mut dragged.into_iter());
-    section("repeated", palette.warn, &mut repeated.into_iter());
-    section("not listed", palette.warn, &mut omitted.into_iter());
+    section("shared", palette.dim, shared);
+    section("dragged", palette.warn, dragged);
+    section("repeated", palette.warn, repeated);
+    section("not listed", palette.warn, omitted);
     text
 }
 
@@ -314,24 +342,23 @@ fn dragged_words(place: &str, storage: &StorageInspection) -> String {
     format!("{place}: tensors reach {} of {}", storage.reached_bytes, storage.bytes)
 }
 
-fn repeat_words(repeat: &Repeat, entries: &[EntryInspection]) -> String {
+fn repeat_words(repeat: &Repeat, entries: &mut Reader<'_, EntryInspection>) -> String {
     let proof = if repeat.proven { "equal digests" } else { "equal CRC-32, --digest proves" };
-    let copies: Vec<_> = repeat
-        .storages
-        .iter()
-        .take(3)
-        .map(|copy| format!("{} {}", name(&entries[copy.entry].file), copy.storage))
-        .collect();
+    let file = |copy: &RepeatedStorage| {
+        let found = entries.get(copy.entry).map(|entry| name(&entry.file).to_owned());
+        format!("{} {}", found.unwrap_or_default(), copy.storage)
+    };
+    let copies: Vec<_> = repeat.storages.iter().take(3).map(file).collect();
     let more = if repeat.storages.len() > 3 { ", …" } else { "" };
     let count = repeat.storages.len();
     let (bytes, saved) = (repeat.bytes, repeat.saved_bytes);
     format!("{bytes} in {count} places ({proof}), once would save {saved}: {}{more}", copies.join(", "))
 }
 
-fn totals(inspection: &Inspection, screen: &Screen) -> String {
-    let totals = &inspection.totals;
+fn totals(inspected: &Inspected, screen: &Screen) -> String {
+    let totals = &inspected.summary.totals;
     let mut parts = Vec::new();
-    if inspection.entries.len() != 1 {
+    if inspected.entries.len() != 1 {
         parts.push(counted(totals.entries as usize, "file", "files"));
     }
     parts.push(counted(totals.tensors as usize, "tensor", "tensors"));
@@ -345,11 +372,14 @@ fn totals(inspection: &Inspection, screen: &Screen) -> String {
         parts.push(counted(totals.errors as usize, "error", "errors"));
     }
     let mut text = format!("\n{}", labelled("total", screen.palette.heading, &parts.join(", "), LABEL, screen));
-    let verified: Vec<_> = inspection.entries.iter().filter_map(|entry| entry.verified).collect();
-    if !verified.is_empty() {
-        let bytes: ByteSize = verified.iter().map(|verified| verified.bytes).sum();
-        let records = verified.iter().map(|verified| verified.records).sum::<u64>();
-        let without = verified.iter().map(|verified| verified.without_crc).sum::<u64>();
+    let (mut files, mut bytes, mut records, mut without) = (0, ByteSize::ZERO, 0, 0);
+    for verified in inspected.entries.iter().filter_map(|entry| entry.verified) {
+        files += 1;
+        bytes += verified.bytes;
+        records += verified.records;
+        without += verified.without_crc;
+    }
+    if files > 0 {
         let mut words = format!("{}, {bytes}", counted(records as usize, "CRC-32 is right", "CRC-32s are right"));
         if without > 0 {
             let _ = write!(words, "; {without} without");

@@ -36,6 +36,7 @@ mod snapshot;
 mod tests;
 mod trends;
 mod versus;
+mod worst;
 
 pub use bench_gate::bench_gate;
 pub use bisect::bisection;
@@ -51,7 +52,7 @@ pub use findings::{findings, findings_with_all_advice};
 pub use gate::gate;
 #[cfg(feature = "history")]
 pub use history::{history, history_check, history_subjects};
-pub use inspect::{Inspected, inspection};
+pub use inspect::Inspected;
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;

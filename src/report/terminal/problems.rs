@@ -1,6 +1,6 @@
 //! The failures of a record again, below the rows, with what is known about their causes.
 
-use crate::record::{EntryResult, Failure, ValidationStatus};
+use crate::record::{EntryResult, Failure, Rows, ValidationStatus};
 use plimsoll_capture::compare::LeafOutcome;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{clean, counted, cut, labelled, number, styled, wrap};
@@ -11,17 +11,20 @@ const SHOWN: usize = 10;
 const LINES: usize = 6;
 
 /// Failures and undecided results; empty if there are none.
-pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
-    let failed: Vec<(&EntryResult, String)> =
-        results.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
-    let mut text = String::new();
-    if !failed.is_empty() {
-        let title = format!("{} of {} failed", failed.len(), counted(results.len(), "entry", "entries"));
-        text.push_str(&format!("\n {}\n", styled(&title, screen.palette.bad)));
-        for (result, cause) in failed.iter().take(SHOWN) {
-            text.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
+pub(super) fn problems(results: &Rows<EntryResult>, screen: &Screen) -> String {
+    let (mut failed, mut causes) = (0_usize, String::new());
+    for result in results {
+        let Some(cause) = cause(&result, screen) else { continue };
+        failed += 1;
+        if failed <= SHOWN {
+            causes.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
         }
-        if let Some(more) = failed.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+    }
+    let mut text = String::new();
+    if failed > 0 {
+        let title = format!("{failed} of {} failed", counted(results.len(), "entry", "entries"));
+        text.push_str(&format!("\n {}\n{causes}", styled(&title, screen.palette.bad)));
+        if let Some(more) = failed.checked_sub(SHOWN).filter(|more| *more > 0) {
             let line = cut(&format!("and {more} more: rows above, causes in the record"), screen.width() - 3);
             text.push_str(&format!("   {}\n", styled(&line, screen.palette.dim)));
         }
@@ -93,39 +96,41 @@ fn indented(words: &str, screen: &Screen) -> String {
     wrap(&clean(words), screen.width() - 5).iter().map(|line| format!("     {line}\n")).collect()
 }
 
-fn not_run(results: &[EntryResult], screen: &Screen) -> String {
-    let reasons = || {
-        results.iter().filter_map(|result| {
-            let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
-            validation.or_else(|| result.profile.as_ref()?.not_run.as_deref())
-        })
-    };
-    let Some(reason) = reasons().next() else { return String::new() };
-    let value = format!("{}: {reason}", counted(reasons().count(), "entry", "entries"));
+fn not_run(results: &Rows<EntryResult>, screen: &Screen) -> String {
+    let (mut count, mut first) = (0, None);
+    for result in results {
+        let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
+        let reason = validation.or_else(|| result.profile.as_ref()?.not_run.as_deref());
+        count += usize::from(reason.is_some());
+        if first.is_none() {
+            first = reason.map(str::to_owned);
+        }
+    }
+    let Some(reason) = first else { return String::new() };
+    let value = format!("{}: {reason}", counted(count, "entry", "entries"));
     format!("\n{}", labelled("not run", screen.palette.warn, &value, 9, screen))
 }
 
 /// The entries whose comparison would miss a wrong kernel, each with the wrong outputs that would have passed.
-fn blind(results: &[EntryResult], screen: &Screen) -> String {
-    let flagged: Vec<String> = results
-        .iter()
-        .filter_map(|result| {
-            let validation = result.validation.as_ref()?;
-            let blindness = validation.blindness.filter(|_| validation.status == ValidationStatus::Passed)?;
-            blindness.any().then(|| format!("{} ({})", result.name, blindness.wrong_outputs().join(", ")))
-        })
-        .collect();
-    if flagged.is_empty() {
+fn blind(results: &Rows<EntryResult>, screen: &Screen) -> String {
+    let (mut count, mut shown) = (0_usize, Vec::new());
+    for result in results {
+        let passed = result.validation.as_ref().filter(|found| found.status == ValidationStatus::Passed);
+        let Some(blindness) = passed.and_then(|found| found.blindness).filter(|blindness| blindness.any()) else {
+            continue;
+        };
+        count += 1;
+        if count <= SHOWN {
+            shown.push(format!("{} ({})", result.name, blindness.wrong_outputs().join(", ")));
+        }
+    }
+    if count == 0 {
         return String::new();
     }
-    let more = flagged.len().saturating_sub(SHOWN);
-    let mut value = format!(
-        "{} would have passed a wrong output: {}",
-        counted(flagged.len(), "entry", "entries"),
-        flagged[..flagged.len() - more].join(", ")
-    );
-    if more > 0 {
-        value.push_str(&format!(" and {more} more"));
+    let mut value =
+        format!("{} would have passed a wrong output: {}", counted(count, "entry", "entries"), shown.join(", "));
+    if count > SHOWN {
+        value.push_str(&format!(" and {} more", count - SHOWN));
     }
     format!("\n{}", labelled("! blind", screen.palette.warn, &value, 9, screen))
 }

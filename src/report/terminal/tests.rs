@@ -51,14 +51,14 @@ fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
     sample::capture(&mut validated).timing = None;
     validated.results.timing = None;
     sample::capture_policy(&mut validated).batching = None;
-    validated.results.entries.iter_mut().for_each(|result| result.profile = None);
+    validated.results.entries.all_mut().iter_mut().for_each(|result| result.profile = None);
     let text = shown(&validated, 100);
     assert!(text.contains("max abs err") && !text.contains("launch") && !text.contains("batch"), "{text}");
 
     let mut profiled = sample::record();
     sample::capture(&mut profiled).comparison = None;
     sample::capture(&mut profiled).timing = Some(Protocol::samples());
-    for result in &mut profiled.results.entries {
+    for result in profiled.results.entries.all_mut() {
         result.validation = None;
         result.profile.as_mut().unwrap().statistics = Statistics::of(&[1000.0, 2000.0, 9000.0]);
     }
@@ -83,7 +83,12 @@ fn what_a_protocol_did_stands_under_the_times() {
     let (warmup, launches) = numbers(100);
     sample::capture(&mut record).timing = Some(Protocol::Cold { warmup, launches });
     let flush = |record: &mut Record, cache| {
-        record.results.entries.iter_mut().for_each(|r| r.profile.as_mut().unwrap().flush = Some(Flush::of(cache)));
+        record
+            .results
+            .entries
+            .all_mut()
+            .iter_mut()
+            .for_each(|r| r.profile.as_mut().unwrap().flush = Some(Flush::of(cache)));
     };
     flush(&mut record, Some(ByteSize::mib(32)));
     let cold = shown(&record, 120);
@@ -92,7 +97,7 @@ fn what_a_protocol_did_stands_under_the_times() {
     let relative_error = RelativeError::DEFAULT;
     sample::capture(&mut record).timing =
         Some(Protocol::Until { warmup, launches, relative_error, time_ns: 2_000_000_000 });
-    for (index, result) in record.results.entries.iter_mut().enumerate() {
+    for (index, result) in record.results.entries.all_mut().iter_mut().enumerate() {
         let profile = result.profile.as_mut().unwrap();
         profile.flush = None;
         profile.stop = Some([Stop::RelativeError, Stop::Time, Stop::Launches][index % 3]);
@@ -119,7 +124,7 @@ fn what_changed_between_two_records() {
     let mut semantics = before.clone();
     sample::capture(&mut semantics).entries[1].bytes = plimsoll_memory::ByteSize::mib(1);
     sample::capture(&mut semantics).entries[1].digest = sample::digest_of("other");
-    sample::capture(&mut semantics).entries.swap(2, 3);
+    sample::capture(&mut semantics).entries.all_mut().swap(2, 3);
     sample::capture(&mut semantics).kernel.name = "py:kernel.py:launch".to_owned();
     semantics.semantics_digest = semantics.semantics.digest();
     let text = differences(&compare_records(&before, &semantics), &plain(120));
@@ -211,7 +216,7 @@ fn inspected(name: &str) -> String {
         plimsoll_capture::inspect::inspect(&path, plimsoll_capture::inspect::Options { digest: None, verify: true });
     found.path = name.to_owned();
     found.entries.iter_mut().for_each(|entry| entry.file = name.to_owned());
-    inspection(&found, &plain(120))
+    Inspected::from(found).document(&plain(120))
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Two kernels timed in turns: one row per entry, and the speedup over all entries.
 
 use super::problems::problems;
-use crate::record::{Aggregation, CaptureSemantics, EntryResult, Record, Speedup};
+use super::worst::{ROWS, worst};
+use crate::record::{Aggregation, CaptureSemantics, EntryResult, Pairs, Record, Speedup};
 use crate::report::speedup::{between, ratio, sentence};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, Table};
-use plimsoll_memory::text::{LABEL, clean, duration, labelled};
+use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, styled};
 
 /// Placeholder for a figure that was not taken.
 const ABSENT: &str = "-";
@@ -35,7 +36,16 @@ pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Scr
         let statistics = result.profile.as_ref().and_then(|profile| profile.statistics);
         statistics.map_or(Cell::new(ABSENT, palette.dim), |it| Cell::plain(duration(aggregation.time_ns(&it))))
     };
-    for ((own, others), pairs) in record.results.entries.iter().zip(&versus.entries).zip(&versus.pairs) {
+    let badness = |pairs: &Pairs| {
+        let ratio = pairs.speedup.as_ref().map(|speedup| speedup.ratio);
+        (ratio.is_some(), -ratio.unwrap_or_default())
+    };
+    let (mut own, mut others) = (record.results.entries.reader(), versus.entries.reader());
+    let mut all_pairs = versus.pairs.reader();
+    for place in worst(versus.pairs.iter().map(|pairs| badness(&pairs))) {
+        let (Some(own), Some(others), Some(pairs)) = (own.get(place), others.get(place), all_pairs.get(place)) else {
+            continue;
+        };
         let absent = || Cell::new(ABSENT, palette.dim);
         let speedup = pairs.speedup.as_ref();
         text.push_str(&table.row(&[
@@ -45,6 +55,10 @@ pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Scr
             speedup.map_or_else(absent, |speedup| Cell::new(ratio(speedup), style(speedup, screen))),
             speedup.and_then(between).map_or_else(absent, Cell::plain),
         ]));
+    }
+    if let Some(more) = versus.pairs.len().checked_sub(ROWS).filter(|more| *more > 0) {
+        let line = format!("… and {more} more with a larger speedup; the record has them all");
+        text.push_str(&format!(" {}\n", styled(&cut(&line, screen.width() - 1), palette.dim)));
     }
     if let Some(all) = &versus.speedup {
         let words = sentence(all, &clean(&other.kernel.name));

@@ -134,8 +134,11 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
     let mut places = record.places();
     if record.shards().next().is_none() {
         // A record of the whole capture says nothing of its manifest; its entries say what they are.
-        let known = semantics.entries.iter().map(|entry| (&entry.name, entry.bytes));
-        if !known.eq(whole.names().iter().zip(whole.sizes().iter().copied())) {
+        let found = whole.names().iter().zip(whole.sizes().iter().copied());
+        let mut pairs = semantics.entries.iter().zip(found);
+        if semantics.entries.len() != whole.len()
+            || !pairs.all(|(entry, (name, bytes))| (&entry.name, entry.bytes) == (name, bytes))
+        {
             return Err(other("its entries have other names or sizes").into());
         }
         for (at, entry) in semantics.entries.iter().enumerate() {

@@ -1,0 +1,101 @@
+//! [`Packed`]: rows as compressed JSON, in memory or in a file.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// So many bytes of packs are kept in memory.
+pub(super) const IN_MEMORY: usize = 1 << 20;
+
+/// The fastest level: names of fields, which are most of the text, vanish at any.
+const LEVEL: i32 = 1;
+
+/// Rows that are packed.
+#[derive(Clone)]
+pub(super) struct Packed {
+    place: Place,
+    /// The length of the text.
+    text: usize,
+}
+
+#[derive(Clone)]
+enum Place {
+    Memory(Arc<[u8]>),
+    File { file: Arc<File>, at: u64, bytes: usize },
+}
+
+/// Where packs are put.
+#[derive(Default)]
+pub(super) struct Shelf {
+    /// The bytes of those in memory.
+    in_memory: usize,
+    /// The file for the others, and where it ends.
+    file: Option<(Arc<File>, u64)>,
+}
+
+impl Shelf {
+    /// Packs `rows`.
+    pub fn put<T: Serialize>(&mut self, rows: &[T]) -> Packed {
+        let text = serde_json::to_vec(rows).expect("rows of a record have no keys but texts");
+        let bytes = zstd::bulk::compress(&text, LEVEL).expect("zstd compresses any bytes");
+        let place = if self.in_memory + bytes.len() <= IN_MEMORY { None } else { self.write(&bytes) };
+        let place = place.unwrap_or_else(|| {
+            self.in_memory += bytes.len();
+            Place::Memory(bytes.into())
+        });
+        Packed { place, text: text.len() }
+    }
+
+    /// Forgets a pack that another takes the place of.
+    pub fn take(&mut self, packed: &Packed) {
+        if let Place::Memory(bytes) = &packed.place {
+            self.in_memory = self.in_memory.saturating_sub(bytes.len());
+        }
+    }
+
+    /// Another for a copy of the packs. Their file is shared, and none is written twice.
+    pub fn beside(&self) -> Self {
+        Self { in_memory: self.in_memory, file: None }
+    }
+
+    /// Writes to the file; `None` if that is not possible, as on a full disk, and memory has to do.
+    fn write(&mut self, bytes: &[u8]) -> Option<Place> {
+        let (file, end) = match &mut self.file {
+            Some(file) => file,
+            none => none.insert((Arc::new(tempfile::tempfile().ok()?), 0)),
+        };
+        file.write_all_at(bytes, *end).ok()?;
+        let at = *end;
+        *end += bytes.len() as u64;
+        Some(Place::File { file: Arc::clone(file), at, bytes: bytes.len() })
+    }
+}
+
+impl Packed {
+    /// The rows.
+    pub fn unpack<T: DeserializeOwned>(&self) -> Vec<T> {
+        let text = match &self.place {
+            Place::Memory(bytes) => self.text_of(bytes),
+            Place::File { file, at, bytes } => {
+                let mut read = vec![0; *bytes];
+                if let Err(error) = file.read_exact_at(&mut read, *at) {
+                    panic!("a temporary file for the rows of a record cannot be read: {error}");
+                }
+                self.text_of(&read)
+            }
+        };
+        serde_json::from_slice(&text).expect("rows of a record read back as they were written")
+    }
+
+    fn text_of(&self, bytes: &[u8]) -> Vec<u8> {
+        zstd::bulk::decompress(bytes, self.text).expect("zstd decompresses what it compressed")
+    }
+
+    #[cfg(test)]
+    pub fn is_in_file(&self) -> bool {
+        matches!(self.place, Place::File { .. })
+    }
+}

@@ -1,0 +1,105 @@
+//! The number of entries does not decide how much memory a command takes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll::meter::{Metric, worst_reading};
+use plimsoll::random::SplitMix64;
+use plimsoll::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, write_record};
+
+use crate::support::{Scene, plimsoll, run};
+
+/// So many bytes may an entry more take: its name, the state of its file, its place. A row of a record has some 2,000.
+const EACH: u64 = 600;
+
+/// The peak of the memory that the processes of `command` have to themselves, in bytes. How much of a program is in memory is
+/// the system's choice.
+fn peak(scene: &Scene, command: &Command) -> u64 {
+    let record = scene.path("measured.json");
+    let mut metered = plimsoll();
+    metered.args(["run", "--quiet", "--record"]).arg(&record).arg("--").arg(command.get_program());
+    let (code, _, err) = run(metered.args(command.get_args()).current_dir(scene.path("")));
+    assert_eq!(code, 0, "{err}");
+    let phases = Record::read(&record).unwrap().phases;
+    worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes.bytes()
+}
+
+/// The record of a check of two entries, as one of so many.
+fn record_of(scene: &Scene, few: &Record, count: usize) -> PathBuf {
+    let mut record = few.clone();
+    let name = |number: usize| format!("entry_{number:06}.pt");
+    let (entries, results) = match &few.semantics {
+        Semantics::Capture(semantics) => (&semantics.entries, &few.results.entries),
+        _ => panic!("the record of a capture"),
+    };
+    let entry = |number: usize| {
+        let of = entries[number % 2].clone();
+        EntrySemantics { name: name(number), digest: digest(number), ..of }
+    };
+    let result = |number: usize| {
+        let mut result = EntryResult { index: number, name: name(number), ..results[number % 2].clone() };
+        let statistics = result.profile.as_mut().unwrap().statistics.as_mut().unwrap();
+        statistics.mean_ns += number as f64 / 3.0;
+        result
+    };
+    let Semantics::Capture(semantics) = &mut record.semantics else { panic!("the record of a capture") };
+    semantics.entries = (0..count).map(entry).collect::<Rows<_>>();
+    record.results.entries = (0..count).map(result).collect();
+    record.semantics_digest = record.semantics.digest();
+    let path = scene.path(&format!("{count}.json"));
+    write_record(&path, &record).unwrap();
+    path
+}
+
+/// A digest of its own, of which nothing compresses.
+fn digest(number: usize) -> String {
+    let mut lots = SplitMix64::new(number as u64);
+    "blake3:".to_owned() + &(0..4).map(|_| format!("{:016x}", lots.word())).collect::<String>()
+}
+
+fn within(what: &str, few: u64, many: u64, more: u64) {
+    assert!(many <= few + more * EACH, "{what}: {few} bytes, and {many} of {more} entries more");
+}
+
+#[test]
+fn reports_and_comparisons_of_many_entries_take_the_memory_of_few() {
+    const COUNTS: [usize; 2] = [1_000, 11_000];
+    let scene = Scene::new(2);
+    let mut check = scene.command("check");
+    let (code, few) = scene.run(check.args(["--kernel", "builtin:embedding", "--launches", "1", "--warmup", "0"]));
+    assert_eq!(code, 0);
+    let records = COUNTS.map(|count| record_of(&scene, &few, count));
+    let page = scene.path("page.html");
+    let report = |record: &Path| {
+        let mut command = plimsoll();
+        command.arg("report").arg(record).arg("--html").arg(&page);
+        command
+    };
+    let compare = |record: &Path| {
+        let mut command = plimsoll();
+        command.arg("compare").arg(record).arg(record);
+        command
+    };
+    let more = (COUNTS[1] - COUNTS[0]) as u64;
+    let [few, many] = [0, 1].map(|at| peak(&scene, &report(&records[at])));
+    within("report", few, many, more);
+    let [few, many] = [0, 1].map(|at| peak(&scene, &compare(&records[at])));
+    within("compare", few, many, more);
+}
+
+#[test]
+fn a_check_of_many_entries_takes_the_memory_of_one_of_few() {
+    const COUNTS: [usize; 2] = [300, 3_300];
+    let scene = Scene::new(1);
+    let peaks = COUNTS.map(|count| {
+        let capture = scene.path(&format!("capture-{count}"));
+        let mut generate = plimsoll();
+        generate.arg("generate").arg(&capture).args(["--preset", "embedding", "--vocab", "16", "--dim", "4"]);
+        assert_eq!(run(generate.args(["--entries", &count.to_string()])).0, 0);
+        let mut validate = plimsoll();
+        validate.arg("validate").arg(&capture).args(["--kernel", "builtin:embedding", "--record"]);
+        validate.arg(scene.path("many.json"));
+        peak(&scene, &validate)
+    });
+    within("validate", peaks[0], peaks[1], (COUNTS[1] - COUNTS[0]) as u64);
+}
