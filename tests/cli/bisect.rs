@@ -123,7 +123,7 @@ fn what_does_not_build_is_skipped_and_at_the_border_leaves_suspects() {
     assert!(code == 3 && titles == ["c6", "c5"], "{titles:?}");
     assert!(search.tried[0].why.as_ref().unwrap().contains("exited with code 125"), "{search:?}");
     let (code, out, _) = scene.run(&["c4", "c6", "--", "sh", "load.sh"]);
-    assert!(code == 3 && out.contains("one of 2 commits made it"), "{out}");
+    assert!(code == 3 && out.contains("one of 2 commits made the change"), "{out}");
     scene.assert_clean();
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Command;
 
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
 
+use super::answers::asked_once;
 use super::error::{NoLauncher, NoTorchWorker, TORCH_WORKER, TORCH_WORKER_VARIABLE};
 use super::process::SOURCES_FD;
 use super::sealed;
@@ -190,18 +190,6 @@ fn torch_worker(kernel: &KernelSpec, own: &Path) -> Result<PathBuf, NoTorchWorke
             },
         }
     })
-}
-
-/// What `python` prints with these arguments; nothing if it does not start. Several launchers ask the same.
-pub fn asked_once(python: &Path, arguments: &'static [&'static str]) -> String {
-    static ANSWERS: Mutex<BTreeMap<(PathBuf, &[&str]), String>> = Mutex::new(BTreeMap::new());
-    let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let answer = answers.entry((python.to_owned(), arguments)).or_insert_with(|| {
-        let mut command = Command::new(python);
-        let output = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
-    });
-    answer.clone()
 }
 
 /// Where the package tvm-ffi of `python` has `libtvm_ffi.so`, if the library may need it and nobody has named another.

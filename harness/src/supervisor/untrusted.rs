@@ -13,7 +13,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::param::page_size;
 use tempfile::TempDir;
 
-use super::command::asked_once;
+use super::answers::asked_once;
 use super::temporary::Held;
 use crate::confine::{RIGHTS, Rights, has_own_memory, without};
 
@@ -146,7 +146,7 @@ fn excess(folder: &Path, most: ByteSize, most_files: usize) -> Option<String> {
         // One that is gone meanwhile holds nothing.
         for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(facts) = file.metadata() else { continue };
-            bytes = bytes + ByteSize::new(facts.blocks().saturating_mul(512));
+            bytes += ByteSize::new(facts.blocks().saturating_mul(512));
             files += 1;
             if bytes > most {
                 return Some(format!("more than {most}"));

@@ -16,7 +16,7 @@ pub(super) struct Seen {
     names: HashMap<Box<str>, u32>,
 }
 
-/// What tells contents apart: a digest of the size of a storage, of whether a digest proves its content, and of that digest or
+/// The identity of a content: a digest of the size of a storage, of whether a digest proves its content, and of that digest or
 /// its CRC-32.
 type Content = u128;
 
