@@ -301,7 +301,13 @@ fn weight(event: &Event) -> u8 {
         Verdict::SigkillUnattributed => 1,
         Verdict::DataloaderWorkerKill => 2,
         // A report of the kernel that ends before its kill does not tell whose limit it was.
-        Verdict::HostKill if event.backend.as_deref() == Some("linux") && event.pid.is_none() => 2,
+        Verdict::HostKill
+            if event.backend.as_deref() == Some("linux") && event.pid.is_none() && event.victim.is_none() =>
+        {
+            2
+        }
+        // What the kernel could not get for itself is a sign of what it did next.
+        Verdict::HostAllocFail if event.backend.as_deref() == Some("linux") => 2,
         _ => 3,
     }
 }

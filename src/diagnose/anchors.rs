@@ -9,9 +9,9 @@ use aho_corasick::packed::{Config, MatchKind, Searcher};
 use super::telemetry::needles;
 
 /// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
-/// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 64 texts at most, and is
+/// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 128 texts at most, and is
 /// much slower if one of them is shorter than three bytes.
-const ANCHORS: [&str; 64] = [
+const ANCHORS: [&str; 72] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -21,7 +21,7 @@ const ANCHORS: [&str; 64] = [
     "oom",
     "illed",
     "KILL",
-    "Killing",
+    "illing ",
     "\u{5df2}\u{6740}\u{6b7b}",
     "SIGBUS",
     "ignal",
@@ -44,9 +44,9 @@ const ANCHORS: [&str; 64] = [
     "xhausted",
     "swap ",
     "us error",
-    "dev/shm",
+    "shm",
     "</torch_",
-    "VRAM",
+    "RAM",
     "vram",
     "rror R1",
     "JETSAM",
@@ -62,7 +62,15 @@ const ANCHORS: [&str; 64] = [
     "timed out. ",
     "\"h_",
     "exceeded limit",
-    "all available RAM",
+    "process-limit",
+    "shortage",
+    "rrno 12",
+    "rrno=12",
+    "peicher",
+    "moria",
+    "moire",
+    "\u{5185}\u{5b58}",
+    "\u{30e1}\u{30e2}\u{30ea}",
     "severe (41)",
     "ABEND",
     "OF_ME",
@@ -106,7 +114,7 @@ pub(super) const LONG: usize = 4 << 10;
 pub(super) const LONGEST_ANCHOR: usize = 40;
 
 fn searcher(patterns: &[&str]) -> Option<Searcher> {
-    let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
+    let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).heuristic_pattern_limits(false).builder();
     builder.extend(patterns).build()
 }
 

@@ -30,6 +30,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     {
         return Some("notes on a release");
     }
+    if code(lines, at) {
+        return Some("a line of code");
+    }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
 }
 
@@ -69,7 +72,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("words of a conversation");
     }
     if regex!(
-        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum)["']?\s*[=:]\s*["']"#
+        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )
     .is_match(text)
     {
@@ -127,7 +130,11 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson)\b[^.:]{0,20}:").is_match(text) {
         return Some("a title of something else");
     }
-    if regex!(r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - ").is_match(text) {
+    if regex!(
+        r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
+    )
+    .is_match(text)
+    {
         return Some("a line of a test run");
     }
     if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
@@ -199,6 +206,28 @@ fn patch(lines: &Lines, at: usize) -> bool {
     let quoted = own.len() < text.len();
     (text.starts_with(['+', '-', ' ']) && above.iter().any(|line| head.is_match(&line.text)))
         || (quoted && above.iter().any(|line| line.message().len() < line.text.len() && head.is_match(line.message())))
+}
+
+/// Code by its neighbours: a line that ends as a statement or an argument does, between lines that do.
+fn code(lines: &Lines, at: usize) -> bool {
+    // An object that was printed has quoted names, and a stack of frames its places.
+    let ends = |line: &Line| {
+        let text = line.text.trim_end();
+        text.ends_with([',', ';', '(', '{', '[', ')', '}'])
+            && !regex!(r#"^\s*(?:["'][^"']+["']\s*:|\w+: |at |from |[\[({<]?\d|#\d)|[\]"]: |\bv?\d+\.\d+\)$"#)
+                .is_match(text)
+    };
+    let statement = |line: &Line| {
+        regex!(
+            r#"^\s*(?:[A-Za-z_][\w:.<>]*\(.*[,;({]|(?:static_cast|const|return|if|else|for|while|switch|case|auto|int|void|let|var|func|fn|throw|try|catch|namespace|using|template)\b.*[;,({)]|"[^"]*",|[A-Za-z_][\w:.]*(?:\([^()]*\))?[,;]|[\w.\[\]]+ ?[+|&-]?= ?[^=].*[;,({])$"#
+        )
+        .is_match(line.text.trim_end())
+    };
+    let near = |range: std::ops::Range<usize>| lines[range].iter().filter(|line| statement(line)).count();
+    let own = &lines[at];
+    ends(own)
+        && own.message().len() == own.text.len()
+        && near(at.saturating_sub(3)..at) + near((at + 1).min(lines.len())..lines.len().min(at + 4)) >= 3
 }
 
 /// Code by its form: a format string, a call that ends a statement.

@@ -6,6 +6,7 @@
 
 mod allocator;
 mod amounts;
+mod ending;
 mod guard;
 mod host;
 mod joined;
@@ -14,6 +15,7 @@ mod killed;
 mod library;
 mod manager;
 pub(super) mod position;
+mod recovered;
 mod shared_memory;
 mod side;
 mod size;
@@ -59,4 +61,18 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
             family(lines, at, found);
         }
     }
+    let mut others = found[before..].iter_mut();
+    if let Some(kill) = others.find(|sighting| sighting.cause == Cause::Killed) {
+        if let Some(reason) = ending::near(lines, at) {
+            *kill = Sighting::new(Cause::Dismissed(reason), &lines[at]);
+        }
+    } else if let Some(refused) = found[before..].iter_mut().find(|sighting| survivable(&sighting.cause)) {
+        if recovered::around(lines, at) {
+            *refused = Sighting::new(Cause::Dismissed(recovered::REASON), &lines[at]);
+        }
+    }
+}
+
+fn survivable(cause: &Cause) -> bool {
+    matches!(cause, Cause::Device | Cause::Library | Cause::HostAlloc)
 }

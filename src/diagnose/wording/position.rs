@@ -50,6 +50,14 @@ pub(super) fn position(message: &str, start: usize) -> Position {
 
 /// Whether `message` begins as a line of source code does.
 pub(in super::super) fn is_code(message: &str) -> bool {
+    // Fields of a logger: `time="12:00" level=info msg="..."`.
+    if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
+        return false;
+    }
+    // A member of an object that was printed over several lines, if its value is one word.
+    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
+        return false;
+    }
     regex!(
         r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
             (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
@@ -70,6 +78,12 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     }
     if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
         return Some("a line of a test run");
+    }
+    let comment = regex!(
+        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+    );
+    if comment.is_match(before) {
+        return Some("a comment");
     }
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>".contains(c)).next().unwrap_or_default();
     if word.contains("://") || word.starts_with("www.") {

@@ -1,6 +1,6 @@
 //! Containers, platforms and functions of clouds.
 
-use super::Means::{Limit, Machine, Nothing};
+use super::Means::{Limit, Machine, Nothing, Shared};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -112,9 +112,17 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "docker",
         "The container's limit was reached: the engine saw the kill.",
-        r"\x22?OOMKilled\x22?\s*[:=]\s*true|container oom \S*|\boom [0-9a-f]{12,64} \(image=",
+        r"\x22?OOMKilled\x22?\s*[:=]\s*true|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
         "\"OOMKilled\": true,",
         "docker: inspect, events",
+    ),
+    row(
+        Shared,
+        "kubernetes",
+        "A volume in memory that serves as /dev/shm passed its size.",
+        r"Usage of EmptyDir volume \x22[^\x22]*shm[^\x22]*\x22 exceeds the limit \x22(?P<allowed>[\d.]+ ?[KMGT]i?)\x22",
+        "Usage of EmptyDir volume \"dshm\" exceeds the limit \"64Mi\".",
+        "kubernetes: kubelet/eviction",
     ),
     row(
         Limit,

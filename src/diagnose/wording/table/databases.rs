@@ -64,7 +64,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "mysql",
         "MySQL or MariaDB could not get memory.",
-        r"\[InnoDB\] mmap\((?P<tried>\d+) bytes\) failed; errno 12|Cannot allocate memory for the buffer pool|InnoDB: [^\n]*(?:Cannot allocate (?P<tried_b>\d+)|cannot allocate memory)|ERROR 10(?:37|38|41) \(HY0\d\d\)|Out of (?:sort )?memory[;,] (?:restart server|consider increasing|check if mysqld)[^\n]*?(?:\(needed (?P<tried_c>\d+) bytes\))?$|mysqld: Out of memory(?: \(Needed (?P<tried_d>\d+) bytes\))?|ERROR HY001",
+        r"InnoDB\]?:? (?:VirtualAlloc|mmap|large_page_alloc|os_mem_alloc_large)\((?P<tried>\d+) bytes\) failed|Cannot allocate memory for the buffer pool|InnoDB: [^\n]*(?:Cannot allocate (?P<tried_b>\d+)|cannot allocate memory)|ERROR 10(?:37|38|41) \(HY0\d\d\)|Out of (?:sort )?memory[;,] (?:restart server|consider increasing|check if mysqld)[^\n]*?(?:\(needed (?P<tried_c>\d+) bytes\))?$|mysqld: Out of memory(?: \(Needed (?P<tried_d>\d+) bytes\))?|ERROR HY001",
         "[ERROR] [MY-012956] [InnoDB] Cannot allocate memory for the buffer pool",
         "mysql: share/messages_to_clients.txt",
     ),

@@ -1,6 +1,6 @@
 //! Drivers and libraries of devices: CUDA, HIP, SYCL, OpenCL, Ascend, Neuron, Gaudi, TPUs.
 
-use super::Means::{Device, Host};
+use super::Means::{Capped, Device, Host};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -13,7 +13,7 @@ pub(super) static ROWS: &[Wording] = &[
         "RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::40265318400 (38400)MB",
         "Habana: pytorch-integration, device memory"),
     row(Device, "mlx", "Metal allows no buffer of this size.",
-        r"\[(?:metal::)?malloc(?:_or_wait)?\] (?:Unable|Attempting) to allocate (?P<tried>\d+) bytes",
+        r"\[(?:metal::)?malloc(?:_or_wait)?\] (?:Unable|Attempting) to allocate (?P<tried>\d+) bytes(?:[^\n]*?maximum allowed buffer size of (?P<most>\d+))?",
         "RuntimeError: [metal::malloc] Attempting to allocate 57982058496 bytes which is greater than the maximum allowed buffer size of 38654705664 bytes.",
         "mlx: backend/metal/allocator.cpp"),
     row(Device, "mps", "One buffer is larger than Metal allows.",
@@ -35,7 +35,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((?P<tried>\d+ bytes)\) )?(?:from|on) (?:device|GPU)\b[^\n]{0,40}(?:CUDA_ERROR_OUT_OF_MEMORY|out of memory)",
         "failed to allocate 10.55G (11324620800 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "tensorflow: stream_executor/cuda/cuda_driver.cc"),
-    row(Device, "rapids", "The pool that RMM manages has reached its size.",
+    row(Capped, "rapids", "The pool that RMM manages has reached its size.",
         r"(?:failed to allocate (?P<tried>[\d.]+ [KMGT]i?B)[^\n]*)?Maximum pool size exceeded(?: \(failed to allocate (?P<tried_b>[\d.]+ [KMGT]i?B)\))?|std::bad_alloc: RMM failure at|out_of_memory: RMM failure",
         "std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:257: Maximum pool size exceeded",
         "rmm: pool_memory_resource.hpp"),
@@ -52,11 +52,11 @@ pub(super) static ROWS: &[Wording] = &[
         "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
         "numba: cuda/cudadrv/driver.py"),
     row(Device, "cupy", "CuPy's memory pool could not get a block from the device.",
-        r"Out of memory allocating (?P<tried>[\d,]+ bytes) \(allocated so far: (?P<allocated>[\d,]+ bytes)|\bout of memory to allocate (?P<tried_b>[\d,]+) bytes \(total [\d,]+ bytes\)",
+        r"Out of memory allocating (?P<tried>[\d,]+ bytes) \(allocated so far: (?P<allocated>[\d,]+ bytes)(?:, limit set to: (?P<allowed>[\d,]+ bytes))?|\bout of memory to allocate (?P<tried_b>[\d,]+) bytes \(total [\d,]+ bytes\)",
         "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 6,442,450,944 bytes (allocated so far: 9,663,676,416 bytes).",
         "cupy: cuda/memory.pyx"),
     row(Device, "cuda", "NCCL could not get device memory for its buffers.",
-        r"[Cc]uda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:calloc async|malloc|host calloc) (?P<tried>\d+(?: bytes)?)",
+        r"[Cc]uda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?(?:calloc|malloc)(?: async)? (?P<tried>\d+(?: bytes)?)",
         "gpu14:31121:31410 [5] include/alloc.h:228 NCCL WARN Cuda failure 2 'out of memory'",
         "nccl: src/include/alloc.h"),
     row(Device, "bitsandbytes", "A kernel of bitsandbytes could not allocate on the device.",
@@ -84,7 +84,7 @@ pub(super) static ROWS: &[Wording] = &[
         "clEnqueueMapBuffer: CL_OUT_OF_HOST_MEMORY",
         "OpenCL: cl.h"),
     row(Device, "openvino", "The device allows no single allocation of this size.",
-        r"Exceeded max size of memory (?:object )?allocation: requested (?P<tried>\d+) bytes, but max alloc size supported by device is \d+|Exceed(?:ed)? max size of memory",
+        r"Exceeded max size of memory (?:object )?allocation: requested (?P<tried>\d+) bytes, but max alloc size supported by device is (?P<most>\d+)|Exceed(?:ed)? max size of memory",
         "[GPU] Exceeded max size of memory object allocation: requested 5435817984 bytes, but max alloc size supported by device is 4294959104 bytes.",
         "openvino: intel_gpu/ocl_engine.cpp"),
     row(Device, "julia", "CUDA.jl's pool could not get memory on the device.",

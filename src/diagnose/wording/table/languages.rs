@@ -182,6 +182,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "",
+        "The system refused memory (ENOMEM), in the language of its user.",
+        r"Nicht genügend (?:Hauptspeicher|Arbeitsspeicher|Speicher) verfügbar|Kann Speicher für \w+ nicht|Kann keinen Speicher|Impossible d.{1,3}allouer (?:de )?la mémoire|Ne peut allouer (?:de )?la mémoire|Mémoire insuffisante|No se pu(?:do|ede) asignar (?:la )?memoria|[Mm]emoria insuficiente|Impossibile allocare (?:la )?memoria|Memoria esaurita|Não (?:foi poss|é poss)ível alocar memória|Невозможно выделить память|Не удалось выделить память|无法分配内存|不能分配内存|内存不足|メモリを(?:確保できません|割り当て(?:ることが)?できません)|Nie można przydzielić pamięci|메모리를 할당할 수 없습니다",
+        "bash: fork: Nicht genügend Hauptspeicher verfügbar",
+        "glibc: po/*.po",
+    ),
+    row(
+        Host,
         "python",
         "The system refused Python memory (ENOMEM).",
         r"\[Errno 12\] (?:Cannot allocate memory|Not enough space|Out of memory)|\[Errno 12\]",

@@ -14,6 +14,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "linux",
+        "A call of the system was refused memory, as strace shows it.",
+        r"\b(?:mmap2?|mremap|brk|clone3?|fork|vfork|mprotect|shmget|execve)\((?:NULL, )?(?:(?P<tried>\d{4,}),)?[^\n]*\) += -1 ENOMEM",
+        "mmap(NULL, 8589938688, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = -1 ENOMEM (Cannot allocate memory)",
+        "strace(1)",
+    ),
+    row(
+        Host,
         "cpp",
         "The allocator could not serve a large request.",
         r"tcmalloc: large alloc (?P<tried>\d+) bytes == \(nil\)|<jemalloc>: (?:Error|Out of memory)[^\n]*|mimalloc: error: unable to allocate[^\n]*?(?:\((?P<tried_b>\d+) bytes\))?",

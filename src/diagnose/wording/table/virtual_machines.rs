@@ -128,7 +128,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "dotnet",
         "A .NET program ran out of memory.",
-        r"System\.OutOfMemoryException|System\.InsufficientMemoryException|GC heap initialization failed|Failed to create RW mapping for RX memory|Failed to create CoreCLR, HRESULT: 0x8007000[Ee]",
+        r"Managed OOM occurred after GC[^\n]*?\(Requested to allocate (?P<tried>\d+ bytes)\)|System\.OutOfMemoryException|System\.InsufficientMemoryException|GC heap initialization failed|Failed to create RW mapping for RX memory|Failed to create CoreCLR, HRESULT: 0x8007000[Ee]",
         "Unhandled exception. System.OutOfMemoryException: Exception of type 'System.OutOfMemoryException' was thrown.",
         ".NET: System.OutOfMemoryException, GC settings",
     ),
