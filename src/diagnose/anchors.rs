@@ -11,7 +11,7 @@ use super::telemetry::needles;
 /// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
 /// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 128 texts at most, and is
 /// much slower if one of them is shorter than three bytes.
-const ANCHORS: [&str; 72] = [
+const ANCHORS: [&str; 76] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -63,6 +63,10 @@ const ANCHORS: [&str; 72] = [
     "\"h_",
     "exceeded limit",
     "process-limit",
+    "OF_RESOURCES",
+    "Dst tensor is",
+    "Data too large",
+    "enomem",
     "shortage",
     "rrno 12",
     "rrno=12",
@@ -75,7 +79,7 @@ const ANCHORS: [&str; 72] = [
     "ABEND",
     "OF_ME",
     "ending SIGTERM to",
-    "enough space",
+    "enough s",
     "array exceeds",
     "atch size found",
     "ORA-0",

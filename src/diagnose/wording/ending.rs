@@ -27,7 +27,7 @@ fn reason(text: &str) -> Option<&'static str> {
         return Some("someone stopped it");
     }
     let slow = regex!(
-        r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
+        r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
     );
     if slow.is_match(text) {
         return Some("it was asked to end and took too long");

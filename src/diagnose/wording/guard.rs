@@ -22,6 +22,15 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])) {
         return Some("a manual's list of errors");
     }
+    let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
+    if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(above) {
+        return Some("a manual's list of errors");
+    }
+    if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
+        .is_match(text)
+    {
+        return Some("a manual");
+    }
     // In a quote, an item under `*` is an item still, of notes on a release.
     let before = lines[at].text[..lines[at].text.len() - lines[at].message().len()].trim();
     if before.len() > 1
@@ -88,6 +97,24 @@ fn form(text: &str) -> Option<&'static str> {
     if source(text) {
         return Some("a line of code");
     }
+    if regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(text) {
+        return Some("a manual's list of errors");
+    }
+    if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    if regex!(r"(?i)^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
+        .is_match(text)
+    {
+        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+    }
+    if regex!(
+        r"^(?:Fix(?:e[sd])?|Prevent(?:s|ed)?|Avoid(?:s|ed)?|Handl(?:e[sd]?|ing)|Improv(?:e[sd]?))(?: [a-zA-Z`]|: )"
+    )
+    .is_match(text)
+    {
+        return Some("notes on a release");
+    }
     if regex!(
         r"^(?:[*|\\/] )*[0-9a-f]{7,40} (?:\([^)]*\) )?(?i:fix|add|handl|document|remov|updat|merg|revert|improv|refactor|bump|support|mak|use|avoid|prevent|report|show|test|introduc|allow|catch|retry|rais|chang|renam|clean|doc|feat|chore|ci|perf|build|style|wip)(?i:[a-z]*)\b"
     )
@@ -145,7 +172,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a commit");
     }
-    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title)\b[^>]*>").is_match(text) || heading(text) {
+    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
     if row(text) {
@@ -157,6 +184,7 @@ fn form(text: &str) -> Option<&'static str> {
 /// A heading: words alone. The same mark stands before lines that were pasted, which have numbers or the class of an error.
 fn heading(text: &str) -> bool {
     regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text)
+        && !text.starts_with("# Fatal ")
         && !text.contains("Error")
         && !text.contains("Exception")
 }
@@ -234,6 +262,14 @@ fn code(lines: &Lines, at: usize) -> bool {
 fn source(text: &str) -> bool {
     // A constant and its value; a definition.
     if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+        return true;
+    }
+    // A statement by its first word and its end; a name that is given a text or a table.
+    if regex!(
+        r#"^(?:return|throw|goto|case|break|if|else|switch|enum|struct|class|typedef|using|static|const|constexpr|let|var|val|final|public|private|protected)\b.*[;{}]$|^(?:(?:static|const|constexpr|let|var|val|final|public|private|export|char|auto|[Ss]tring|&?str)\b[\w*&<>:\[\] ]*)?\b[A-Za-z_]\w*(?:\[\w*\])? ?:?= ?(?:[{\[(]\s*(?:["']|\d+ ?:|$)|["'][^"']*["'];?$)"#
+    )
+    .is_match(text)
+    {
         return true;
     }
     // A handler names what it catches; a shell says how a script is to end.

@@ -123,7 +123,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
 /// Why the words are about such events in general, if they are.
 fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
     if advice.is_match(before) {
         return Some("advice or documentation about such errors");
@@ -142,7 +142,11 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     }
     // What could not be done is what happened.
     let happened = regex!(r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])").is_match(before);
-    ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")
+    // The number of a device, not of errors.
+    let counted =
+        regex!(r"(?i)\b(?:gpu|device|rank|node|worker|card|core|cuda|npu|xpu|replica|shard|slot|host)[ :#=]{1,2}0\s+$");
+    let denied = denied.is_match(before) && !counted.is_match(before);
+    ((denied && !happened) || not_then.is_match(after)).then_some("the text denies it")
 }
 
 #[cfg(test)]

@@ -150,6 +150,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "snowflake",
+        "A function reached the memory that it may use.",
+        r"Function available memory exhausted",
+        "100132 (P0000): Function available memory exhausted.",
+        "Snowflake: UDF troubleshooting",
+    ),
+    row(
+        Host,
         "memcached",
         "The cache is full and may not evict.",
         r"SERVER_ERROR out of memory",

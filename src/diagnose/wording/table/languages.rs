@@ -86,6 +86,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "erlang",
+        "The system refused an Erlang program memory.",
+        r"\{error,\s?enomem\}|\benomem\b",
+        "{badmatch,{error,enomem}}",
+        "otp: file, inet",
+    ),
+    row(
+        Host,
         "haskell",
         "A Haskell program's heap reached its limit, or the system refused it memory.",
         r"^\S+: [Hh]eap exhausted;|^\S+: out of memory \(requested (?P<tried>\d+ bytes)\)|Current maximum heap size is (?P<allowed>\d+ bytes)|\bheap overflow\b",

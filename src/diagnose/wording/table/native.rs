@@ -102,6 +102,22 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "imagemagick",
+        "An image is larger than the policy or the memory allows.",
+        r"cache resources exhausted \x60|memory allocation failed \x60",
+        "convert: cache resources exhausted `in.pdf' @ error/cache.c/OpenPixelCache/4095.",
+        "ImageMagick: MagickCore/cache.c",
+    ),
+    row(
+        Host,
+        "hdf5",
+        "HDF5 could not get memory for a chunk of a data set.",
+        r"memory allocation failed for raw data chunk",
+        "OSError: Can't read data (memory allocation failed for raw data chunk)",
+        "hdf5: H5Dchunk.c",
+    ),
+    row(
+        Host,
         "chrome",
         "A process of the browser could not get memory.",
         r"memory\.cc\(\d+\)\] Out of memory\.(?: size=(?P<tried>\d+))?|partition_alloc[^\n]*[Oo]ut of memory",
