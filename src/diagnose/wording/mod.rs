@@ -6,6 +6,7 @@
 
 mod allocator;
 mod amounts;
+mod beside;
 mod ending;
 mod guard;
 mod host;
@@ -60,6 +61,9 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         if found.len() == before {
             family(lines, at, found);
         }
+    }
+    for sighting in found[before..].iter_mut().filter(|sighting| sighting.cause.is_event()) {
+        beside::fill(sighting, lines, at);
     }
     let mut others = found[before..].iter_mut();
     if let Some(kill) = others.find(|sighting| sighting.cause == Cause::Killed) {

@@ -125,11 +125,13 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
         r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
-    if advice.is_match(before) {
+    // What could not be done is what happened.
+    let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
+    if advice.is_match(&plain) {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
-        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b(?:[^.:;!?]|\.\w){0,60}\.?|(?:^|[^-\w])(?:0|zero)\s+)$"
+        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b(?:[^.:;!?]|\.\w){0,60}\.?|(?:^|[:=,;(\[]\s*|\b(?:had|saw|found|with|of|total|were|was|are|count)\s+)(?:0|zero)\s+(?:\w+ (?:were|was) )?)$"
     );
     let not_then = regex!(
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"

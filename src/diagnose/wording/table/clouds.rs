@@ -112,7 +112,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "docker",
         "The container's limit was reached: the engine saw the kill.",
-        r"\x22?OOMKilled\x22?\s*[:=]\s*true|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
+        r"(?i:\boom(?:[-_ ]?killed)?\x22?)\s*[:=]\s*\x22?true\b|(?:status|code|exited|exit)\W{0,4}(?:with )?137\W{1,3}(?:OOM\w*|[Oo]ut [Oo]f [Mm]emory)|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
         "\"OOMKilled\": true,",
         "docker: inspect, events",
     ),
@@ -123,6 +123,14 @@ pub(super) static ROWS: &[Wording] = &[
         r"Usage of EmptyDir volume \x22[^\x22]*shm[^\x22]*\x22 exceeds the limit \x22(?P<allowed>[\d.]+ ?[KMGT]i?)\x22",
         "Usage of EmptyDir volume \"dshm\" exceeds the limit \"64Mi\".",
         "kubernetes: kubelet/eviction",
+    ),
+    row(
+        Limit,
+        "vertex",
+        "The machine of a training job ran out of memory.",
+        r"[Tt]he replica \S+ \d+ ran out-of-memory",
+        "The replica master 0 ran out-of-memory and exited with a non-zero status of 137(SIGKILL).",
+        "Vertex AI: troubleshooting of custom training",
     ),
     row(
         Limit,

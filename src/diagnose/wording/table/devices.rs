@@ -5,7 +5,7 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(Host, "cuda", "Pinned memory is the host's: the driver could not lock it.",
-        r"failed to alloc(?:ate)? (?P<tried>\d+ bytes) on host|could not allocate pinned host memory of size: (?:\d+)|cudaHostAlloc[^\n]{0,80}out of memory|cudaMallocHost[^\n]{0,80}out of memory|(?i:pinned (?:host |system )?memory)[^\n]{0,40}(?:out of memory|CUDA_ERROR_OUT_OF_MEMORY)",
+        r"failed to alloc(?:ate)? (?P<tried>\d+ bytes) on host|could not allocate pinned host memory of size: (?:\d+)|\b(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemHostRegister|cuMemAllocHost|hipHostMalloc)\b[^\n]{0,80}(?:out of memory|OUT_OF_MEMORY|failed)|(?:out of memory|OUT_OF_MEMORY)[^\n]{0,60}(?:\bpinning memory|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemHostRegister)|(?i:pinned (?:host |system )?memory)[^\n]{0,40}(?:out of memory|CUDA_ERROR_OUT_OF_MEMORY)",
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:794] failed to alloc 8589934592 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "tensorflow: stream_executor/cuda/cuda_driver.cc"),
     row(Device, "hpu", "The Gaudi device has no room for the graph's workspace.",
@@ -81,6 +81,9 @@ pub(super) static ROWS: &[Wording] = &[
     row(Device, "dali", "DALI could not get memory on the device.",
         r"Can't allocate (?P<tried>\d+) on device (?P<device>\d+)|CUDABadAlloc|CUDA allocation failed",
         "CUDA allocation failed: Can't allocate 8589934592 on device 0.", "DALI: core/mm/default_resources.cc"),
+    row(Device, "kokkos", "Kokkos could not get memory in the space of a device.",
+        r"MemorySpace named \x22(?:Cuda|HIP|SYCL|OpenMPTarget)\w*\x22[^\n]*?Allocation of size (?P<tried>[\d.]+ [KMGT]i?B?) failed|Kokkos failed to allocate memory for label[^\n]*(?:Cuda|HIP|SYCL)",
+        "Kokkos failed to allocate memory for label \"x\". Allocation using MemorySpace named \"Cuda\" failed with the following error: Allocation of size 8.0 G failed, likely due to insufficient memory.", "kokkos: core/src"),
     row(Device, "taichi", "The memory that Taichi set aside on the device is full.",
         r"Out of CUDA pre-allocated memory", "TaichiRuntimeError: Out of CUDA pre-allocated memory.", "taichi: runtime/llvm"),
     row(Device, "jax", "A TPU's or GPU's buffer did not fit what is free on the device.",

@@ -104,7 +104,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "windows",
         "Windows found its virtual memory exhausted and names the largest users.",
-        r"diagnosed a low virtual memory condition|Windows is low on virtual memory|Your (?:system|computer) is low on (?:virtual )?memory",
+        r"diagnosed a low virtual memory condition|Virtual Memory Minimum Too Low|Windows is low on virtual memory|Your (?:system|computer) is low on (?:virtual )?memory",
         "Windows successfully diagnosed a low virtual memory condition. The following programs consumed the most virtual memory: python.exe (8123)",
         "Windows: Resource-Exhaustion-Detector, event 2004",
     ),

@@ -29,7 +29,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{amounts, recovered, regex, side, size};
+use super::{amounts, recovered, side, size};
 
 /// What a row's wording means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +261,6 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());
         sighting.weak = row.begins;
         sighting.capped = row.means == Means::Capped;
-        beside(&mut sighting, lines, at);
         return Some(sighting);
     }
     dismissed.map(|reason| Sighting::new(Cause::Dismissed(reason), line))
@@ -290,51 +289,6 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
         Means::Ended(reason) => Cause::OtherEnd(reason),
         Means::Nothing(reason) => Cause::Dismissed(reason),
         Means::Host | Means::Refused => Cause::HostAlloc,
-    }
-}
-
-/// Takes the numbers that stand on the lines around a message, in the report that it belongs to.
-fn beside(sighting: &mut Sighting, lines: &Lines, at: usize) {
-    const AROUND: usize = 30;
-    let report = match sighting.software {
-        Some("lsf") => {
-            regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")
-        }
-        Some("heroku") => regex!(r"Process running mem=(?P<used>\d+M)"),
-        Some("lambda") => regex!(r"Memory Size: (?P<allowed>\d+ MB)\s+Max Memory Used: (?P<used>\d+ MB)"),
-        Some("sge") => regex!(r"^maxvmem +(?P<used>[\d.]+[KMG])"),
-        Some("elasticsearch") => {
-            regex!(r"bytes_wanted\x22? ?: ?(?P<tried>\d+)|bytes_limit\x22? ?: ?(?P<allowed>\d+)")
-        }
-        _ => return listed(sighting, lines, at),
-    };
-    for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
-        for found in report.captures_iter(line.message()) {
-            let amount = |name| found.name(name).and_then(|amount| size::bytes(amount.as_str()));
-            sighting.numbers.tried = sighting.numbers.tried.or(amount("tried"));
-            sighting.numbers.allowed = sighting.numbers.allowed.or(amount("allowed"));
-            sighting.numbers.this_process = sighting.numbers.this_process.or(amount("used"));
-        }
-    }
-}
-
-/// Takes the numbers that the lines right behind a message list, one a line: `- Requested memory: 9551028232`.
-fn listed(sighting: &mut Sighting, lines: &Lines, at: usize) {
-    const BEHIND: usize = 4;
-    let item = regex!(
-        r"(?i)^\W{0,6}(?:(?P<tried>(?:memory |bytes |size )?(?:requested|required|needed|tried to allocate|trying to allocate)(?: (?:memory|bytes|size|amount))?)|(?P<free>(?:memory |bytes )?(?:free|available)(?: (?:memory|bytes))?)) ?[:=] ?(?P<amount>[\d.,]+ ?(?:[KMGT]i?B?\b|B\b|bytes\b)?)"
-    );
-    if !matches!(sighting.cause, Cause::Device | Cause::Library | Cause::HostAlloc) {
-        return;
-    }
-    for line in lines.after(at).take(BEHIND) {
-        let Some(found) = item.captures(line.message()) else { continue };
-        let amount = size::bytes(&found["amount"]).filter(|amount| amount.bytes() > 0);
-        if found.name("tried").is_some() {
-            sighting.numbers.tried = sighting.numbers.tried.or(amount);
-        } else {
-            sighting.numbers.free = sighting.numbers.free.or(amount);
-        }
     }
 }
 
