@@ -104,8 +104,16 @@ mod tests {
         const MIB: u64 = 1 << 20;
         for (text, tried, allowed) in [
             ("java.lang.OutOfMemoryError: Java heap space\n", None, None),
-            ("XGBoostError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Requested memory: 1048576\n", Some(1), None),
-            ("slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch.\nTRES=cpu=1,mem=64M,node=1\n", None, Some(64)),
+            (
+                "XGBoostError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Requested memory: 1048576\n",
+                Some(1),
+                None,
+            ),
+            (
+                "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch.\nTRES=cpu=1,mem=64M,node=1\n",
+                None,
+                Some(64),
+            ),
             ("\"OOMKilled\": true,\n\"Memory\": 67108864,\n", None, Some(64)),
         ] {
             let mut found = Vec::new();

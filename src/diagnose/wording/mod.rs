@@ -65,18 +65,16 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     for sighting in found[before..].iter_mut().filter(|sighting| sighting.cause.is_event()) {
         beside::fill(sighting, lines, at);
     }
-    let mut others = found[before..].iter_mut();
-    if let Some(kill) = others.find(|sighting| sighting.cause == Cause::Killed) {
-        if let Some(reason) = ending::near(lines, at) {
-            *kill = Sighting::new(Cause::Dismissed(reason), &lines[at]);
-        }
-    } else if let Some(refused) = found[before..].iter_mut().find(|sighting| survivable(&sighting.cause)) {
-        if recovered::around(lines, at) {
-            *refused = Sighting::new(Cause::Dismissed(recovered::REASON), &lines[at]);
+    for sighting in &mut found[before..] {
+        let reason = match sighting.cause {
+            Cause::Killed => ending::near(lines, at),
+            Cause::Device | Cause::Library | Cause::HostAlloc => {
+                recovered::around(lines, at).then_some(recovered::REASON)
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            *sighting = Sighting::new(Cause::Dismissed(reason), &lines[at]);
         }
     }
-}
-
-fn survivable(cause: &Cause) -> bool {
-    matches!(cause, Cause::Device | Cause::Library | Cause::HostAlloc)
 }

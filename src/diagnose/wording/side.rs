@@ -43,7 +43,11 @@ fn failing_device(text: &str) -> bool {
 /// Whether ordinary words at `start` are the message of a program: they stand behind its name, a place or an error's head.
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
-    if regex!(r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed)\b[^.!?]{0,80}\bbecause (?:there (?:is |was )?)?$").is_match(before) {
+    if regex!(
+        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed)\b[^.!?]{0,80}\bbecause (?:there (?:is |was )?)?$"
+    )
+    .is_match(before)
+    {
         return true;
     }
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
