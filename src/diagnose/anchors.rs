@@ -3,14 +3,11 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::Span;
-use aho_corasick::packed::{Config, MatchKind, Searcher};
-
+use super::literals::Literals;
 use super::telemetry::needles;
 
-/// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
-/// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 128 texts at most, and is
-/// much slower if one of them is shorter than three bytes.
+/// Few and rare in logs: what every wording of the families has in it. Lines
+/// that hold one and are about no event are known afterwards, by their shape.
 const ANCHORS: [&str; 76] = [
     "emory",
     "MEMORY",
@@ -106,10 +103,10 @@ const FACTORS: [&str; 12] = [
     "nproc_per_node",
 ];
 
-static EVENTS: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&ANCHORS));
+static EVENTS: LazyLock<Literals> = LazyLock::new(|| Literals::new(&ANCHORS));
 /// What stands beside events: factors of the batch, then telemetry. One search finds both.
-static BESIDE: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&[&FACTORS, needles()].concat()));
-static FACTOR: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&FACTORS));
+static BESIDE: LazyLock<Literals> = LazyLock::new(|| Literals::new(&[&FACTORS, needles()].concat()));
+static FACTOR: LazyLock<Literals> = LazyLock::new(|| Literals::new(&FACTORS));
 
 /// A line that is longer is taken for several: so much around a hit is one.
 pub(super) const LONG: usize = 4 << 10;
@@ -117,20 +114,14 @@ pub(super) const LONG: usize = 4 << 10;
 /// The longest anchor fits into so many bytes: the overlap of two searches.
 pub(super) const LONGEST_ANCHOR: usize = 40;
 
-fn searcher(patterns: &[&str]) -> Option<Searcher> {
-    let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).heuristic_pattern_limits(false).builder();
-    builder.extend(patterns).build()
-}
-
 /// Calls `found` with every line in `span` of `bytes` in which an anchor begins, and the place of its first one.
 pub(super) fn lines(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Range<usize>, usize)) {
-    let Some(searcher) = EVENTS.as_ref() else { return };
     let mut at = span.start;
     // An anchor that begins within the span may end behind it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
     let mut before = 0;
     while at < span.end {
-        let hit = searcher.find_in(bytes, Span::from(at..to)).map(|hit| hit.start());
+        let hit = EVENTS.find(bytes, at..to).map(|(hit, _)| hit);
         let Some(hit) = hit.filter(|hit| *hit < span.end) else { return };
         let line = line_of(bytes, hit, before);
         (at, before) = (line.end.max(hit + 1), line.end);
@@ -149,7 +140,7 @@ fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
 
 /// Whether `text` may tell an event.
 pub(super) fn any(text: &str) -> bool {
-    EVENTS.as_ref().is_some_and(|searcher| searcher.find(text).is_some())
+    EVENTS.find(text.as_bytes(), 0..text.len()).is_some()
 }
 
 /// A line in which something beside events may be told.
@@ -166,12 +157,8 @@ pub(super) struct Beside {
 /// Calls `found` with every line in `span` of `bytes` in which something beside events may be told. Behind telemetry no
 /// factor is looked for: see [`factor`].
 pub(super) fn lines_beside(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Beside)) {
-    let Some(searcher) = BESIDE.as_ref() else { return };
     let (mut at, mut before) = (span.start, 0);
-    let find = |from: usize, to: usize| {
-        let hit = searcher.find_in(bytes, Span::from(from..to))?;
-        Some((hit.start(), hit.pattern().as_usize() < FACTORS.len()))
-    };
+    let find = |from: usize, to: usize| BESIDE.find(bytes, from..to).map(|(hit, index)| (hit, index < FACTORS.len()));
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
     while at < span.end {
         let Some((hit, is_factor)) = find(at, to).filter(|(hit, _)| *hit < span.end) else { return };
@@ -196,7 +183,7 @@ pub(super) fn lines_beside(bytes: &[u8], span: Range<usize>, mut found: impl FnM
 
 /// Where `line` may tell a factor of the effective batch.
 pub(super) fn factor(line: &[u8]) -> Option<usize> {
-    FACTOR.as_ref()?.find(line).map(|found| found.start())
+    FACTOR.find(line, 0..line.len()).map(|(hit, _)| hit)
 }
 
 #[cfg(test)]
@@ -205,7 +192,6 @@ mod tests {
 
     #[test]
     fn every_anchor_is_searched_for_and_fits_into_the_overlap() {
-        assert!(EVENTS.is_some() && BESIDE.is_some());
         for anchor in ANCHORS.iter().chain(&FACTORS).chain(needles()) {
             assert!(anchor.len() <= LONGEST_ANCHOR, "{anchor}");
         }

@@ -1,0 +1,103 @@
+//! [`Literals`]: a search for many short texts at once, in one pass.
+//!
+//! A packed search (Teddy) puts its texts into 16 buckets and slows down to a quarter with a hundred of them, for the letters
+//! of a bucket mix. Here every place is looked up by its first three bytes in a table of bits that stays in the first-level
+//! cache; few places pass, and only those are compared.
+
+use std::ops::Range;
+
+/// The bits of the table, as a power of two: 8 KiB.
+const BITS: u32 = 16;
+/// The bytes that a place is looked up by.
+const KEY: usize = 3;
+/// So many places are looked up in one load of eight bytes.
+const PLACES: usize = size_of::<u64>() - KEY + 1;
+
+/// Texts to search for; where several begin, the first of them is found.
+#[derive(Debug)]
+pub(super) struct Literals {
+    bits: Vec<u64>,
+    /// By the hash of the first bytes: where its texts lie in `order`.
+    groups: Vec<(u8, u8)>,
+    order: Vec<(&'static [u8], usize)>,
+}
+
+/// The place in the table of the first three bytes of `word`.
+fn hash(word: u64) -> usize {
+    let key = (word as u32) & 0x00ff_ffff;
+    (key.wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS)) as usize
+}
+
+fn key(text: &[u8]) -> u64 {
+    text[..KEY].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+impl Literals {
+    /// Texts of three bytes at least, 255 at most.
+    pub(super) fn new(texts: &[&'static str]) -> Self {
+        debug_assert!(texts.len() <= 255 && texts.iter().all(|text| text.len() >= KEY));
+        let mut order: Vec<(&'static [u8], usize)> =
+            texts.iter().enumerate().map(|(index, text)| (text.as_bytes(), index)).collect();
+        order.sort_by_key(|(text, index)| (hash(key(text)), *index));
+        let mut found = Self { bits: vec![0; 1 << (BITS - 6)], groups: vec![(0, 0); 1 << BITS], order };
+        for (at, (text, _)) in found.order.iter().enumerate() {
+            let hash = hash(key(text));
+            found.bits[hash >> 6] |= 1 << (hash & 63);
+            let group = &mut found.groups[hash];
+            *group = (if group.1 == 0 { at as u8 } else { group.0 }, group.1 + 1);
+        }
+        found
+    }
+
+    fn may(&self, word: u64) -> u64 {
+        let hash = hash(word);
+        self.bits[hash >> 6] >> (hash & 63) & 1
+    }
+
+    /// The first place in `span` of `bytes` at which a text lies that ends in it, and the number of the text.
+    pub(super) fn find(&self, bytes: &[u8], span: Range<usize>) -> Option<(usize, usize)> {
+        let bytes = &bytes[..span.end.min(bytes.len())];
+        let mut at = span.start;
+        while let Some(eight) = bytes.get(at..at + size_of::<u64>()) {
+            let word = u64::from_le_bytes(eight.try_into().ok()?);
+            let any = (0..PLACES).fold(0, |any, place| any | self.may(word >> (8 * place)));
+            if any != 0 {
+                let found = (0..PLACES).filter(|place| self.may(word >> (8 * place)) != 0);
+                if let Some(found) = found.map(|place| at + place).find_map(|place| self.begins(bytes, place)) {
+                    return Some(found);
+                }
+            }
+            at += PLACES;
+        }
+        (at..bytes.len().saturating_sub(KEY - 1)).find_map(|place| self.begins(bytes, place))
+    }
+
+    /// The text that begins at `place`.
+    fn begins(&self, bytes: &[u8], place: usize) -> Option<(usize, usize)> {
+        let rest = &bytes[place..];
+        let (first, count) = self.groups[hash(key(rest))];
+        let group = &self.order[usize::from(first)..usize::from(first) + usize::from(count)];
+        group.iter().find(|(text, _)| rest.starts_with(text)).map(|(_, index)| (place, *index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_what_a_plain_search_finds_first() {
+        const TEXTS: [&str; 6] = ["emory", "mem", "memory", "OOM", "oom_", " -9"];
+        let literals = Literals::new(&TEXTS);
+        let text = b"no OO or me; the memory -9 oom_kill OOM mem";
+        for from in 0..text.len() {
+            for to in from..=text.len() {
+                let plain = (from..to).find_map(|place| {
+                    let index = TEXTS.iter().position(|one| text[place..to].starts_with(one.as_bytes()))?;
+                    Some((place, index))
+                });
+                assert_eq!(literals.find(text, from..to), plain, "{from}..{to}");
+            }
+        }
+    }
+}
