@@ -13,13 +13,13 @@ const KEY: usize = 3;
 /// So many places are looked up in one load of eight bytes.
 const PLACES: usize = size_of::<u64>() - KEY + 1;
 
-/// Texts to search for; where several begin, the first of them is found.
+/// Texts to search for, each with the bit of its kind.
 #[derive(Debug)]
 pub(super) struct Literals {
     bits: Vec<u64>,
     /// By the hash of the first bytes: where its texts lie in `order`.
     groups: Vec<(u8, u8)>,
-    order: Vec<(&'static [u8], usize)>,
+    order: Vec<(&'static [u8], u8)>,
 }
 
 /// The place in the table of the first three bytes of `word`.
@@ -33,12 +33,12 @@ fn key(text: &[u8]) -> u64 {
 }
 
 impl Literals {
-    /// Texts of three bytes at least, 255 at most.
-    pub(super) fn new(texts: &[&'static str]) -> Self {
-        debug_assert!(texts.len() <= 255 && texts.iter().all(|text| text.len() >= KEY));
-        let mut order: Vec<(&'static [u8], usize)> =
-            texts.iter().enumerate().map(|(index, text)| (text.as_bytes(), index)).collect();
-        order.sort_by_key(|(text, index)| (hash(key(text)), *index));
+    /// The texts of each kind: of three bytes at least, 255 at most.
+    pub(super) fn new(kinds: &[(u8, &[&'static str])]) -> Self {
+        let all = kinds.iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (text.as_bytes(), *kind)));
+        let mut order: Vec<(&'static [u8], u8)> = all.collect();
+        debug_assert!(order.len() <= 255 && order.iter().all(|(text, _)| text.len() >= KEY));
+        order.sort_by_key(|(text, _)| hash(key(text)));
         let mut found = Self { bits: vec![0; 1 << (BITS - 6)], groups: vec![(0, 0); 1 << BITS], order };
         for (at, (text, _)) in found.order.iter().enumerate() {
             let hash = hash(key(text));
@@ -54,8 +54,8 @@ impl Literals {
         self.bits[hash >> 6] >> (hash & 63) & 1
     }
 
-    /// The first place in `span` of `bytes` at which a text lies that ends in it, and the number of the text.
-    pub(super) fn find(&self, bytes: &[u8], span: Range<usize>) -> Option<(usize, usize)> {
+    /// The first place in `span` of `bytes` at which texts begin that end in it, and their kinds.
+    pub(super) fn find(&self, bytes: &[u8], span: Range<usize>) -> Option<(usize, u8)> {
         let bytes = &bytes[..span.end.min(bytes.len())];
         let mut at = span.start;
         while let Some(eight) = bytes.get(at..at + size_of::<u64>()) {
@@ -72,12 +72,14 @@ impl Literals {
         (at..bytes.len().saturating_sub(KEY - 1)).find_map(|place| self.begins(bytes, place))
     }
 
-    /// The text that begins at `place`.
-    fn begins(&self, bytes: &[u8], place: usize) -> Option<(usize, usize)> {
+    /// The kinds of the texts that begin at `place`.
+    fn begins(&self, bytes: &[u8], place: usize) -> Option<(usize, u8)> {
         let rest = &bytes[place..];
         let (first, count) = self.groups[hash(key(rest))];
         let group = &self.order[usize::from(first)..usize::from(first) + usize::from(count)];
-        group.iter().find(|(text, _)| rest.starts_with(text)).map(|(_, index)| (place, *index))
+        let begin = group.iter().filter(|(text, _)| rest.starts_with(text));
+        let kinds = begin.fold(0, |kinds, (_, kind)| kinds | kind);
+        (kinds != 0).then_some((place, kinds))
     }
 }
 
@@ -87,14 +89,16 @@ mod tests {
 
     #[test]
     fn what_is_found_is_what_a_plain_search_finds_first() {
-        const TEXTS: [&str; 6] = ["emory", "mem", "memory", "OOM", "oom_", " -9"];
+        const TEXTS: [(u8, &[&str]); 2] = [(1, &["emory", "mem", "OOM"]), (2, &["memory", "oom_", "OOM", " -9"])];
         let literals = Literals::new(&TEXTS);
         let text = b"no OO or me; the memory -9 oom_kill OOM mem";
         for from in 0..text.len() {
             for to in from..=text.len() {
                 let plain = (from..to).find_map(|place| {
-                    let index = TEXTS.iter().position(|one| text[place..to].starts_with(one.as_bytes()))?;
-                    Some((place, index))
+                    let begins = |texts: &[&str]| texts.iter().any(|one| text[place..to].starts_with(one.as_bytes()));
+                    let kinds =
+                        TEXTS.iter().filter(|(_, texts)| begins(texts)).fold(0, |kinds, (kind, _)| kinds | kind);
+                    (kinds != 0).then_some((place, kinds))
                 });
                 assert_eq!(literals.find(text, from..to), plain, "{from}..{to}");
             }
