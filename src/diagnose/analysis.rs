@@ -294,6 +294,9 @@ fn join(events: &mut Vec<Event>, ended: &Event) {
     }
 }
 
+/// Events so many lines apart belong to one story.
+const STORY: u64 = 40;
+
 /// How much a kind says: what is proven outweighs what is not.
 fn weight(event: &Event) -> u8 {
     match event.verdict {
@@ -301,7 +304,13 @@ fn weight(event: &Event) -> u8 {
         Verdict::SigkillUnattributed => 1,
         Verdict::DataloaderWorkerKill => 2,
         // A report of the kernel that ends before its kill does not tell whose limit it was.
-        Verdict::HostKill if event.backend.as_deref() == Some("linux") && event.pid.is_none() => 2,
+        Verdict::HostKill
+            if event.backend.as_deref() == Some("linux") && event.pid.is_none() && event.victim.is_none() =>
+        {
+            2
+        }
+        // What the kernel could not get for itself is a sign of what it did next.
+        Verdict::HostAllocFail if event.backend.as_deref() == Some("linux") => 2,
         _ => 3,
     }
 }
@@ -317,7 +326,19 @@ fn whole(events: &[Event]) -> (Kind, Verdict) {
         return (kind, gravest.unwrap_or(Verdict::ReportOnly));
     }
     if heavy.iter().any(|event| event.kind != kind) {
-        return (kind, Verdict::Mixed);
+        // What stands close together is one story: its kill, if one is proven, or else what came first. A device that
+        // is full kills nothing on the host.
+        let close = |event: &&&Event| {
+            let (first, own) = (&heavy[0].evidence[0], &event.evidence[0]);
+            first.file == own.file && first.line.abs_diff(own.line) <= STORY
+        };
+        let killed = heavy.iter().find(|event| matches!(event.kind, Kind::CgroupOom | Kind::HostOom | Kind::RayOom));
+        let device = heavy.iter().any(|event| event.kind == Kind::VramOom);
+        if !heavy.iter().all(|event| close(&event)) || (device && killed.is_some()) {
+            return (kind, Verdict::Mixed);
+        }
+        let decisive = killed.unwrap_or(&heavy[0]);
+        return (decisive.kind, decisive.verdict);
     }
     // A message that tells of the device it filled decides before one that was cut or never told.
     let told = |event: &&&Event| event.numbers.capacity.is_some() || event.numbers.allowed.is_some();

@@ -3,15 +3,12 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::Span;
-use aho_corasick::packed::{Config, MatchKind, Searcher};
-
+use super::literals::Literals;
 use super::telemetry::needles;
 
-/// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
-/// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 64 texts at most, and is
-/// much slower if one of them is shorter than three bytes.
-const ANCHORS: [&str; 64] = [
+/// Few and rare in logs: what every wording of the families has in it. Lines
+/// that hold one and are about no event are known afterwards, by their shape.
+const ANCHORS: [&str; 76] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -21,7 +18,7 @@ const ANCHORS: [&str; 64] = [
     "oom",
     "illed",
     "KILL",
-    "Killing",
+    "illing ",
     "\u{5df2}\u{6740}\u{6b7b}",
     "SIGBUS",
     "ignal",
@@ -44,9 +41,9 @@ const ANCHORS: [&str; 64] = [
     "xhausted",
     "swap ",
     "us error",
-    "dev/shm",
+    "shm",
     "</torch_",
-    "VRAM",
+    "RAM",
     "vram",
     "rror R1",
     "JETSAM",
@@ -62,12 +59,24 @@ const ANCHORS: [&str; 64] = [
     "timed out. ",
     "\"h_",
     "exceeded limit",
-    "all available RAM",
+    "process-limit",
+    "OF_RESOURCES",
+    "Dst tensor is",
+    "Data too large",
+    "enomem",
+    "shortage",
+    "rrno 12",
+    "rrno=12",
+    "peicher",
+    "moria",
+    "moire",
+    "\u{5185}\u{5b58}",
+    "\u{30e1}\u{30e2}\u{30ea}",
     "severe (41)",
     "ABEND",
     "OF_ME",
     "ending SIGTERM to",
-    "enough space",
+    "enough s",
     "array exceeds",
     "atch size found",
     "ORA-0",
@@ -94,10 +103,15 @@ const FACTORS: [&str; 12] = [
     "nproc_per_node",
 ];
 
-static EVENTS: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&ANCHORS));
-/// What stands beside events: factors of the batch, then telemetry. One search finds both.
-static BESIDE: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&[&FACTORS, needles()].concat()));
-static FACTOR: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&FACTORS));
+/// The kinds of the texts.
+const EVENT: u8 = 1;
+const FACTOR: u8 = 2;
+const TELEMETRY: u8 = 4;
+
+/// Everything that is looked for, in one search.
+static ALL: LazyLock<Literals> =
+    LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS), (FACTOR, &FACTORS), (TELEMETRY, needles())]));
+static EVENTS: LazyLock<Literals> = LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS)]));
 
 /// A line that is longer is taken for several: so much around a hit is one.
 pub(super) const LONG: usize = 4 << 10;
@@ -105,24 +119,41 @@ pub(super) const LONG: usize = 4 << 10;
 /// The longest anchor fits into so many bytes: the overlap of two searches.
 pub(super) const LONGEST_ANCHOR: usize = 40;
 
-fn searcher(patterns: &[&str]) -> Option<Searcher> {
-    let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
-    builder.extend(patterns).build()
+/// A line that may be about an event, a factor of the effective batch, or memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The line, without its end.
+    pub(super) line: Range<usize>,
+    /// Where the first text of each kind begins.
+    pub(super) event: Option<usize>,
+    pub(super) factor: Option<usize>,
+    pub(super) telemetry: Option<usize>,
 }
 
-/// Calls `found` with every line in `span` of `bytes` in which an anchor begins, and the place of its first one.
-pub(super) fn lines(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Range<usize>, usize)) {
-    let Some(searcher) = EVENTS.as_ref() else { return };
-    let mut at = span.start;
-    // An anchor that begins within the span may end behind it.
+/// Calls `found` with every line in `span` of `bytes` in which something begins that is looked for.
+pub(super) fn lines(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
+    // A text that begins within the span may end behind it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
-    let mut before = 0;
-    while at < span.end {
-        let hit = searcher.find_in(bytes, Span::from(at..to)).map(|hit| hit.start());
-        let Some(hit) = hit.filter(|hit| *hit < span.end) else { return };
-        let line = line_of(bytes, hit, before);
-        (at, before) = (line.end.max(hit + 1), line.end);
-        found(line, hit);
+    let (mut at, mut before) = (span.start, 0);
+    while let Some((first, kinds)) = ALL.find(bytes, at..to).filter(|(hit, _)| *hit < span.end) {
+        let line = line_of(bytes, first, before);
+        let mut one = Found { line, event: None, factor: None, telemetry: None };
+        let (mut hit, mut now, mut seen) = (first, kinds, 0);
+        // Each kind is found where it first begins, and nothing behind the span.
+        loop {
+            for (kind, place) in [(EVENT, &mut one.event), (FACTOR, &mut one.factor), (TELEMETRY, &mut one.telemetry)] {
+                if now & kind != 0 {
+                    place.get_or_insert(hit);
+                }
+            }
+            seen |= now;
+            let end = one.line.end.max(hit + 1).min(to);
+            let next = if seen == EVENT | FACTOR | TELEMETRY { None } else { ALL.find(bytes, hit + 1..end) };
+            let Some(next) = next.filter(|(next, _)| *next < span.end) else { break };
+            (hit, now) = next;
+        }
+        (at, before) = (one.line.end.max(first + 1), one.line.end);
+        found(one);
     }
 }
 
@@ -137,54 +168,7 @@ fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
 
 /// Whether `text` may tell an event.
 pub(super) fn any(text: &str) -> bool {
-    EVENTS.as_ref().is_some_and(|searcher| searcher.find(text).is_some())
-}
-
-/// A line in which something beside events may be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Beside {
-    /// The line, without its end.
-    pub(super) line: Range<usize>,
-    /// Where it may tell a factor of the effective batch.
-    pub(super) factor: Option<usize>,
-    /// Where it may tell of memory.
-    pub(super) telemetry: Option<usize>,
-}
-
-/// Calls `found` with every line in `span` of `bytes` in which something beside events may be told. Behind telemetry no
-/// factor is looked for: see [`factor`].
-pub(super) fn lines_beside(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Beside)) {
-    let Some(searcher) = BESIDE.as_ref() else { return };
-    let (mut at, mut before) = (span.start, 0);
-    let find = |from: usize, to: usize| {
-        let hit = searcher.find_in(bytes, Span::from(from..to))?;
-        Some((hit.start(), hit.pattern().as_usize() < FACTORS.len()))
-    };
-    let to = bytes.len().min(span.end + LONGEST_ANCHOR);
-    while at < span.end {
-        let Some((hit, is_factor)) = find(at, to).filter(|(hit, _)| *hit < span.end) else { return };
-        let line = line_of(bytes, hit, before);
-        (at, before) = (line.end.max(hit + 1), line.end);
-        let mut one = Beside { line, factor: None, telemetry: None };
-        *(if is_factor { &mut one.factor } else { &mut one.telemetry }) = Some(hit);
-        if is_factor {
-            // What tells a factor may tell of memory as well.
-            let mut next = hit + 1;
-            while let Some((other, is_factor)) = (next < one.line.end).then(|| find(next, one.line.end)).flatten() {
-                if !is_factor {
-                    one.telemetry = Some(other);
-                    break;
-                }
-                next = other + 1;
-            }
-        }
-        found(one);
-    }
-}
-
-/// Where `line` may tell a factor of the effective batch.
-pub(super) fn factor(line: &[u8]) -> Option<usize> {
-    FACTOR.as_ref()?.find(line).map(|found| found.start())
+    EVENTS.find(text.as_bytes(), 0..text.len()).is_some()
 }
 
 #[cfg(test)]
@@ -193,35 +177,31 @@ mod tests {
 
     #[test]
     fn every_anchor_is_searched_for_and_fits_into_the_overlap() {
-        assert!(EVENTS.is_some() && BESIDE.is_some());
         for anchor in ANCHORS.iter().chain(&FACTORS).chain(needles()) {
             assert!(anchor.len() <= LONGEST_ANCHOR, "{anchor}");
         }
-        for anchor in ANCHORS {
-            let (text, mut hits) = (format!("{:40}{anchor}", ""), Vec::new());
-            lines(text.as_bytes(), 0..text.len(), |_, hit| hits.push(hit));
-            assert!(hits.iter().any(|hit| *hit >= 40), "{anchor}");
-        }
-        for (texts, is_factor) in [(&FACTORS[..], true), (needles(), false)] {
+        for (texts, kind) in [(&ANCHORS[..], EVENT), (&FACTORS[..], FACTOR), (needles(), TELEMETRY)] {
             for text in texts {
                 let (whole, mut found) = (format!("a\n{:40}{text} 1\nb", ""), Vec::new());
-                lines_beside(whole.as_bytes(), 0..whole.len(), |one| found.push(one));
-                let hit = Some(42);
-                let (factor, telemetry) = if is_factor { (hit, None) } else { (None, hit) };
-                assert_eq!(found, [Beside { line: 2..44 + text.len(), factor, telemetry }], "{text}");
+                lines(whole.as_bytes(), 0..whole.len(), |one| found.push(one));
+                let place = match kind {
+                    EVENT => found[0].event,
+                    FACTOR => found[0].factor,
+                    _ => found[0].telemetry,
+                };
+                assert!(place.is_some_and(|place| place >= 42), "{text}: {found:?}");
             }
         }
     }
 
     #[test]
-    fn a_line_is_given_once_with_its_first_hit_and_factors_behind_telemetry_are_seen() {
+    fn a_line_is_given_once_with_the_first_hit_of_each_kind() {
         let text = b"out of memory: out of memory\nok\nKilled";
         let mut found = Vec::new();
-        lines(text, 0..text.len(), |line, hit| found.push((line, hit)));
-        assert_eq!(found, [(0..28, 8), (32..38, 33)]);
+        lines(text, 0..text.len(), |one| found.push((one.line, one.event, one.telemetry)));
+        assert_eq!(found, [(0..28, Some(8), Some(7)), (32..38, Some(33), None)]);
         let (text, mut found) = (b"micro_batch_size 4 mem=3GB", Vec::new());
-        lines_beside(text, 0..text.len(), |one| found.push(one));
-        assert_eq!(found, [Beside { line: 0..26, factor: Some(0), telemetry: Some(19) }]);
-        assert_eq!(factor(b"mem=3GB micro_batch_size 4"), Some(8));
+        lines(text, 0..text.len(), |one| found.push(one));
+        assert_eq!(found, [Found { line: 0..26, event: None, factor: Some(0), telemetry: Some(19) }]);
     }
 }

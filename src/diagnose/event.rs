@@ -17,6 +17,13 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let Incident { class, sighting, occurrences, .. } = incident;
     let mut numbers = sighting.numbers;
     let (kind, verdict, explanation) = match class {
+        Class::Device | Class::Library if sighting.huge => {
+            (Kind::VramOom, Verdict::SingleHugeRequest, huge(numbers.tried, numbers.allowed))
+        }
+        Class::Library if sighting.capped => {
+            let text = "A pool or a share of the device that the process was given is full; the device may have more.";
+            (Kind::VramOom, Verdict::ProcessCap, text.to_owned())
+        }
         Class::Device => {
             identify(&mut numbers, &sighting.processes);
             let mut decision = decide(&numbers);
@@ -88,6 +95,14 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     event.advice = advice(&event, Known { work: sighting.work, batch, ladder, tallest: None });
     event.explanation.push_str(&aside(&event, sighting.step));
     event
+}
+
+fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
+    match (tried, most) {
+        (Some(tried), Some(most)) => format!("One request of {tried} is larger than one allocation may be, {most}."),
+        (Some(tried), None) => format!("One request of {tried} is larger than one allocation may be."),
+        (None, _) => "One request on the device of more than any device has.".to_owned(),
+    }
 }
 
 fn library(tried: Option<ByteSize>) -> String {

@@ -84,6 +84,7 @@ impl Incident {
         mine.asks = mine.asks.take().or(other.asks);
         mine.meaning = mine.meaning.or(other.meaning);
         mine.huge |= other.huge;
+        mine.capped |= other.capped;
         mine.step = mine.step.or(other.step);
         if mine.work == Work::Unknown {
             mine.work = other.work;

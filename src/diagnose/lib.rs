@@ -32,6 +32,7 @@ mod gather;
 mod incident;
 mod input;
 pub mod ledger;
+mod literals;
 mod phase;
 mod prefix;
 mod read;

@@ -102,22 +102,13 @@ impl Scanner {
         if self.offset == 0 && self.done == 0 {
             sink.head(&self.buffer[..self.buffer.len().min(HEAD)]);
         }
-        let mut hits = Vec::new();
-        anchors::lines(&self.buffer, self.done..end, |line, hit| {
-            if sink.wants(self.buffer[line].trim_ascii_end()) {
-                hits.push(hit);
-            }
-        });
-        let mut telemetry = Vec::new();
-        anchors::lines_beside(&self.buffer, self.done..end, |one| {
-            let line = &self.buffer[one.line.clone()];
-            let mut factor = one.factor;
-            let offset = self.offset + one.line.start as u64;
-            if let Some(hit) = one.telemetry.filter(|_| sink.measures(offset, line.trim_ascii_end())) {
-                telemetry.push(hit);
-                factor = factor.or_else(|| anchors::factor(line).map(|at| one.line.start + at));
-            }
-            if let Some(hit) = factor.filter(|_| self.factors_left > 0) {
+        let (mut hits, mut telemetry) = (Vec::new(), Vec::new());
+        anchors::lines(&self.buffer, self.done..end, |found| {
+            let line = self.buffer[found.line.clone()].trim_ascii_end();
+            hits.extend(found.event.filter(|_| sink.wants(line)));
+            let offset = self.offset + found.line.start as u64;
+            telemetry.extend(found.telemetry.filter(|_| sink.measures(offset, line)));
+            if let Some(hit) = found.factor.filter(|_| self.factors_left > 0) {
                 self.factors_left -= 1;
                 sink.factor(&self.buffer[line_around(&self.buffer, hit)]);
             }

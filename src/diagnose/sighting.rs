@@ -81,8 +81,10 @@ pub(super) struct Sighting {
     pub(super) meaning: Option<&'static str>,
     /// Whether the words are ordinary ones: beside an event that says more they say nothing of their own.
     pub(super) weak: bool,
-    /// Whether a request was told that is larger than any memory.
+    /// Whether a request was told that is larger than any memory, or than one allocation may be.
     pub(super) huge: bool,
+    /// Whether what is full is a pool or a share of the device that the process was given.
+    pub(super) capped: bool,
     /// How far the run had come, if a progress bar or a counter shows it.
     pub(super) step: Option<u64>,
     pub(super) evidence: Vec<Evidence>,
@@ -113,6 +115,7 @@ impl Sighting {
             meaning: None,
             weak: false,
             huge: false,
+            capped: false,
             step: None,
             evidence: vec![evidence(line)],
         }

@@ -71,7 +71,11 @@ impl Case {
                 "side" => side(found.kind).to_owned(),
                 "events" => found.events.len().to_string(),
                 "job" => event["job"].as_str().unwrap_or_default().to_owned(),
-                "who" => event["software"].as_str().unwrap_or_default().to_owned(),
+                // Who asks; in `unseen3/` also who was killed.
+                "who" => {
+                    let names = ["software", "victim"].map(|name| event[name].as_str().unwrap_or_default());
+                    names.into_iter().find(|own| truth.iter().any(|truth| truth == own)).unwrap_or(names[0]).to_owned()
+                }
                 "also" => {
                     let also = event["also"].as_array().into_iter().flatten().filter_map(|also| also.as_str());
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
@@ -79,7 +83,7 @@ impl Case {
                 number => {
                     // Some cases use another name for the request or for the capacity of a device.
                     let names: &[&str] = match number {
-                        "requested" => &["tried"],
+                        "requested" | "asked" => &["tried"],
                         "allowed" => &["allowed", "capacity"],
                         number => &[number],
                     };
@@ -104,10 +108,14 @@ impl Case {
 fn fares(case: &Case, found: &Findings) -> &'static str {
     let nothing = ["not-oom", "report-only", "cache-not-leak", "none"];
     let expected = |what: &str| case.truth.get(what).map(Vec::as_slice).unwrap_or_default();
-    let events = |truth: &[String]| truth.is_empty() || truth.iter().any(|truth| !nothing.contains(&truth.as_str()));
+    let happened = |truth: &[String]| truth.is_empty() || truth.iter().any(|truth| !nothing.contains(&truth.as_str()));
     let (verdict, side_of) = (found.verdict.to_string(), side(found.kind).to_owned());
-    let is = |what: &str, own: &String| expected(what).is_empty() || expected(what).contains(own);
-    if !events(expected("verdict")) || !events(expected("side")) {
+    let none = |truth: &[String]| truth.iter().any(|truth| truth == "none");
+    let is = |what: &str, own: &String| {
+        let truth = expected(what);
+        truth.is_empty() || truth.contains(own) || (!found.failed() && none(truth))
+    };
+    if !happened(expected("verdict")) || !happened(expected("side")) {
         return if found.failed() {
             "false claim"
         } else if is("verdict", &verdict) {
@@ -115,6 +123,9 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
         } else {
             "partly"
         };
+    }
+    if !found.failed() && none(expected("verdict")) {
+        return "right";
     }
     match (is("verdict", &verdict), is("side", &side_of)) {
         _ if !found.failed() && !is("verdict", &verdict) => "missed",
@@ -135,23 +146,26 @@ fn held_back(name: &str) -> bool {
 /// Counts how well the cases of `unseen2` are diagnosed, by file and half. `SCORE_SHOWS` names a half to show in full:
 /// `seen`.
 #[test]
-fn how_the_second_blind_set_fares() {
-    let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
+fn how_the_blind_sets_fare() {
+    let mut counts: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
     let shows = std::env::var("SCORE_SHOWS").unwrap_or_default();
-    for case in cases("unseen2") {
-        let found = findings(case.text.as_bytes());
-        let fares = fares(&case, &found);
-        let half = if held_back(&case.name) { "held back" } else { "seen" };
-        for of in ["all", half, case.name.split('/').next().unwrap_or_default()] {
-            *counts.entry((of.to_owned(), fares)).or_default() += 1;
-            *counts.entry((of.to_owned(), "cases")).or_default() += 1;
-        }
-        if fares != "right" && shows == half {
-            println!("{fares}: {}: {:?}", case.name, case.wrong(&found));
+    for set in ["unseen2", "unseen3"] {
+        for case in cases(set) {
+            let found = findings(case.text.as_bytes());
+            let fares = fares(&case, &found);
+            let half = if held_back(&case.name) { "held back" } else { "seen" };
+            for of in ["all", half, case.name.split('/').next().unwrap_or_default()] {
+                let count = counts.entry(format!("{set}: {of}")).or_default();
+                *count.entry(fares).or_default() += 1;
+                *count.entry("cases").or_default() += 1;
+            }
+            if fares != "right" && shows == half {
+                println!("{fares}: {set}: {}: {:?}", case.name, case.wrong(&found));
+            }
         }
     }
-    for ((of, fares), count) in &counts {
-        println!("{of}: {fares}: {count}");
+    for (of, count) in &counts {
+        println!("{of}: {count:?}");
     }
 }
 

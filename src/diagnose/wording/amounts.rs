@@ -12,12 +12,12 @@ pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
     };
     if matches!(cause, Cause::Device | Cause::Library | Cause::HostAlloc) && numbers.tried.is_none() {
         numbers.tried = amount(regex!(
-            r"(?i)\b(?:requested|request(?: for| of)?|requesting|tried to (?:allocate|reserve)|(?:blocks?|buffers?|chunk|region|allocation|segment) of(?: size)?|allocat(?:e|ing|ion of)|VirtualAlloc of|size)[ :=(]{1,3}\[?(?P<amount>[\d.]+ ?[KMGT]i?B\b|\d{4,} ?(?:bytes|B)\b)"
+            r"(?i)\b(?:requested|request(?: for| of| size)?|requesting|required?|requires|needs?|needed|wanted|(?:tried|trying|attempt(?:ed|ing)?|unable|failed|failing|failure|cannot|can't|could not) (?:to )?(?:re)?(?:alloc(?:ate)?|reserve|map|commit|obtain|get)(?: (?:an?|another|additional))?(?: \w+){0,3}?|(?:blocks?|buffers?|chunk|region|allocation|segment|array|tensor|arena) (?:of|with|for)(?: (?:size|length))?|allocat(?:e|ing|ion of)|[mc]alloc(?: of)?|realloc(?: of)?|VirtualAlloc of|mmap of|size)[ :=(]{1,3}\[?(?P<amount>[\d.]+ ?[KMGT]i?B\b|[\d,]{4,} ?(?:bytes?|B)\b)|(?P<of>[\d.]+ ?[KMGT]i?B\b|[\d,]{4,} ?(?:bytes?|B)\b)\)? (?:were |was |is |are )?(?:requested|needed|required|could not be allocated)\b"
         ));
     }
-    if matches!(cause, Cause::Limit | Cause::HostAlloc) && numbers.allowed.is_none() {
+    if matches!(cause, Cause::Limit | Cause::HostAlloc | Cause::Library) && numbers.allowed.is_none() {
         numbers.allowed = amount(regex!(
-            r"(?i)\b(?:(?:memory |heap )?(?:limit|quota|maximum)(?: exceeded)?(?: of| is)?|at most)[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|\d{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
+            r"(?i)\b(?:(?:memory |heap |pool )?(?:limit|quota|maximum|budget)(?: exceeded)?(?: size)?(?: of| is| set to)?|at most|max(?:imum)? (?:memory|heap|size|pool size))[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|[\d,]{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
         ));
     }
 }

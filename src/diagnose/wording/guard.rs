@@ -22,6 +22,15 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])) {
         return Some("a manual's list of errors");
     }
+    let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
+    if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(above) {
+        return Some("a manual's list of errors");
+    }
+    if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
+        .is_match(text)
+    {
+        return Some("a manual");
+    }
     // In a quote, an item under `*` is an item still, of notes on a release.
     let before = lines[at].text[..lines[at].text.len() - lines[at].message().len()].trim();
     if before.len() > 1
@@ -29,6 +38,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         && regex!(r"^(?:Fix|Add|Rais|Report|Remov|Chang|Improv)[a-z]* |\bis now\b").is_match(own)
     {
         return Some("notes on a release");
+    }
+    if code(lines, at) {
+        return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
 }
@@ -69,7 +81,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("words of a conversation");
     }
     if regex!(
-        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum)["']?\s*[=:]\s*["']"#
+        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )
     .is_match(text)
     {
@@ -84,6 +96,24 @@ fn form(text: &str) -> Option<&'static str> {
     }
     if source(text) {
         return Some("a line of code");
+    }
+    if regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(text) {
+        return Some("a manual's list of errors");
+    }
+    if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    if regex!(r"(?i)^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
+        .is_match(text)
+    {
+        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+    }
+    if regex!(
+        r"^(?:Fix(?:e[sd])?|Prevent(?:s|ed)?|Avoid(?:s|ed)?|Handl(?:e[sd]?|ing)|Improv(?:e[sd]?))(?: [a-zA-Z`]|: )"
+    )
+    .is_match(text)
+    {
+        return Some("notes on a release");
     }
     if regex!(
         r"^(?:[*|\\/] )*[0-9a-f]{7,40} (?:\([^)]*\) )?(?i:fix|add|handl|document|remov|updat|merg|revert|improv|refactor|bump|support|mak|use|avoid|prevent|report|show|test|introduc|allow|catch|retry|rais|chang|renam|clean|doc|feat|chore|ci|perf|build|style|wip)(?i:[a-z]*)\b"
@@ -127,7 +157,11 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson)\b[^.:]{0,20}:").is_match(text) {
         return Some("a title of something else");
     }
-    if regex!(r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - ").is_match(text) {
+    if regex!(
+        r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
+    )
+    .is_match(text)
+    {
         return Some("a line of a test run");
     }
     if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
@@ -138,7 +172,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a commit");
     }
-    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title)\b[^>]*>").is_match(text) || heading(text) {
+    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
     if row(text) {
@@ -150,6 +184,7 @@ fn form(text: &str) -> Option<&'static str> {
 /// A heading: words alone. The same mark stands before lines that were pasted, which have numbers or the class of an error.
 fn heading(text: &str) -> bool {
     regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text)
+        && !text.starts_with("# Fatal ")
         && !text.contains("Error")
         && !text.contains("Exception")
 }
@@ -201,10 +236,40 @@ fn patch(lines: &Lines, at: usize) -> bool {
         || (quoted && above.iter().any(|line| line.message().len() < line.text.len() && head.is_match(line.message())))
 }
 
+/// Code by its neighbours: a line that ends as a statement or an argument does, between lines that do.
+fn code(lines: &Lines, at: usize) -> bool {
+    // An object that was printed has quoted names, and a stack of frames its places.
+    let ends = |line: &Line| {
+        let text = line.text.trim_end();
+        text.ends_with([',', ';', '(', '{', '[', ')', '}'])
+            && !regex!(r#"^\s*(?:["'][^"']+["']\s*:|\w+: |at |from |[\[({<]?\d|#\d)|[\]"]: |\bv?\d+\.\d+\)$"#)
+                .is_match(text)
+    };
+    let statement = |line: &Line| {
+        regex!(
+            r#"^\s*(?:[A-Za-z_][\w:.<>]*\(.*[,;({]|(?:static_cast|const|return|if|else|for|while|switch|case|auto|int|void|let|var|func|fn|throw|try|catch|namespace|using|template)\b.*[;,({)]|"[^"]*",|[A-Za-z_][\w:.]*(?:\([^()]*\))?[,;]|[\w.\[\]]+ ?[+|&-]?= ?[^=].*[;,({])$"#
+        )
+        .is_match(line.text.trim_end())
+    };
+    let near = |range: std::ops::Range<usize>| lines[range].iter().filter(|line| statement(line)).count();
+    let own = &lines[at];
+    ends(own)
+        && own.message().len() == own.text.len()
+        && near(at.saturating_sub(3)..at) + near((at + 1).min(lines.len())..lines.len().min(at + 4)) >= 3
+}
+
 /// Code by its form: a format string, a call that ends a statement.
 fn source(text: &str) -> bool {
     // A constant and its value; a definition.
     if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+        return true;
+    }
+    // A statement by its first word and its end; a name that is given a text or a table.
+    if regex!(
+        r#"^(?:return|throw|goto|case|break|if|else|switch|enum|struct|class|typedef|using|static|const|constexpr|let|var|val|final|public|private|protected)\b.*[;{}]$|^(?:(?:static|const|constexpr|let|var|val|final|public|private|export|char|auto|[Ss]tring|&?str)\b[\w*&<>:\[\] ]*)?\b[A-Za-z_]\w*(?:\[\w*\])? ?:?= ?(?:[{\[(]\s*(?:["']|\d+ ?:|$)|["'][^"']*["'];?$)"#
+    )
+    .is_match(text)
+    {
         return true;
     }
     // A handler names what it catches; a shell says how a script is to end.

@@ -23,7 +23,14 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         }
         return;
     }
-    if let Some((start, pid)) = shell(line.message()).map(|pid| (0, pid)).or_else(|| told(text)) {
+    // A report that puts what it names on a line of its own.
+    let listed = line.message().trim() == "137"
+        && lines
+            .before(at)
+            .next()
+            .is_some_and(|line| regex!(r"(?i)exit (?:status|code):?\s*$").is_match(line.message()));
+    let told = || told(text).or(listed.then_some((0, None)));
+    if let Some((start, pid)) = shell(line.message()).map(|pid| (0, pid)).or_else(told) {
         if let Position::Talk(reason) | Position::Said(reason) = position(text, start) {
             found.push(Sighting::new(Cause::Dismissed(reason), line));
             return;
@@ -84,7 +91,7 @@ fn told(text: &str) -> Option<(usize, Option<u64>)> {
         | died\ with\ <Signals\.SIGKILL:\ 9> | Signal\ 9\ \(SIGKILL\)\ received\ by\ PID\ \d+ | SIGKILL\(-9\) | signal:?\ 9,?\ \(?SIGKILL | \(signal\ 9\)
         | signal:\ killed | killed\ \(signal:?\ 9\) | \bcode:?\ 137\b | (?:terminated|killed|exited)\ (?:by|on|due\ to|with)\ (?:the\ )?signal:?\ (?:9|SIGKILL|KILL)\b | terminated\ by\ SIGKILL | killed\ by\ SIGKILL
         | KILLED\ BY\ SIGNAL:\ 9 | was\ sent\ SIGKILL!\ Perhaps\ out\ of\ memory | Killed\ signal\ terminated\ program | srun:\ error:\ \S+:\ tasks?\ \S+:\ Killed | received\ signal:?\ (?:9|SIGKILL)\b
-        | interrupted\ by\ signal\ 9 | \*\*\*\ \[\S+\]\ Killed | process\ (?:was\ )?killed\ \(SIGKILL\)"#
+        | interrupted\ by\ signal\ 9 | \*\*\*\ \[[^\]\n]+\]\ Killed | exit\ signal\ Killed\ \(9\) | (?i:\b(?:by|via|on|with)\ signal:?)\ \[?(?:9|SIGKILL)\b | signal=(?:KILL|SIGKILL)\b | process\ (?:was\ )?killed\ \(SIGKILL\)"#
     );
     let matched = forms.find(text)?;
     let pid = regex!(r"(?:\(pid:? ?|PID |pid[:=] ?|with PID )(\d+)").captures(text).and_then(|pid| pid[1].parse().ok());

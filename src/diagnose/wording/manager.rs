@@ -86,9 +86,21 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     Some((matched.start(), sighting))
 }
 
+/// The container's limit, as a description of its pod goes on with it: `Limits:`, then `memory: 512Mi`.
+fn described(lines: &Lines, at: usize) -> Option<ByteSize> {
+    const BEHIND: usize = 40;
+    let mut behind = lines.after(at).take(BEHIND).map(|line| line.message().trim());
+    behind.find(|text| regex!(r#"^"?[Ll]imits"?:(?: \{)?$"#).is_match(text))?;
+    let memory = behind
+        .take(4)
+        .take_while(|text| !regex!(r#"^"?[Rr]equests"?:"#).is_match(text))
+        .find_map(|text| regex!(r#"^"?memory"?: *"?(\d+(?:\.\d+)?(?:[KMGT]i?)?)"?,?$"#).captures(text))?;
+    size::bytes(&memory[1])
+}
+
 /// Kubernetes, Docker and what stands on them.
-fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
-    let line = &lines[at];
+fn container(lines: &Lines, index: usize) -> Option<(usize, Sighting)> {
+    let line = &lines[index];
     let text = line.text.as_str();
     let killed = regex!(
         r#"(?:[Rr]eason"?\s*[:= ]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|(?:[Pp]od|[Cc]ontainer|[Pp]rocess|[Tt]ask|[Jj]ob|[Ww]orker)\b\D{0,60}\S* (?:was |got |has been )|: |container \S+ )OOM[- ]?[Kk]illed\b"#
@@ -97,7 +109,11 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         let at = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches(|c| c != 'O').len();
         return match position(text, at) {
             Position::Said(_) | Position::Talk(_) => None,
-            _ => Some((at, Sighting::new(Cause::Limit, line).backend("kubernetes"))),
+            _ => {
+                let mut sighting = Sighting::new(Cause::Limit, line).backend("kubernetes");
+                sighting.numbers.allowed = described(lines, index);
+                Some((at, sighting))
+            }
         };
     }
     None

@@ -6,6 +6,8 @@
 
 mod allocator;
 mod amounts;
+mod beside;
+mod ending;
 mod guard;
 mod host;
 mod joined;
@@ -14,6 +16,7 @@ mod killed;
 mod library;
 mod manager;
 pub(super) mod position;
+mod recovered;
 mod shared_memory;
 mod side;
 mod size;
@@ -57,6 +60,21 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     ] {
         if found.len() == before {
             family(lines, at, found);
+        }
+    }
+    for sighting in found[before..].iter_mut().filter(|sighting| sighting.cause.is_event()) {
+        beside::fill(sighting, lines, at);
+    }
+    for sighting in &mut found[before..] {
+        let reason = match sighting.cause {
+            Cause::Killed => ending::near(lines, at),
+            Cause::Device | Cause::Library | Cause::HostAlloc => {
+                recovered::around(lines, at).then_some(recovered::REASON)
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            *sighting = Sighting::new(Cause::Dismissed(reason), &lines[at]);
         }
     }
 }

@@ -50,6 +50,14 @@ pub(super) fn position(message: &str, start: usize) -> Position {
 
 /// Whether `message` begins as a line of source code does.
 pub(in super::super) fn is_code(message: &str) -> bool {
+    // Fields of a logger: `time="12:00" level=info msg="..."`.
+    if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
+        return false;
+    }
+    // A member of an object that was printed over several lines, if its value is one word.
+    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
+        return false;
+    }
     regex!(
         r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
             (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
@@ -70,6 +78,12 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     }
     if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
         return Some("a line of a test run");
+    }
+    let comment = regex!(
+        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+    );
+    if comment.is_match(before) {
+        return Some("a comment");
     }
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>".contains(c)).next().unwrap_or_default();
     if word.contains("://") || word.starts_with("www.") {
@@ -109,13 +123,15 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
 /// Why the words are about such events in general, if they are.
 fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
-    if advice.is_match(before) {
+    // What could not be done is what happened.
+    let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
+    if advice.is_match(&plain) {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
-        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b(?:[^.:;!?]|\.\w){0,60}\.?|(?:^|[^-\w])(?:0|zero)\s+)$"
+        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b(?:[^.:;!?]|\.\w){0,60}\.?|(?:^|[:=,;(\[]\s*|\b(?:had|saw|found|with|of|total|were|was|are|count)\s+)(?:0|zero)\s+(?:\w+ (?:were|was) )?)$"
     );
     let not_then = regex!(
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
@@ -128,7 +144,11 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     }
     // What could not be done is what happened.
     let happened = regex!(r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])").is_match(before);
-    ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")
+    // The number of a device, not of errors.
+    let counted =
+        regex!(r"(?i)\b(?:gpu|device|rank|node|worker|card|core|cuda|npu|xpu|replica|shard|slot|host)[ :#=]{1,2}0\s+$");
+    let denied = denied.is_match(before) && !counted.is_match(before);
+    ((denied && !happened) || not_then.is_match(after)).then_some("the text denies it")
 }
 
 #[cfg(test)]

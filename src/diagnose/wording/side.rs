@@ -19,7 +19,7 @@ pub(super) fn is_device(lines: &Lines, at: usize) -> bool {
 
 fn device(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:cuda\w*|gpus?|gpu\d+|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|cl[A-Z]\w+|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|level.?zero|hpu|video memory|graphics memory|device memory)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
+        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|cl[A-Z]\w+|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|level.?zero|\w*hpu|video memory|graphics memory|device memory)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
     )
     .is_match(text)
 }
@@ -43,6 +43,13 @@ fn failing_device(text: &str) -> bool {
 /// Whether ordinary words at `start` are the message of a program: they stand behind its name, a place or an error's head.
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
+    if regex!(
+        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed)\b[^.!?]{0,80}\bbecause (?:there (?:is |was )?)?$"
+    )
+    .is_match(before)
+    {
+        return true;
+    }
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
         return false;
     }
@@ -52,6 +59,12 @@ pub(super) fn named(text: &str, start: usize) -> bool {
     {
         return false;
     }
+    // The name of what ran out, in capitals, or that there was too little of it.
+    if !text[start..].starts_with("out of") && regex!(r"^\s*(?:[\w.-]+: )?(?:(?:[A-Z][A-Z0-9_-]+|\d+|[Dd]evice|[Hh]ost|[Tt]exture|[Pp]inned|[Kk]ernel|[Nn]ative|[Ss]ystem)\s+)+$|^\s*(?:[\w.-]+: )?[Tt]here (?:is|was) $").is_match(before)
+        && !regex!(r"\b(?:NO|NOT|TODO|FIX|FIXME|NOTE|IF|AVOID|HOW|WHY)\b").is_match(before)
+    {
+        return true;
+    }
     let after = &text[start..];
     if regex!(r"(?i)^[^.]{0,80}\b(?:retry\w*|falling back|fall back|skipp\w+|will be|try again|instead)\b")
         .is_match(after)
@@ -59,7 +72,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return false;
     }
     regex!(
-        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120}|\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
+        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120}|\b(?:failed|failure|error)[.;,] |\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
     )
     .is_match(before)
 }

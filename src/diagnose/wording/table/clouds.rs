@@ -1,6 +1,6 @@
 //! Containers, platforms and functions of clouds.
 
-use super::Means::{Limit, Machine, Nothing};
+use super::Means::{Limit, Machine, Nothing, Shared};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -80,7 +80,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "vercel",
         "The build or function passed its memory limit.",
-        r"[Aa]t least one \x22Out of Memory\x22 \(\x22?OOM\x22?\) event|FUNCTION_OUT_OF_MEMORY|JavaScript heap[^\n]*Vercel|Build (?:failed|was terminated)[^\n]{0,40}(?:ran out of memory|out of memory)|ran out of memory \(used over \d+",
+        r"[Aa]t least one \x22Out of Memory\x22 \(\x22?OOM\x22?\) event|FUNCTION_OUT_OF_MEMORY|JavaScript heap[^\n]*Vercel|Build (?:failed|was terminated)[^\n]{0,40}(?:ran out of memory|out of memory)|[Rr]an out of memory \(used over \d+",
         "Build failed: ran out of memory (used over 8GB)",
         "Vercel, Render: build limits",
     ),
@@ -112,9 +112,25 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "docker",
         "The container's limit was reached: the engine saw the kill.",
-        r"\x22?OOMKilled\x22?\s*[:=]\s*true|container oom \S*|\boom [0-9a-f]{12,64} \(image=",
+        r"(?i:\boom(?:[-_ ]?killed)?\x22?)\s*[:=]\s*\x22?true\b|(?:status|code|exited|exit)\W{0,4}(?:with )?137\W{1,3}(?:OOM\w*|[Oo]ut [Oo]f [Mm]emory)|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
         "\"OOMKilled\": true,",
         "docker: inspect, events",
+    ),
+    row(
+        Shared,
+        "kubernetes",
+        "A volume in memory that serves as /dev/shm passed its size.",
+        r"Usage of EmptyDir volume \x22[^\x22]*shm[^\x22]*\x22 exceeds the limit \x22(?P<allowed>[\d.]+ ?[KMGT]i?)\x22",
+        "Usage of EmptyDir volume \"dshm\" exceeds the limit \"64Mi\".",
+        "kubernetes: kubelet/eviction",
+    ),
+    row(
+        Limit,
+        "vertex",
+        "The machine of a training job ran out of memory.",
+        r"[Tt]he replica \S+ \d+ ran out-of-memory",
+        "The replica master 0 ran out-of-memory and exited with a non-zero status of 137(SIGKILL).",
+        "Vertex AI: troubleshooting of custom training",
     ),
     row(
         Limit,

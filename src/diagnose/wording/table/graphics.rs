@@ -24,7 +24,7 @@ pub(super) static ROWS: &[Wording] = &[
         Device,
         "directx",
         "Direct3D could not place a resource in video memory.",
-        r"(?:[Dd]3[Dd]1[12]\w*|DXGI|RHI|CreateCommittedResource|CreateHeap|CreateTexture\w*|CreateBuffer)[^\n]{0,100}(?:E_OUTOFMEMORY|0x8007000[Ee]|OUT_OF_VIDEO_MEMORY)|D3DERR_OUTOFVIDEOMEMORY|DDERR_OUTOFVIDEOMEMORY|Out of video memory",
+        r"(?:[Dd]3[Dd]1[12]\w*|DXGI|RHI|CreateCommittedResource|CreateHeap|CreateTexture\w*|CreateBuffer)[^\n]{0,100}(?:E_OUTOFMEMORY|0x8007000[Ee]|OUT_OF_VIDEO_MEMORY)|D3D error was 8007000[Ee]|D3DERR_OUTOFVIDEOMEMORY|DDERR_OUTOFVIDEOMEMORY|Out of video memory",
         "LogD3D12RHI: Error: CreateCommittedResource failed with error E_OUTOFMEMORY",
         "Direct3D 12: HRESULT",
     ),

@@ -2,7 +2,7 @@
 //!
 //! A row says what its pattern means, who prints it, where it comes from, and gives an example. The page of the manual and
 //! the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the numbers and names
-//! of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, each with `_k`, `_m` or `_g` behind it if the
+//! of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, `most` (of one allocation), each with `_k`, `_m` or `_g` behind it if the
 //! text leaves out the unit, and `pid`, `device`, `job`, `victim`.
 
 mod clouds;
@@ -29,7 +29,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{amounts, regex, side, size};
+use super::{amounts, recovered, side, size};
 
 /// What a row's wording means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(super) enum Means {
     Device,
     /// A program found by itself that the device does not hold what it needs.
     Full,
+    /// A pool or a share of the device that the process was given is full.
+    Capped,
     /// The host refused an allocation, or a runtime's own limit did.
     Host,
     /// An allocation was refused, on the device or the host: the words around decide.
@@ -143,7 +145,7 @@ pub struct KnownWording {
 pub fn known_wordings() -> Vec<KnownWording> {
     let of = |family: &'static str, row: &'static Wording| {
         let (side, meaning) = match row.means {
-            Means::Device | Means::Full => ("device", row.meaning),
+            Means::Device | Means::Full | Means::Capped => ("device", row.meaning),
             Means::Host => ("host", row.meaning),
             Means::Refused => ("device or host", row.meaning),
             Means::Limit => ("limit", row.meaning),
@@ -244,6 +246,9 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
                 continue;
             }
             Position::Prose if row.begins && !side::named(text, start) => continue,
+            _ if refused(row.means) && recovered::in_words(&text[start..]) => {
+                return Some(Sighting::new(Cause::Dismissed(recovered::REASON), line));
+            }
             _ => {}
         }
         let mut sighting = Sighting::new(cause, line);
@@ -255,10 +260,15 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         sighting.software = Some(row.software).filter(|name| !name.is_empty());
         sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());
         sighting.weak = row.begins;
-        beside(&mut sighting, lines, at);
+        sighting.capped = row.means == Means::Capped;
         return Some(sighting);
     }
     dismissed.map(|reason| Sighting::new(Cause::Dismissed(reason), line))
+}
+
+/// Whether a row tells that memory was refused, which a program may survive.
+fn refused(means: Means) -> bool {
+    matches!(means, Means::Device | Means::Full | Means::Capped | Means::Host | Means::Refused)
 }
 
 fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captures<'_>) -> Cause {
@@ -270,6 +280,7 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
     match means {
         Means::Device => device(),
         Means::Full => Cause::Device,
+        Means::Capped => Cause::Library,
         Means::Refused if side::is_device(lines, at) => device(),
         Means::Limit => Cause::Limit,
         Means::Machine => Cause::Machine,
@@ -278,27 +289,6 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
         Means::Ended(reason) => Cause::OtherEnd(reason),
         Means::Nothing(reason) => Cause::Dismissed(reason),
         Means::Host | Means::Refused => Cause::HostAlloc,
-    }
-}
-
-/// Takes the numbers that stand on the lines around a message, in the report that it belongs to.
-fn beside(sighting: &mut Sighting, lines: &Lines, at: usize) {
-    const AROUND: usize = 30;
-    let report = match sighting.software {
-        Some("lsf") => {
-            regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")
-        }
-        Some("heroku") => regex!(r"Process running mem=(?P<used>\d+M)"),
-        Some("lambda") => regex!(r"Memory Size: (?P<allowed>\d+ MB)\s+Max Memory Used: (?P<used>\d+ MB)"),
-        Some("sge") => regex!(r"^maxvmem +(?P<used>[\d.]+[KMG])"),
-        _ => return,
-    };
-    for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
-        for found in report.captures_iter(line.message()) {
-            let amount = |name| found.name(name).and_then(|amount| size::bytes(amount.as_str()));
-            sighting.numbers.allowed = sighting.numbers.allowed.or(amount("allowed"));
-            sighting.numbers.this_process = sighting.numbers.this_process.or(amount("used"));
-        }
     }
 }
 
@@ -318,10 +308,12 @@ fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
         free: amount("free"),
         allocated: amount("allocated"),
         this_process: amount("used"),
-        allowed: amount("allowed"),
+        allowed: amount("allowed").or(amount("most")),
         ..Numbers::default()
     };
-    sighting.huge = sighting.numbers.tried.is_none() && text("tried").is_some_and(|text| size::beyond(&text));
+    let beyond = sighting.numbers.tried.is_none() && text("tried").is_some_and(|text| size::beyond(&text));
+    let above = amount("most").zip(sighting.numbers.tried).is_some_and(|(most, tried)| tried > most);
+    sighting.huge = beyond || above;
     let number = |name: &str| text(name).and_then(|text| text.parse().ok());
     sighting.pid = number("pid").or(sighting.pid);
     sighting.device = number("device");

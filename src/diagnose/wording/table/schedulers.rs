@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "sge",
         "Grid Engine ended the job at h_vmem or h_rss.",
-        r"job (?P<job>\d+)\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22[hs]_(?:vmem|rss|data)\x22[^\n]*?(?:\((?P<used>\d+)(?:\.\d+)? > limit:(?P<allowed>\d+))?",
+        r"\bjob (?:(?P<job>\d+)\S* )?(?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22[hs]_(?:vmem|rss|data)\x22[^\n]*?(?:\((?P<used>\d+)(?:\.\d+)? > limit:(?P<allowed>\d+))?",
         "job 812301 exceeds job hard limit \"h_vmem\" of queue \"all.q@node11\" (17231212544.00000 > limit:17179869184.00000) - sending SIGKILL",
         "SGE: execd messages",
     ),

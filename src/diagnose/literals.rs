@@ -1,0 +1,107 @@
+//! [`Literals`]: a search for many short texts at once, in one pass.
+//!
+//! A packed search (Teddy) puts its texts into 16 buckets and slows down to a quarter with a hundred of them, for the letters
+//! of a bucket mix. Here every place is looked up by its first three bytes in a table of bits that stays in the first-level
+//! cache; few places pass, and only those are compared.
+
+use std::ops::Range;
+
+/// The bits of the table, as a power of two: 8 KiB.
+const BITS: u32 = 16;
+/// The bytes that a place is looked up by.
+const KEY: usize = 3;
+/// So many places are looked up in one load of eight bytes.
+const PLACES: usize = size_of::<u64>() - KEY + 1;
+
+/// Texts to search for, each with the bit of its kind.
+#[derive(Debug)]
+pub(super) struct Literals {
+    bits: Vec<u64>,
+    /// By the hash of the first bytes: where its texts lie in `order`.
+    groups: Vec<(u8, u8)>,
+    order: Vec<(&'static [u8], u8)>,
+}
+
+/// The place in the table of the first three bytes of `word`.
+fn hash(word: u64) -> usize {
+    let key = (word as u32) & 0x00ff_ffff;
+    (key.wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS)) as usize
+}
+
+fn key(text: &[u8]) -> u64 {
+    text[..KEY].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+impl Literals {
+    /// The texts of each kind: of three bytes at least, 255 at most.
+    pub(super) fn new(kinds: &[(u8, &[&'static str])]) -> Self {
+        let all = kinds.iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (text.as_bytes(), *kind)));
+        let mut order: Vec<(&'static [u8], u8)> = all.collect();
+        debug_assert!(order.len() <= 255 && order.iter().all(|(text, _)| text.len() >= KEY));
+        order.sort_by_key(|(text, _)| hash(key(text)));
+        let mut found = Self { bits: vec![0; 1 << (BITS - 6)], groups: vec![(0, 0); 1 << BITS], order };
+        for (at, (text, _)) in found.order.iter().enumerate() {
+            let hash = hash(key(text));
+            found.bits[hash >> 6] |= 1 << (hash & 63);
+            let group = &mut found.groups[hash];
+            *group = (if group.1 == 0 { at as u8 } else { group.0 }, group.1 + 1);
+        }
+        found
+    }
+
+    fn may(&self, word: u64) -> u64 {
+        let hash = hash(word);
+        self.bits[hash >> 6] >> (hash & 63) & 1
+    }
+
+    /// The first place in `span` of `bytes` at which texts begin that end in it, and their kinds.
+    pub(super) fn find(&self, bytes: &[u8], span: Range<usize>) -> Option<(usize, u8)> {
+        let bytes = &bytes[..span.end.min(bytes.len())];
+        let mut at = span.start;
+        while let Some(eight) = bytes.get(at..at + size_of::<u64>()) {
+            let word = u64::from_le_bytes(eight.try_into().ok()?);
+            let any = (0..PLACES).fold(0, |any, place| any | self.may(word >> (8 * place)));
+            if any != 0 {
+                let found = (0..PLACES).filter(|place| self.may(word >> (8 * place)) != 0);
+                if let Some(found) = found.map(|place| at + place).find_map(|place| self.begins(bytes, place)) {
+                    return Some(found);
+                }
+            }
+            at += PLACES;
+        }
+        (at..bytes.len().saturating_sub(KEY - 1)).find_map(|place| self.begins(bytes, place))
+    }
+
+    /// The kinds of the texts that begin at `place`.
+    fn begins(&self, bytes: &[u8], place: usize) -> Option<(usize, u8)> {
+        let rest = &bytes[place..];
+        let (first, count) = self.groups[hash(key(rest))];
+        let group = &self.order[usize::from(first)..usize::from(first) + usize::from(count)];
+        let begin = group.iter().filter(|(text, _)| rest.starts_with(text));
+        let kinds = begin.fold(0, |kinds, (_, kind)| kinds | kind);
+        (kinds != 0).then_some((place, kinds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_what_a_plain_search_finds_first() {
+        const TEXTS: [(u8, &[&str]); 2] = [(1, &["emory", "mem", "OOM"]), (2, &["memory", "oom_", "OOM", " -9"])];
+        let literals = Literals::new(&TEXTS);
+        let text = b"no OO or me; the memory -9 oom_kill OOM mem";
+        for from in 0..text.len() {
+            for to in from..=text.len() {
+                let plain = (from..to).find_map(|place| {
+                    let begins = |texts: &[&str]| texts.iter().any(|one| text[place..to].starts_with(one.as_bytes()));
+                    let kinds =
+                        TEXTS.iter().filter(|(_, texts)| begins(texts)).fold(0, |kinds, (kind, _)| kinds | kind);
+                    (kinds != 0).then_some((place, kinds))
+                });
+                assert_eq!(literals.find(text, from..to), plain, "{from}..{to}");
+            }
+        }
+    }
+}

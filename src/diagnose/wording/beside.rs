@@ -1,0 +1,126 @@
+//! Numbers that stand on the lines around a message: in the report that it belongs to, in a list behind it, in the command
+//! that was run.
+
+use super::super::sighting::{Cause, Sighting};
+use super::super::window::Lines;
+use super::{regex, size};
+use plimsoll_memory::bytes::ByteSize;
+
+/// So many lines around a message belong to its report.
+const AROUND: usize = 40;
+/// So many lines behind a message may list its numbers.
+const BEHIND: usize = 4;
+
+/// Adds to `sighting`, of line `at`, the numbers of the lines around that it has not.
+pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    if let Some(report) = report(sighting) {
+        for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
+            for found in report.captures_iter(line.message()) {
+                let amount = |names: [&str; 3]| names.iter().find_map(|name| size::bytes(found.name(name)?.as_str()));
+                let numbers = &mut sighting.numbers;
+                numbers.tried = numbers.tried.or(amount(["tried", "", ""]));
+                numbers.allowed = numbers.allowed.or(amount(["allowed", "allowed_b", "allowed_c"]));
+                numbers.this_process = numbers.this_process.or(amount(["used", "used_b", ""]));
+                numbers.capacity = numbers.capacity.or(amount(["capacity", "", ""]));
+            }
+        }
+    }
+    listed(sighting, lines, at);
+    configured(sighting, lines, at);
+}
+
+/// What the report of a manager or a runtime says of its numbers.
+fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
+    Some(match sighting.software.or(sighting.backend.as_deref())? {
+        "lsf" => {
+            regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")
+        }
+        "heroku" => regex!(r"Process running mem=(?P<used>\d+M)"),
+        "lambda" => regex!(r"Memory Size: (?P<allowed>\d+ MB)\s+Max Memory Used: (?P<used>\d+ MB)"),
+        "sge" => regex!(r"^maxvmem +(?P<used>[\d.]+[KMG])|\bh_(?:vmem|rss)=(?P<allowed>[\d.]+[KMG])\b"),
+        "elasticsearch" => {
+            regex!(r"bytes_wanted\x22? ?: ?(?P<tried>\d+)|bytes_limit\x22? ?: ?(?P<allowed>\d+)")
+        }
+        "slurm" => regex!(
+            r"\b(?:mem|MinMemoryNode|ReqMem)=(?P<allowed>[\d.]+[KMGT])\b|--mem[= ](?P<allowed_b>\d+[KMGT])\b|Memory Efficiency: [\d.]+% of (?P<allowed_c>[\d.]+ [KMGT]B)|Memory Utilized: (?P<used>[\d.]+ [KMGT]B)|\bMaxRSS=(?P<used_b>\d+[KMGT])\b"
+        ),
+        "docker" => regex!(r"\x22Memory\x22: ?(?P<allowed>[1-9]\d{6,})\b"),
+        "systemd" => regex!(
+            r"\bMemoryMax=(?P<allowed>\d+[KMGT]?)\b|\bMemory: (?P<used>[\d.]+[KMGT]) \((?:[^)]*\b)?(?:max|limit): (?P<allowed_b>[\d.]+[KMGT])|(?P<used_b>[\d.]+[KMGT]) memory peak"
+        ),
+        "julia" => regex!(r"GPU memory usage: [\d.]+% \([\d.]+ [KMGT]iB/(?P<capacity>[\d.]+ [KMGT]iB)\)"),
+        "impala" => regex!(r"\bLimit=(?P<allowed>[1-9][\d.]* [KMGT]B)"),
+        _ => return None,
+    })
+}
+
+/// Takes the numbers that the lines right behind a message list, one a line: `- Requested memory: 9551028232`.
+fn listed(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    let item = regex!(
+        r"(?i)^\W{0,6}(?:(?P<tried>(?:memory |bytes |size )?(?:requested|required|needed|tried to allocate|trying to allocate)(?: (?:memory|bytes|size|amount))?)|(?P<free>(?:memory |bytes )?(?:free|available)(?: (?:memory|bytes))?)) ?[:=] ?(?P<amount>[\d.,]+ ?(?:[KMGT]i?B?\b|B\b|bytes\b)?)"
+    );
+    if !matches!(sighting.cause, Cause::Device | Cause::Library | Cause::HostAlloc) {
+        return;
+    }
+    for line in lines.after(at).take(BEHIND) {
+        let Some(found) = item.captures(line.message()) else { continue };
+        let amount = size::bytes(&found["amount"]).filter(|amount| amount.bytes() > 0);
+        if found.name("tried").is_some() {
+            sighting.numbers.tried = sighting.numbers.tried.or(amount);
+        } else {
+            sighting.numbers.free = sighting.numbers.free.or(amount);
+        }
+    }
+}
+
+/// Takes the limit that the command, or the shell before it, gave to a process on the host.
+fn configured(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    if sighting.cause != Cause::HostAlloc || sighting.numbers.allowed.is_some() {
+        return;
+    }
+    let limit = match sighting.software {
+        Some("jvm" | "spark" | "elasticsearch") => regex!(r"-Xmx(?P<limit>\d+[kKmMgG])\b"),
+        Some("node") => regex!(r"--max[-_]old[-_]space[-_]size[= ](?P<mebibytes>\d+)\b"),
+        _ => regex!(r"\bulimit -S?H?[vd] (?P<kibibytes>\d+)\b"),
+    };
+    sighting.numbers.allowed = lines.before(at).take(AROUND).find_map(|line| {
+        let found = limit.captures_iter(line.message()).last()?;
+        let with = |name: &str, shift: u32| {
+            let number: u64 = found.name(name)?.as_str().parse().ok()?;
+            number.checked_mul(1 << shift).map(ByteSize::new)
+        };
+        let text = found.name("limit").and_then(|limit| size::bytes(limit.as_str()));
+        text.or_else(|| with("mebibytes", 20)).or_else(|| with("kibibytes", 10))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recognise;
+    use super::*;
+
+    #[test]
+    fn the_lines_around_a_message_give_its_numbers() {
+        const MIB: u64 = 1 << 20;
+        for (text, tried, allowed) in [
+            ("java.lang.OutOfMemoryError: Java heap space\n", None, None),
+            (
+                "XGBoostError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Requested memory: 1048576\n",
+                Some(1),
+                None,
+            ),
+            (
+                "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch.\nTRES=cpu=1,mem=64M,node=1\n",
+                None,
+                Some(64),
+            ),
+            ("\"OOMKilled\": true,\n\"Memory\": 67108864,\n", None, Some(64)),
+        ] {
+            let mut found = Vec::new();
+            recognise(&Lines::hot(text), 0, &mut found);
+            let numbers = &found[0].numbers;
+            let expected = |mebibytes: Option<u64>| mebibytes.map(|mebibytes| ByteSize::new(mebibytes * MIB));
+            assert_eq!((numbers.tried, numbers.allowed), (expected(tried), expected(allowed)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a process may have been killed that has nothing to do with memory: what the lines around a kill say.
+
+use super::super::window::Lines;
+use super::regex;
+
+/// So many lines before a kill, and so many behind it, say why.
+const BEFORE: usize = 40;
+const BEHIND: usize = 12;
+
+/// What other than memory ended the process of which line `at` says that it was killed, if the lines around say so.
+pub(super) fn near(lines: &Lines, at: usize) -> Option<&'static str> {
+    let around = lines[at.saturating_sub(BEFORE)..lines.len().min(at + BEHIND)].iter();
+    around.map(|line| line.text.as_str()).find_map(reason)
+}
+
+fn reason(text: &str) -> Option<&'static str> {
+    let taken = regex!(
+        r"(?i)\bspot\b[^\n]{0,60}\b(?:interrupt|reclaim|terminat|evict|preempt)|\binterruption notice\b|\b(?:instance|node|vm|job|pod|machine|workload)\b[^\n]{0,40}\bpreempted\b|\bpreempted by (?:the )?(?:scheduler|a higher|job|pod)|\bnode (?:\S+ )?(?:is )?being drained|\bdraining node\b|\bscaling (?:down|in)\b|\bscale[- ](?:down|in)\b[^\n]{0,40}\b(?:instance|node|worker|replica|pod)"
+    );
+    if taken.is_match(text) {
+        return Some("the machine was taken back, or the work preempted");
+    }
+    let stopped = regex!(
+        r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bcontainer (?:kill|stop) \S+ \(|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
+    );
+    if stopped.is_match(text) {
+        return Some("someone stopped it");
+    }
+    let slow = regex!(
+        r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
+    );
+    if slow.is_match(text) {
+        return Some("it was asked to end and took too long");
+    }
+    let sick = regex!(
+        r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
+    );
+    if sick.is_match(text) {
+        return Some("a probe of its health failed");
+    }
+    let late = regex!(
+        r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b"
+    );
+    if late.is_match(text) {
+        return Some("a time limit ended it");
+    }
+    let cancelled = regex!(
+        r"(?i)\b(?:operation|job|build|run|pipeline|workflow|deployment) (?:was |has been |is being |got )?cancell?ed\b|\bcancell?ing since\b|\bcancell?ation (?:requested|received)"
+    );
+    cancelled.is_match(text).then_some("it was cancelled")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_processes_is_known_by_its_words() {
+        for text in [
+            "Your Spot Task was interrupted.",
+            "instance gke-pool-7 was preempted",
+            "$ docker stop -t 5 web",
+            "2023-06-20T10:11:07.120 container kill 4f21 (image=web:1, name=web, signal=9)",
+            "Container api did not exit within 10 seconds",
+            "Received SIGTERM, shutting down",
+            "Liveness probe failed: HTTP probe failed with statuscode: 503",
+            "Container web failed liveness probe, will be restarted",
+            "The job running on runner 3 has exceeded the maximum execution time of 360 minutes.",
+            "Build timed out (after 30 minutes). Marking the build as failed.",
+            "+ timeout -s KILL 60 ./bench",
+            "##[error]The operation was canceled.",
+        ] {
+            assert!(reason(text).is_some(), "{text}");
+        }
+        for text in ["exit code 137", "Sending process 12 closing signal SIGTERM", "request timed out", "Killed"] {
+            assert_eq!(reason(text), None, "{text}");
+        }
+    }
+}
