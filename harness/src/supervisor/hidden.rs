@@ -41,7 +41,6 @@ pub fn hidden(worker: u32, own: &[FileId], own_memory: bool) -> ByteSize {
 mod tests {
     use std::fs::File;
     use std::io::Write;
-    use std::os::fd::OwnedFd;
 
     use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -52,7 +51,7 @@ mod tests {
         const SIZE: usize = 64 << 20;
         let own = std::process::id();
         let before = hidden(own, &[], false).bytes();
-        let mut file = File::from(OwnedFd::from(memfd_create("hidden", MemfdFlags::CLOEXEC).unwrap()));
+        let mut file = File::from(memfd_create("hidden", MemfdFlags::CLOEXEC).unwrap());
         file.write_all(&vec![1; SIZE]).unwrap();
         let again = file.try_clone().unwrap();
         // Other tests of this process may hold some too, and map some.
