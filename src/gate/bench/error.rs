@@ -75,7 +75,7 @@ pub enum BenchError {
         path: PathBuf,
     },
     /// The baseline is the output of another harness.
-    #[error("{} is the output of another harness than what is judged", path.display())]
+    #[error("{} is the output of another harness: name an earlier output of the same one", path.display())]
     OtherHarness {
         /// The baseline.
         path: PathBuf,

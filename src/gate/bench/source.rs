@@ -68,11 +68,12 @@ impl Output {
 /// Reads the baseline, if it is a path rather than a name.
 fn earlier(output: &Output, baseline: &str) -> Result<Option<Output>, BenchError> {
     let path = Path::new(baseline);
-    let named = match output {
-        Output::Gungraun(now) => gungraun::is_named(now, baseline) || !exists(path)?,
-        // Divan saves no baselines. The default is a name for the others.
-        Output::Divan(_) => baseline == DEFAULT_BASELINE && !exists(path)?,
-    };
+    // The default is a name. Divan saves no baselines, so that any other is a path for it.
+    let named = baseline == DEFAULT_BASELINE
+        || match output {
+            Output::Gungraun(now) => gungraun::is_named(now, baseline) || !exists(path)?,
+            Output::Divan(_) => false,
+        };
     if named {
         return Ok(None);
     }
