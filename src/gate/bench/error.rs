@@ -67,7 +67,7 @@ pub enum BenchError {
     },
     /// The file is the output of no benchmark that is known.
     #[error(
-        "{} is neither divan's table nor a summary of gungraun: save the output of `cargo bench`, or name criterion's folder",
+        "{} is neither divan's table nor a summary of gungraun: save what `cargo bench` prints, or name a folder",
         path.display()
     )]
     Unknown {
