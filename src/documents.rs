@@ -39,7 +39,7 @@ pub const DOCUMENTS: [Listed; 16] = [
     Listed::of::<gate::GateReport>("gate", "Records, judged, `plimsoll.gate/1`"),
     Listed::of::<gpu::Devices>("devices", "The GPUs of this machine, `plimsoll.devices/1`"),
     Listed::of::<record::Machine>("doctor", "What this machine allows, `plimsoll.doctor/1`"),
-    Listed::of::<gate::bench::BenchGate>("bench-gate", "The benchmarks of criterion, judged, `plimsoll.bench-gate/1`"),
+    Listed::of::<gate::bench::BenchGate>("bench-gate", "Benchmarks, judged, `plimsoll.bench-gate/1`"),
     Listed::of::<gate::calibration::Calibration>("calibration", "Ceilings that are proposed, `plimsoll.calibration/1`"),
     Listed::of::<gate::ratchet::Ratchet>("ratchet", "Ceilings that can be lowered, `plimsoll.ratchet/1`"),
 ];

@@ -175,7 +175,7 @@ const OTHERS: &[Setting] = &[
         "bench_gate",
         "baseline",
         Kind::Text,
-        "The baseline as criterion saved it",
+        "The baseline as criterion or gungraun saved it",
         Some(Preset::Text(DEFAULT_BASELINE)),
     ),
     setting(

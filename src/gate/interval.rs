@@ -40,6 +40,11 @@ pub enum Method {
     },
     /// Criterion's own comparison: the bootstrap of the ratio of the two medians.
     CriterionBootstrap,
+    /// The difference of two exact counts, which has no interval.
+    Counted,
+    /// The difference of the medians, from the least to the greatest difference that the fastest and slowest samples
+    /// allow: this contains the Mann-Whitney interval of samples that are not known one by one.
+    Ranges,
 }
 
 impl fmt::Display for Method {
@@ -52,6 +57,8 @@ impl fmt::Display for Method {
                 f.write_str("shift within pairs, Wilcoxon signed-rank interval by normal approximation")
             }
             Self::CriterionBootstrap => f.write_str("criterion's bootstrap of the ratio of medians"),
+            Self::Counted => f.write_str("exact counts"),
+            Self::Ranges => f.write_str("medians, with the whole ranges of both sides as interval"),
         }
     }
 }

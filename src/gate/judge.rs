@@ -34,7 +34,7 @@ pub struct Comparison {
     /// The shift in percent of the baseline's median; absent if that is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// The interval that contains the true shift; absent if there are too few figures.
+    /// The interval that contains the true shift; absent if there are too few figures, and for exact counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// The method by which shift and interval were computed.
@@ -184,9 +184,10 @@ pub(super) fn conclude(
                 (Outcome::Fail, format!("more than {allowance}"))
             } else if least <= 0.0 && most > margin {
                 let count = baseline.zip(current).map_or(0, |(before, after)| before.count.min(after.count));
-                let needed = match figures_to_decide((worse, least, most), margin, count as f64) {
-                    Some(needed) => format!("about {needed} figures a side would decide"),
-                    None => {
+                let needed = match (method, figures_to_decide((worse, least, most), margin, count as f64)) {
+                    (Method::Ranges, _) => format!("{} runs a side would narrow it", mann_whitney::fewest(confidence)),
+                    (_, Some(needed)) => format!("about {needed} figures a side would decide"),
+                    (_, None) => {
                         format!("more than {MOST_ASKED_FOR} figures a side would decide: the growth is close to it")
                     }
                 };
@@ -198,6 +199,8 @@ pub(super) fn conclude(
             };
             let message = if interval.low == 0.0 && interval.high == 0.0 {
                 "unchanged: the figures do not differ".to_owned()
+            } else if method == Method::Counted {
+                format!("{}, {why}", moved(shift, &say))
             } else {
                 format!("{}, {} {range}, {why}", moved(shift, &say), confidence_text(interval.confidence))
             };

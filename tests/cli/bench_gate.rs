@@ -1,12 +1,13 @@
-//! `bench-gate` on files written by criterion itself.
+//! `bench-gate` on files written by criterion, gungraun and divan themselves.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use criterion::Criterion;
 use plimsoll::criterion::{IterEach, Measured, PeakRssGrowth, group};
+use plimsoll::gate::Outcome;
 use plimsoll::gate::bench::BenchGate;
 use tempfile::TempDir;
 
@@ -148,4 +149,88 @@ fn what_cannot_be_read_is_2_and_nothing_to_read_is_3() {
         let (code, _, err) = gate(bench.0.path(), &flags);
         assert!(code == 2 && err.contains(flags[1]), "{err}");
     }
+}
+
+/// A file or folder that divan 0.1.21, gungraun 0.20.0 or iai-callgrind 0.16.1 wrote.
+fn output(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/benches").join(name)
+}
+
+fn judged(path: &Path, flags: &[&str]) -> (i32, BenchGate) {
+    let (code, out, err) = run(plimsoll().arg("bench-gate").arg(path).args(flags).arg("--json"));
+    (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}")))
+}
+
+#[test]
+fn a_table_of_divan_is_judged_against_an_earlier_one() {
+    let [before, after] = ["divan-before.txt", "divan-after.txt"].map(output);
+    let baseline = before.to_str().unwrap();
+    let (code, gate) = judged(&after, &["--baseline", baseline]);
+    let failed: Vec<&str> = gate
+        .benchmarks
+        .iter()
+        .filter(|one| one.comparison.as_ref().unwrap().outcome == Outcome::Fail)
+        .map(|one| &*one.id)
+        .collect();
+    assert_eq!(code, 1, "{gate:#?}");
+    assert!(failed.contains(&"allocs::table::10000 max_alloc_bytes") && !failed.contains(&"times::sum"), "{failed:?}");
+
+    let [many_before, many_after] = ["divan-before-6.txt", "divan-after-6.txt"].map(output);
+    let (code, gate) = judged(&many_after, &["--baseline", many_before.to_str().unwrap()]);
+    let sum = gate.benchmarks.iter().find(|one| one.id == "times::sum").unwrap();
+    assert_eq!((code, sum.comparison.as_ref().unwrap().outcome), (1, Outcome::Fail), "{sum:#?}");
+
+    // The same allocations pass, however times differ.
+    let (code, gate) = judged(&before, &["--baseline", baseline, "--limit", "9000%,*_bytes=0%,*_count=0%"]);
+    assert_eq!((code, gate.outcome), (0, Outcome::Pass), "{}", gate.message);
+    let (_, out, _) = run(plimsoll().arg("bench-gate").arg(&after).args(["--baseline", baseline]));
+    assert!(out.contains("times::sum") && out.contains("5 runs a side would narrow it"), "{out}");
+
+    let (code, gate) = judged(&after, &[]);
+    assert_eq!(code, 3);
+    assert!(
+        gate.message.ends_with("name the saved output of an earlier `cargo bench` with --baseline FILE"),
+        "{gate:#?}"
+    );
+}
+
+#[test]
+fn summaries_of_gungraun_are_judged_by_their_counts() {
+    for (name, benchmarks) in [("gungraun", 8), ("iai", 6)] {
+        let (code, gate) = judged(&output(name), &[]);
+        assert_eq!((code, gate.benchmarks.len(), &*gate.baseline), (1, benchmarks, "old"), "{gate:#?}");
+        assert_eq!(judged(&output(name), &["--limit", "300%"]).0, 0);
+        let (code, gate) = judged(&output(name), &["--baseline", "main"]);
+        assert!(code == 3 && gate.message.starts_with("nothing was compared: "), "{gate:#?}");
+    }
+    let [before, after] = ["gungraun-before.json", "gungraun-after.json"].map(output);
+    assert_eq!(judged(&before, &["--limit", "0%"]).0, 0);
+    assert_eq!(judged(&after, &["--baseline", before.to_str().unwrap()]).0, 1);
+    let (code, gate) = judged(&before, &["--baseline", after.to_str().unwrap()]);
+    assert!(code == 0 && gate.message.starts_with("none of 10 benchmarks regressed"), "{}", gate.message);
+}
+
+#[test]
+fn an_output_of_no_harness_is_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("new.txt");
+    let table = output("divan-before.txt");
+    let rows = fs::read_to_string(&table).unwrap();
+    for (text, says) in [
+        ("running 3 tests".to_owned(), "new.txt is neither divan's table nor a summary of gungraun"),
+        (String::new(), "new.txt is neither divan's table nor a summary of gungraun"),
+        ("{\"version\": \"1\"}".to_owned(), "new.txt is a summary of version `1`"),
+        ("{\"results\": []}".to_owned(), "new.txt is not a summary of gungraun: missing field `version`"),
+        (rows.replacen("2.813 µs", "2.813 parsecs", 1), "2.813 parsecs` is not a time; save the output"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let (code, _, err) = run(plimsoll().arg("bench-gate").arg(&file));
+        assert!(code == 2 && err.contains(says), "{says}: {err}");
+        let (code, _, err) = run(plimsoll().arg("bench-gate").arg(&table).arg("--baseline").arg(&file));
+        assert!(code == 2 && err.contains(says), "{says}: {err}");
+    }
+    let (code, _, err) = run(plimsoll().arg("bench-gate").arg(&table).args(["--baseline", "gone.txt"]));
+    assert!(code == 2 && err.contains("cannot read gone.txt"), "{err}");
+    let (code, _, err) = run(plimsoll().arg("bench-gate").arg(&table).arg("--baseline").arg(output("iai")));
+    assert!(code == 2 && err.contains("is the output of another harness"), "{err}");
 }

@@ -116,7 +116,7 @@ pub enum Command {
     History(HistoryCommand),
     /// Write a plimsoll.toml with ceilings measured from a command
     Init(Init),
-    /// Fail if a criterion benchmark regressed
+    /// Fail if a benchmark of criterion, divan or gungraun regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings
     Calibrate(Calibrate),

@@ -1,4 +1,4 @@
-//! `bench-gate`: criterion's benchmarks against a baseline.
+//! `bench-gate`: the benchmarks of criterion, gungraun and divan against a baseline.
 
 use clap::Args;
 use plimsoll::gate::Limit;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::KIB;
-use plimsoll::gate::bench::{DEFAULT_BASELINE, judge_folder};
+use plimsoll::gate::bench::{DEFAULT_BASELINE, judge_benchmarks};
 use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limits};
 use plimsoll::meter::{Metric, Subject};
 use plimsoll::report::terminal;
@@ -21,16 +21,18 @@ use super::{Failed, output};
     Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
 )]
 pub struct BenchGate {
-    /// Criterion's folder [default: target/criterion]
+    /// Criterion's or gungraun's folder, or a saved output [default: target/criterion]
     ///
-    /// $CRITERION_HOME and $CARGO_TARGET_DIR/criterion come first.
-    #[arg(value_name = "DIR")]
-    pub folder: Option<PathBuf>,
+    /// Recognized by its contents: criterion's folder, gungraun's folder with summaries (`--save-summary`), or a file
+    /// with what divan or gungraun (`--output-format=json`) printed. $CRITERION_HOME and $CARGO_TARGET_DIR/criterion
+    /// come first; target/gungraun is the default if there is no folder of criterion.
+    #[arg(value_name = "PATH")]
+    pub path: Option<PathBuf>,
 
-    /// The baseline saved by `cargo bench -- --save-baseline` [default: base]
+    /// A baseline saved by `cargo bench -- --save-baseline`, or an earlier output [default: base]
     ///
-    /// `base` is the run before.
-    #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
+    /// `base` is the run before. Divan saves no baselines: name the file with its earlier output.
+    #[arg(long, value_name = "NAME|FILE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 
     /// What a benchmark may grow by, such as '5% | 1 MiB'; may be repeated
@@ -58,7 +60,7 @@ const RESIDENT: &str = "5% | 1 MiB";
 /// Judges every benchmark; 1 if one regressed, 3 if that cannot be decided.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
-    let folder = arguments.folder.unwrap_or_else(criterion_folder);
+    let path = arguments.path.unwrap_or_else(default_folder);
     let named = arguments.baseline.or_else(|| set.get("bench_gate.baseline").map(|set| set.value.text()));
     let baseline = named.as_deref().unwrap_or(DEFAULT_BASELINE);
     let limits = if arguments.limits.is_empty() { set.limits("bench_gate") } else { arguments.limits };
@@ -71,7 +73,7 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
         resident.map(|metric| format!("*{metric}*={RESIDENT}").parse()).collect::<Result<Vec<Limit>, _>>()?;
     let limits = resident.into_iter().chain(limits).collect();
     let limits = Limits::new(limits, Allowance::new(5.0, ByteSize::new(64 * KIB))?);
-    let gate = judge_folder(&folder, baseline, &limits, confidence)?;
+    let gate = judge_benchmarks(&path, baseline, &limits, confidence)?;
     if arguments.json {
         output::json(&gate)?;
     } else {
@@ -80,10 +82,15 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     Ok(gate.exit_code())
 }
 
-/// Where criterion writes when it is started by cargo.
-fn criterion_folder() -> PathBuf {
-    let of = |name| std::env::var_os(name).map(PathBuf::from);
-    of("CRITERION_HOME")
-        .or_else(|| of("CARGO_TARGET_DIR").map(|target| target.join("criterion")))
-        .unwrap_or_else(|| PathBuf::from("target/criterion"))
+/// Where criterion writes when it is started by cargo; where gungraun does, if only that folder exists.
+fn default_folder() -> PathBuf {
+    let folder = |variable, name| {
+        let of = |name| std::env::var_os(name).map(PathBuf::from);
+        of(variable)
+            .or_else(|| of("CARGO_TARGET_DIR").map(|target| target.join(name)))
+            .unwrap_or_else(|| PathBuf::from("target").join(name))
+    };
+    let criterion = folder("CRITERION_HOME", "criterion");
+    let gungraun = folder("GUNGRAUN_HOME", "gungraun");
+    if !criterion.exists() && gungraun.exists() { gungraun } else { criterion }
 }

@@ -1,4 +1,4 @@
-//! The files of one benchmark.
+//! The files of one of criterion's benchmarks.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -148,7 +148,8 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BenchError> {
     serde_json::from_slice(&bytes(path)?).map_err(|source| BenchError::Json { path: path.to_owned(), source })
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, BenchError> {
+/// Reads a whole file of limited size.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, BenchError> {
     let read = || -> io::Result<Vec<u8>> {
         let file = File::open(path)?;
         // A pipe or a device would block, or never end.

@@ -1,4 +1,4 @@
-//! [`judge_folder`]: judges every benchmark of a folder against its baseline.
+//! [`judge_folder`]: judges every benchmark of criterion's folder against its baseline.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,22 @@ use crate::gate::{Comparison, Direction, Interval, Limits, Method, Summary, Unit
 /// The default baseline: criterion's name for the previous run.
 pub const DEFAULT_BASELINE: &str = "base";
 
-/// Group, function, value, and a few spare levels.
-const MAX_DEPTH: usize = 8;
-/// A folder with more subfolders is not criterion's.
-const MAX_FOLDERS: usize = 100_000;
+/// Package, benchmark, group, function, value, and a few spare levels.
+pub(super) const MAX_DEPTH: usize = 8;
+/// A folder with more subfolders is not that of benchmarks.
+pub(super) const MAX_FOLDERS: usize = 100_000;
 
 /// Judges every benchmark of criterion's folder `dir` against `baseline`, each by the limit for its name, with
 /// intervals of this `confidence`.
 ///
 /// # Errors
 /// [`BenchError`] if a file cannot be read or is not criterion's.
-pub fn judge_folder(dir: &Path, baseline: &str, limits: &Limits, confidence: f64) -> Result<BenchGate, BenchError> {
+pub fn judge_folder(
+    dir: &Path,
+    baseline: &str,
+    limits: &Limits,
+    confidence: f64,
+) -> Result<BenchGate, BenchError> {
     let mut found = Found::default();
     find(dir, 0, &mut found)?;
     let mut verdicts = Vec::new();

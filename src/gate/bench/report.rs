@@ -1,4 +1,4 @@
-//! [`BenchGate`]: the judgement of a folder's benchmarks.
+//! [`BenchGate`]: the judgement of benchmarks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::gate::{Comparison, Outcome, Summary, Unit};
 use plimsoll_memory::text::counted;
 
-/// The judgement of a folder's benchmarks.
+/// The judgement of benchmarks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchGate {
     /// `plimsoll.bench-gate/1`.
     #[schemars(extend("const" = "plimsoll.bench-gate/1"))]
     pub schema: String,
-    /// Criterion's folder.
+    /// The folder or file with the benchmarks.
     pub folder: String,
-    /// The baseline that benchmarks were compared with.
+    /// The baseline that benchmarks were compared with: its name, or the path to an earlier output.
     pub baseline: String,
     /// The benchmarks, by name.
     pub benchmarks: Vec<BenchmarkVerdict>,
@@ -30,7 +30,7 @@ pub(super) const SCHEMA: &str = "plimsoll.bench-gate/1";
 /// The judgement of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkVerdict {
-    /// Its name, such as `compare float32 peak_heap/16 MiB`.
+    /// Its name, such as `compare float32 peak_heap/16 MiB` or `parse::large Ir`.
     pub id: String,
     /// The metric in its name; absent if there is none, as with wall time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use plimsoll_memory::schema::Document;
 
 impl Document for BenchGate {
     const NAME: &'static str = "plimsoll.bench-gate/1";
-    const TITLE: &'static str = "The benchmarks of criterion, judged by plimsoll";
+    const TITLE: &'static str = "Benchmarks, judged by plimsoll";
 }
 
 /// The JSON Schema (draft 2020-12) of what `plimsoll bench-gate --json` prints.
