@@ -34,8 +34,8 @@ impl Scene {
 #[test]
 fn parameters_are_those_of_transformers() {
     let (rows, scene) = (counts(), Scene::new());
-    assert!(rows.iter().filter(|row| !row["name"].as_str().unwrap().contains('/')).count() >= 80);
-    assert!(rows.len() > 450);
+    assert!(rows.iter().filter(|row| !row["name"].as_str().unwrap().contains('/')).count() >= 95);
+    assert!(rows.len() > 550);
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
@@ -62,6 +62,14 @@ fn a_family_that_is_not_known_is_refused_by_its_name_and_with_what_to_do() {
     let seen = json!({"model_type": "llava", "vision_config": {"model_type": "owl_eyes"}, "text_config": {"model_type": "llama"}});
     let message = scene.model(&seen).unwrap_err().to_string();
     assert!(message.contains("owl_eyes") && message.contains("llava"), "{message}");
+    let eyes = json!({"model_type": "gemma3n", "vision_config": {"architecture": "mobilenetv5_base"}});
+    let message = scene.model(&eyes).unwrap_err().to_string();
+    assert!(message.contains("gemma3n_vision") && message.contains("gemma3n`"), "{message}");
+    // What speaks does not matter if it is switched off.
+    let spoken = |on: bool| json!({"model_type": "qwen3_omni_moe", "enable_audio_output": on, "talker_config": {}});
+    let message = scene.model(&spoken(true)).unwrap_err().to_string();
+    assert!(message.contains("shared_expert_intermediate_size"), "{message}");
+    assert!(scene.model(&spoken(false)).unwrap().parameters > 1_000_000_000);
     assert!(scene.model(&json!({"hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 9})).is_err());
 }
 

@@ -12,6 +12,7 @@ bert roberta xlm-roberta camembert distilbert electra albert deberta-v2 modernbe
 siglip whisper
 gemma3 llava llava_next mistral3 qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe llama4 mllama paligemma
 idefics3 smolvlm internvl
+zamba2 kimi_linear gemma3n qwen2_5_omni qwen2_5_omni_thinker qwen3_omni_moe qwen3_omni_moe_thinker
 """.split()
 
 
@@ -42,6 +43,25 @@ def mla(q, kv, nope, rope, value):
         "v_head_dim": value,
     }
 
+
+def zamba(heads, groups, blocks, layers, hybrid):
+    kinds = ["hybrid" if at in hybrid else "mamba" for at in range(layers)]
+    return {"n_mamba_heads": heads, "mamba_ngroups": groups, "num_mem_blocks": blocks, "layers_block_type": kinds}
+
+
+#: What Qwen's models that speak think with.
+OMNI = {
+    "model_type": "qwen2_5_omni_thinker",
+    "text_config": decoder("qwen2_5_omni_text", 3584, 28, 28, 4, 18944, 152064),
+    "vision_config": {"model_type": "qwen2_5_omni_vision_encoder", "hidden_size": 1280, "out_hidden_size": 3584},
+    "audio_config": {"model_type": "qwen2_5_omni_audio_encoder", "output_dim": 3584},
+}
+OMNI_MOE = {
+    "model_type": "qwen3_omni_moe_thinker",
+    "text_config": decoder("qwen3_omni_moe_text", 2048, 48, 32, 4, 768, 152064, head_dim=128, **moe(128, 768, 8)),
+    "vision_config": {"model_type": "qwen3_omni_moe_vision_encoder", "out_hidden_size": 2048},
+    "audio_config": {"model_type": "qwen3_omni_moe_audio_encoder", "output_dim": 2048},
+}
 
 #: As on their pages, as far as the fields are about parameters.
 PUBLISHED = [
@@ -133,6 +153,15 @@ PUBLISHED = [
     ("Mistral-Small-3.1-24B", {"model_type": "mistral3", "tie_word_embeddings": False, "text_config": decoder("mistral", 5120, 40, 32, 8, 32768, 131072, head_dim=128), "vision_config": {"model_type": "pixtral", "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24, "head_dim": 64, "patch_size": 14}}),
     ("Llama-3.2-11B-Vision", {"model_type": "mllama", "text_config": {"model_type": "mllama_text_model"}, "vision_config": {"model_type": "mllama_vision_model", "image_size": 560}}),
     ("Llama-4-Scout", {"model_type": "llama4", "text_config": decoder("llama4_text", 5120, 48, 40, 8, 8192, 202048, intermediate_size_mlp=16384, head_dim=128, num_local_experts=16, interleave_moe_layer_step=1), "vision_config": {"model_type": "llama4_vision_model", "hidden_size": 1408, "intermediate_size": 5632, "num_attention_heads": 16, "num_hidden_layers": 34, "image_size": 336, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 4096}}),
+    ("Zamba2-1.2B", decoder("zamba2", 2048, 38, 32, 32, 8192, 32000, True, **zamba(64, 1, 1, 38, [5, 11, 17, 23, 29, 35]), use_shared_attention_adapter=True)),
+    ("Zamba2-7B", decoder("zamba2", 3584, 81, 32, 32, 14336, 32000, True, **zamba(112, 2, 2, 81, [6, 11, 17, 23, 29, 35, 41, 47, 53, 59, 65, 71, 77]))),
+    ("Kimi-Linear-48B-A3B", decoder("kimi_linear", 2304, 27, 32, 32, 9216, 163840, **mla(None, 512, 128, 64, 128), num_experts=256, num_experts_per_token=8, num_shared_experts=1, moe_intermediate_size=1024, first_k_dense_replace=1, linear_attn_config={"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "kda_layers": [at for at in range(1, 27) if at % 4], "head_dim": 128, "num_heads": 32, "short_conv_kernel_size": 4})),
+    ("Gemma-3n-E2B", {"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text", "num_hidden_layers": 30, "intermediate_size": [8192] * 30, "num_kv_shared_layers": 10}, "vision_config": {"model_type": "gemma3n_vision", "architecture": "mobilenetv5_300m_enc", "model_args": None}, "audio_config": {"model_type": "gemma3n_audio"}}),
+    ("Gemma-3n-E4B", {"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text", "num_hidden_layers": 35, "intermediate_size": [16384] * 35}, "vision_config": {"model_type": "gemma3n_vision"}, "audio_config": {"model_type": "gemma3n_audio"}}),
+    ("Qwen2.5-Omni-7B", {"model_type": "qwen2_5_omni", "thinker_config": OMNI, "talker_config": {"model_type": "qwen2_5_omni_talker", "hidden_size": 896, "embedding_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 24, "num_attention_heads": 12, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 8448}}),
+    ("Qwen2.5-Omni-7B, thinker", OMNI),
+    ("Qwen3-Omni-30B-A3B", {"model_type": "qwen3_omni_moe", "thinker_config": OMNI_MOE, "talker_config": {"spatial_merge_size": 2, "text_config": {"model_type": "qwen3_omni_moe_talker_text", "head_dim": 128, "shared_expert_intermediate_size": 768}, "code_predictor_config": {"model_type": "qwen3_omni_moe_talker_code_predictor", "num_code_groups": 16}}}),
+    ("Qwen3-Omni-30B-A3B, thinker", {"model_type": "qwen3_omni_moe", "thinker_config": OMNI_MOE, "enable_audio_output": False}),
 ]
 
 
@@ -241,6 +270,15 @@ def one(family, dice):
             config["top_k_experts"] = 2
     if family in ("hunyuan_v1_dense", "nemotron", "dots1", "ministral3"):
         config["head_dim"] = head
+    if family == "zamba2":
+        config.update({"n_mamba_heads": 4, "mamba_ngroups": dice.choice([1, 2]), "num_mem_blocks": dice.choice([1, 2, 3]),
+                       "adapter_rank": 12, "layers_block_type": ["hybrid"] + [dice.choice(["mamba", "hybrid"]) for _ in range(layers - 1)]})
+    if family == "kimi_linear":
+        listed = dice.choice([True, False])
+        full = [at for at in range(1, layers + 1) if at % 3 == 0]
+        config.update({"linear_attn_config": {"full_attn_layers": full, "kda_layers": [at for at in range(1, layers + 1) if at % 3],
+                       "head_dim": 24, "num_heads": 3, "short_conv_kernel_size": 3}} if listed else {
+                       "linear_head_dim": 20, "linear_num_heads": 5, "layer_types": [dice.choice(["linear_attention", "full_attention"]) for _ in range(layers)]})
     if family == "distilbert":
         config.pop("hidden_size", None)
     if family in ("t5", "mt5"):
@@ -324,6 +362,15 @@ def composite(family, dice):
         if family == "qwen3_vl" or family == "qwen3_vl_moe":
             eyes["deepstack_visual_indexes"] = [0, 1]
         return {"text_config": part, "vision_config": eyes, "tie_word_embeddings": tied}
+    if family == "gemma3n":
+        ears = {"model_type": "gemma3n_audio", "hidden_size": hidden, "conf_num_attention_heads": heads, "conf_num_hidden_layers": dice.randint(1, 4),
+                "input_feat_size": dice.choice([40, 64]), "conf_conv_kernel_size": dice.choice([3, 5]), "vocab_size": 60,
+                "sscp_conv_channel_size": [dice.choice([8, 12]), 6], "sscp_conv_kernel_size": [[3, 3], [3, dice.choice([3, 5])]]}
+        return {"text_config": text("gemma3n_text"), "vision_config": {"model_type": "gemma3n_vision", "hidden_size": 96}, "audio_config": ears}
+    if family in ("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker"):
+        return thinker(family, dice, tied)
+    if family in ("qwen2_5_omni", "qwen3_omni_moe"):
+        return speaker(family, dice, tied)
     if family == "llama4":
         part = text("llama4_text")
         return {"text_config": part, "vision_config": {**vision, "model_type": "llama4_vision_model", "projector_input_dim": 48,
@@ -340,3 +387,45 @@ def composite(family, dice):
         return {"text_config": text("qwen2"), "vision_config": {**vision, "image_size": [64, 64], "patch_size": [8, 8], "model_type": "internvl_vision",
                 "use_qk_norm": dice.choice([True, False]), "attention_bias": dice.choice([True, False])}, "tie_word_embeddings": tied}
     return None
+
+
+def thinker(family, dice, tied):
+    """A model that reads, sees and hears."""
+    kind = family.removesuffix("_thinker")
+    part = one(kind + "_text", dice)
+    if family == "qwen2_5_omni_thinker":
+        part.pop("tie_word_embeddings", None)
+    eyes = {"depth": dice.randint(2, 5), "hidden_size": 64, "intermediate_size": 96, "num_heads": 4, "patch_size": 8,
+            "out_hidden_size": part["hidden_size"]}
+    ears = {"d_model": 48, "encoder_layers": dice.randint(1, 4), "encoder_attention_heads": 4, "encoder_ffn_dim": 72,
+            "num_mel_bins": dice.choice([13, 80]), "output_dim": part["hidden_size"]}
+    if kind == "qwen3_omni_moe":
+        eyes.update({"num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]})
+        ears["downsample_hidden_size"] = dice.choice([8, 12])
+    return {"model_type": family, "text_config": {**part, "model_type": kind + "_text"}, "vision_config": {**eyes, "model_type": kind + "_vision_encoder"},
+            "audio_config": {**ears, "model_type": kind + "_audio_encoder"}, "tie_word_embeddings": tied}
+
+
+def speaker(family, dice, tied):
+    """A model that also speaks."""
+    config = {"thinker_config": thinker(family + "_thinker", dice, tied), "enable_audio_output": dice.random() < 0.8}
+    if family == "qwen2_5_omni":
+        talker = one("qwen2_5_omni_talker", dice)
+        talker["embedding_size"] = dice.choice([40, talker["hidden_size"]])
+        transformer = {"hidden_size": 64, "num_hidden_layers": dice.randint(1, 4), "num_attention_heads": 4, "head_dim": dice.choice([16, 24]), "ff_mult": 3,
+                       "emb_dim": 20, "num_embeds": 50, "mel_dim": 16, "enc_emb_dim": 12, "enc_dim": 10, "enc_channels": [16, 24, 24, 24, 60],
+                       "enc_attention_channels": 8, "enc_se_channels": 6, "enc_res2net_scale": dice.choice([2, 4])}
+        if dice.random() < 0.5:
+            transformer.update({"enc_channels": [16, 16, 40], "enc_kernel_sizes": [5, 3, 1], "enc_dilations": [1, 2, 1]})
+        vocoder = {"mel_dim": 16, "upsample_initial_channel": 96, "resblock_kernel_sizes": [3, 5, 7], "upsample_rates": [5, 3, 2], "upsample_kernel_sizes": [11, 7, 4]}
+        waves = {"dit_config": transformer, "bigvgan_config": vocoder}
+        return {**config, "talker_config": talker, "token2wav_config": waves}
+    words = one("qwen3_omni_moe_talker_text", dice)
+    words.pop("tie_word_embeddings", None)
+    words["shared_expert_intermediate_size"] = dice.choice([24, 56])
+    codes = one("qwen3_omni_moe_talker_code_predictor", dice)
+    codes.update({"tie_word_embeddings": False, "num_code_groups": dice.randint(2, 6)})
+    waves = {"codebook_size": 30, "num_quantizers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": dice.choice([2, 4]),
+             "intermediate_size": 88, "num_hidden_layers": dice.randint(1, 4), "decoder_dim": 96, "upsample_rates": [4, 3, 2],
+             "upsampling_ratios": dice.choice([[2, 2], [3]]), "attention_bias": dice.choice([True, False])}
+    return {**config, "talker_config": {"text_config": words, "code_predictor_config": codes, "thinker_hidden_size": 72, "spatial_merge_size": 2}, "code2wav_config": waves}

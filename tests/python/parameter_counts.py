@@ -4,7 +4,7 @@
     python tests/python/parameter_counts.py counts     # tests/data/parameter-counts.jsonl
     python tests/python/parameter_counts.py tree FAMILY [JSON]   # the parameters of a family, layers folded together
 
-Needs torch and transformers. Models are built on the meta device from a configuration alone: no weights, no network.
+Needs torch, transformers, and for Gemma 3n's tower timm and pillow. Models are built on the meta device from a configuration alone: no weights, no network.
 """
 
 import collections
@@ -34,7 +34,7 @@ from parameter_configs import FAMILIES, PUBLISHED, vary  # noqa: E402
 
 #: Fields of a configuration that say nothing about parameters.
 NOISE = re.compile(
-    r"dropout|_token_id|token_index|^output_|use_cache|_eps$|epsilon|return_dict|initializer|_coef$|^norm_topk|is_encoder_d|"
+    r"dropout|_token_id|token_index|^output_(?!dim)|use_cache|_eps$|epsilon|return_dict|initializer|_coef$|^norm_topk|is_encoder_d|"
     r"multiplier|softcap|_pdrop|^transformers_version|pretraining_tp|^mask_|^id2label|^label2id|^problem|chunk_size_feed|"
     r"time_step_(min|max|floor|scale|limit)|_jitter|_factor$|scaling|theta|residual_in|rescale|_act$|_std$|^hidden_act|"
     r"activation_function|layerdrop|suppress|^begin_|^_|^dtype|^topk|^scale_|^summary|^use_(mamba|assoc|mem_eff)|rope|"
@@ -53,6 +53,7 @@ def model_class(config, architecture=None):
         auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
         auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        auto.MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING_NAMES,
         auto.MODEL_MAPPING_NAMES,
     ):
         if name in mapping:
@@ -102,12 +103,15 @@ def class_defaults(config_class):
 
 
 def defaults():
-    names, todo = {}, list(FAMILIES)
+    names, todo, unnamed = {}, list(FAMILIES), {}
     while todo:
         name = todo.pop()
         if name in names:
             continue
-        config_class = type(AutoConfig.for_model(name)) if name not in BROKEN else transformers.CONFIG_MAPPING[name]
+        if name in unnamed:
+            config_class = unnamed[name]
+        else:
+            config_class = type(AutoConfig.for_model(name)) if name not in BROKEN else transformers.CONFIG_MAPPING[name]
         names[name] = class_defaults(config_class)
         parts = getattr(config_class, "sub_configs", None) or {}
         for part, part_class in parts.items():
@@ -117,6 +121,10 @@ def defaults():
                 kind = getattr(AutoConfig.for_model(name), part).model_type or kind
             except Exception:
                 pass
+            if not kind:
+                # Named by what they are part of.
+                kind = f"{name}_{part.removesuffix('_config')}"
+                unnamed[kind] = part_class
             if kind:
                 names[name][part] = {"model_type": kind}
                 todo.append(kind)

@@ -212,7 +212,7 @@ pub(super) fn qwen(d: &Dims<'_>, shared: u128) -> Experts {
 }
 
 /// DeepSeek's experts: in all but the first layers, with shared ones.
-fn deepseek(d: &Dims<'_>) -> Experts {
+pub(super) fn deepseek(d: &Dims<'_>) -> Experts {
     let ffn = d.n(&["moe_intermediate_size"]);
     let shared = ffn * d.opt(&["n_shared_experts", "num_shared_experts"]).unwrap_or(0);
     let dense = d.opt(&["first_k_dense_replace"]);

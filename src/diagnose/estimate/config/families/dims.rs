@@ -88,6 +88,11 @@ impl<'a> Dims<'a> {
         self.value(&[name]).is_some_and(|(_, value)| value.as_bool() == Some(true))
     }
 
+    /// Whether there is a value at all.
+    pub(super) fn has(&self, name: &'static str) -> bool {
+        self.value(&[name]).is_some()
+    }
+
     /// A text.
     pub(super) fn text(&self, name: &'static str) -> Option<&str> {
         self.value(&[name])?.1.as_str()
@@ -101,6 +106,29 @@ impl<'a> Dims<'a> {
     /// Numbers, such as the layers of a kind.
     pub(super) fn numbers(&self, name: &'static str) -> Option<Vec<u128>> {
         self.value(&[name])?.1.as_array()?.iter().map(|value| value.as_u64().map(u128::from)).collect()
+    }
+
+    /// Dimensions of each layer of a kind; those that make no sense are refused.
+    pub(super) fn sizes(&self, name: &'static str) -> Vec<u128> {
+        let found = self.numbers(name).filter(|sizes| sizes.iter().all(|&size| size <= u128::from(LARGEST)));
+        found.unwrap_or_else(|| {
+            let value = self.value(&[name]).map_or(&Value::Null, |(_, value)| value);
+            self.refuse(self.fields.wrong(name, value, "must be whole numbers up to 2^32"));
+            Vec::new()
+        })
+    }
+
+    /// Heights and widths, a pair for each layer of a kind.
+    pub(super) fn pairs(&self, name: &'static str) -> Vec<(u128, u128)> {
+        let side = |value: &Value| value.as_u64().filter(|&side| side <= LARGEST).map(u128::from);
+        let pair = |value: &Value| Some((side(value.get(0)?)?, side(value.get(1)?)?));
+        let found = self.value(&[name]);
+        let pairs = found.and_then(|(_, value)| value.as_array()?.iter().map(pair).collect());
+        pairs.unwrap_or_else(|| {
+            let value = found.map_or(&Value::Null, |(_, value)| value);
+            self.refuse(self.fields.wrong(name, value, "must be pairs of whole numbers up to 2^32"));
+            Vec::new()
+        })
     }
 
     /// A part of the model: its dimensions, of the kind that it names or else that the family has by default.

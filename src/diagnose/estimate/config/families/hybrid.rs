@@ -24,13 +24,13 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
 }
 
 /// What every decoder has beside its layers: embedding, output layer, final norm.
-fn frame(d: &Dims<'_>) -> Block {
+pub(super) fn frame(d: &Dims<'_>) -> Block {
     let embedding = weight(d.vocabulary(), d.hidden());
     embedding + embedding.when(!d.tied()) + vector(d.hidden())
 }
 
 /// A decoder with `whole` parameters, of whose layers `full` have attention and the others keep `fixed` elements.
-fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: u128) -> Counted {
+pub(super) fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: u128) -> Counted {
     let heads = d.opt(&["num_attention_heads"]).unwrap_or(1);
     let head = d.opt(&["head_dim"]).unwrap_or(d.hidden() / heads.max(1));
     let key_value = d.opt(&["num_key_value_heads"]).unwrap_or(heads) * head;

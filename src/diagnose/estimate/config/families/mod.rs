@@ -13,6 +13,8 @@ mod encoders;
 mod hybrid;
 mod layers;
 mod multimodal;
+mod shared;
+mod speech;
 mod vision;
 
 use super::fields::Fields;
@@ -37,15 +39,15 @@ impl Uncounted {
 
 /// A text model of any kind that is known.
 fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
-    // The decoders of Qwen's models that see are those of the models that do not.
+    // The decoders of Qwen's models that see or hear are those of the models that do not.
     let alias = match d.family {
-        "qwen2_vl_text" | "qwen2_5_vl_text" => "qwen2",
+        "qwen2_vl_text" | "qwen2_5_vl_text" | "qwen2_5_omni_text" => "qwen2",
         "qwen3_vl_text" => "qwen3",
-        "qwen3_vl_moe_text" => "qwen3_moe",
+        "qwen3_vl_moe_text" | "qwen3_omni_moe_text" => "qwen3_moe",
         _ => "",
     };
     let family = if alias.is_empty() { d.family } else { alias };
-    first_of(d, family, &[hybrid::of, classic::of, decoder::of])
+    first_of(d, family, &[hybrid::of, shared::of, classic::of, decoder::of])
 }
 
 /// How a group of families is counted; `None` for a family of another group.

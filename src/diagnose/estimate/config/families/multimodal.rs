@@ -1,13 +1,13 @@
-//! Models of several parts: a decoder, a tower that sees, and what joins them.
+//! Models of several parts: a decoder, towers that see and hear, and what joins them.
 
 use super::block::{Block, linear, vector, weight};
 use super::counted::Counted;
 use super::dims::Dims;
 use super::layers::{Biases, attention, mlp};
-use super::{Uncounted, decoder_of, vision};
+use super::{Uncounted, decoder_of, speech, vision};
 
 /// The families whose whole is counted, by `model_type`.
-pub(super) const FAMILIES: [&str; 16] = [
+pub(super) const FAMILIES: [&str; 21] = [
     "gemma3",
     "paligemma",
     "llava",
@@ -24,10 +24,18 @@ pub(super) const FAMILIES: [&str; 16] = [
     "idefics3",
     "smolvlm",
     "internvl",
+    "gemma3n",
+    "qwen2_5_omni_thinker",
+    "qwen3_omni_moe_thinker",
+    "qwen2_5_omni",
+    "qwen3_omni_moe",
 ];
 
 /// The parts of a model in one.
 pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
+    if matches!(d.family, "qwen2_5_omni" | "qwen3_omni_moe") {
+        return speaking(d);
+    }
     let words = d.part("text_config");
     let decoder = match d.family {
         "mllama" => cross_attending(&words),
@@ -41,6 +49,10 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     let tower = vision::tower(&eyes).ok_or_else(|| Uncounted::family(eyes.family))?;
     let joint = joint(d, &eyes, decoder.hidden);
     eyes.check().map_err(Uncounted::Refused)?;
+    let ears = match d.family {
+        "gemma3n" | "qwen2_5_omni_thinker" | "qwen3_omni_moe_thinker" => hearing(d, decoder.hidden)?,
+        _ => Block::default(),
+    };
     // The whole decides whether the output layer is tied.
     let embedding = weight(words.vocabulary(), decoder.hidden);
     let untied = match d.family {
@@ -50,11 +62,35 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
         "llava" => !d.tied() && !words.tied(),
         _ => !d.tied(),
     };
-    let mut whole = decoder.whole + tower + joint + embedding.when(untied && !decoder.untied);
+    let mut whole = decoder.whole + tower + ears + joint + embedding.when(untied && !decoder.untied);
     if decoder.untied && !untied {
         whole.all = whole.all.saturating_sub(embedding.all);
     }
     Ok(Counted { whole, untied, ..decoder })
+}
+
+/// The tower that hears, and what joins it to a decoder of `hidden`.
+fn hearing(d: &Dims<'_>, hidden: u128) -> Result<Block, Uncounted> {
+    let ears = d.part("audio_config");
+    let tower = speech::tower(&ears).ok_or_else(|| Uncounted::family(ears.family))?;
+    let joint = if d.family == "gemma3n" { embedder(&ears, hidden) } else { Block::default() };
+    ears.check().map_err(Uncounted::Refused)?;
+    Ok(tower + joint)
+}
+
+/// Qwen-Omni: the thinker, and unless it is switched off what speaks.
+fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
+    let thinker = d.part("thinker_config");
+    let found = of(&thinker)?;
+    thinker.check().map_err(Uncounted::Refused)?;
+    let voice = if d.is_false("enable_audio_output") { Block::default() } else { speech::voice(d) };
+    Ok(Counted { whole: found.whole + voice, ..found })
+}
+
+/// What puts Gemma 3n's images or sounds into a decoder of `hidden`.
+fn embedder(tower: &Dims<'_>, hidden: u128) -> Block {
+    let seen = tower.hidden();
+    weight(tower.vocabulary(), seen) + vector(2 * seen) + linear(seen, hidden, false)
 }
 
 /// What joins a tower to a decoder of `hidden`.
@@ -63,6 +99,7 @@ fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
     let seen = || eyes.hidden();
     match d.family {
         "gemma3" => weight(seen(), hidden) + vector(seen()),
+        "gemma3n" => embedder(eyes, hidden),
         "paligemma" => {
             let width = d.opt(&["projection_dim"]).unwrap_or(hidden);
             linear(seen(), width, true)

@@ -149,7 +149,8 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
         }
         "mllama_vision_model" => mllama(d),
         "qwen2_vl" | "qwen2_vl_vision" => qwen2(d),
-        "qwen2_5_vl" | "qwen2_5_vl_vision" => qwen2_5(d),
+        "gemma3n_vision" => mobilenet(d)?,
+        "qwen2_5_vl" | "qwen2_5_vl_vision" | "qwen2_5_omni_vision_encoder" => qwen2_5(d),
         "qwen3_vl"
         | "qwen3_vl_vision"
         | "qwen3_vl_moe"
@@ -157,9 +158,16 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
         | "qwen3_5"
         | "qwen3_5_vision"
         | "qwen3_5_moe"
-        | "qwen3_5_moe_vision" => qwen3(d),
+        | "qwen3_5_moe_vision"
+        | "qwen3_omni_moe_vision_encoder" => qwen3(d),
         _ => return None,
     })
+}
+
+/// Gemma 3n's MobileNet, as timm builds it: `None` for another one or another shape of it.
+fn mobilenet(d: &Dims<'_>) -> Option<Block> {
+    let same = d.text("architecture") == Some("mobilenetv5_300m_enc") && !d.has("model_args");
+    same.then_some(Block { all: 294_126_912, sides: 0, largest: 7_864_320 })
 }
 
 fn internvl_norms(d: &Dims<'_>) -> Block {
@@ -234,7 +242,7 @@ fn qwen3(d: &Dims<'_>) -> Block {
     let (width, outputs) = (d.hidden(), d.n(&["out_hidden_size"]));
     let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
     let deep = d.numbers("deepstack_visual_indexes").map_or(0, |at| at.len() as u128);
-    let deep = if d.family.starts_with("qwen3_vl") { deep } else { 0 };
+    let deep = if d.family.starts_with("qwen3_vl") || d.family.starts_with("qwen3_omni") { deep } else { 0 };
     layer(width, d.n(&["intermediate_size"]), true).times(d.n(&["depth"]))
         + cubes(d, width, true)
         + weight(d.n(&["num_position_embeddings"]), width)
