@@ -1,4 +1,4 @@
-//! `bench-gate`: criterion's benchmarks against a baseline.
+//! `bench-gate`: compares criterion's benchmarks with a baseline.
 
 use clap::Args;
 use plimsoll::gate::Limit;
@@ -18,7 +18,7 @@ use super::{Failed, output};
 #[derive(Args)]
 #[command(
     after_help = "A regression exceeds every part of its limit, and the interval of its change excludes no change. \
-    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
+    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 undecided, or there is nothing to compare with."
 )]
 pub struct BenchGate {
     /// Criterion's folder [default: target/criterion]
@@ -52,10 +52,10 @@ pub struct BenchGate {
     pub json: bool,
 }
 
-/// What resident memory may grow by if nothing else is said.
+/// The limit on the growth of resident memory if none is given.
 const RESIDENT: &str = "5% | 1 MiB";
 
-/// Judges every benchmark; 1 if one regressed, 3 if that cannot be decided.
+/// Judges every benchmark; 1 if one regressed, 3 if undecided.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
     let folder = arguments.folder.unwrap_or_else(criterion_folder);
@@ -63,9 +63,8 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     let baseline = named.as_deref().unwrap_or(DEFAULT_BASELINE);
     let limits = if arguments.limits.is_empty() { set.limits("bench_gate") } else { arguments.limits };
     let confidence = arguments.confidence.or(set.confidence("bench_gate")).unwrap_or(DEFAULT_CONFIDENCE);
-    // Repeats within one process share what its allocator and kernel have made of memory, so that their interval does
-    // not tell how much the next process differs: by up to a MiB of what is resident, by nothing of what an allocator
-    // counts.
+    // Repeats within one process share the state of allocator and kernel, so their interval does not show how much the
+    // next process differs: up to a MiB for resident memory, nothing for what an allocator counts.
     let resident = Metric::ALL.into_iter().filter(|metric| metric.facts().of == Subject::Processes);
     let resident =
         resident.map(|metric| format!("*{metric}*={RESIDENT}").parse()).collect::<Result<Vec<Limit>, _>>()?;
@@ -80,7 +79,7 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     Ok(gate.exit_code())
 }
 
-/// Where criterion writes when it is started by cargo.
+/// The folder that criterion writes to when cargo starts it.
 fn criterion_folder() -> PathBuf {
     let of = |name| std::env::var_os(name).map(PathBuf::from);
     of("CRITERION_HOME")

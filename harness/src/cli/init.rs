@@ -1,4 +1,4 @@
-//! `init`: a `plimsoll.toml` with comments.
+//! `init`: writes a `plimsoll.toml` with comments.
 
 use clap::Args;
 use plimsoll::gate::Allowance;
@@ -66,7 +66,7 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
             command: arguments.command.clone(),
         };
         match calibrate::measure(&asked)? {
-            // What `run` has no flag for it would not judge.
+            // `run` would not judge a ceiling for which it has no flag.
             Ok((label, proposal)) => {
                 let judged: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| metric.facts().flag).collect();
                 measured = Some((label, proposal.only(&judged)));
@@ -75,19 +75,19 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
         }
     }
     let text = text(measured.as_ref());
-    // What is written has to be read again.
+    // Check that the written file can be read.
     Config::parse(file, &text)?;
     replace(file, text.as_bytes()).map_err(|error| format!("cannot write {FILE_NAME}: {error}"))?;
     output::note(&format_args!("wrote {FILE_NAME}; `plimsoll config show` lists what it sets"));
     Ok(0)
 }
 
-/// The file: what was measured, then every setting with its default, commented out.
+/// The file: measured ceilings, then every setting with its default, commented out.
 fn text(measured: Option<&(String, Proposal)>) -> String {
     let mut text = String::from(
         "# Settings of plimsoll for this project. A setting is taken from the first place that has it: the flag, its\n\
          # environment variable, the overrides of the profile and of the file, the profile, the file, its default.\n\
-         # `plimsoll config show` tells which; `plimsoll schema config` prints a JSON Schema for editors.\n",
+         # `plimsoll config show` shows which; `plimsoll schema config` prints a JSON Schema for editors.\n",
     );
     for (section, about) in SECTIONS {
         text += &format!("\n# {about}.\n");
