@@ -153,12 +153,12 @@ mod tests {
             let scaffold = Scaffold::new(&name, language, &signature);
             let source = &scaffold.files[0].1;
             assert!(!scaffold.finished && !source.contains('\u{202e}') && !source.contains("\nimport os"), "{source}");
-            let told = source.lines().filter(|line| line.contains("system("));
+            let lines = source.lines().filter(|line| line.contains("system("));
             if language == Language::Python {
-                assert!(told.clone().all(|line| line.starts_with("    #")) && told.count() > 0, "{source}");
+                assert!(lines.clone().all(|line| line.starts_with("    #")) && lines.count() > 0, "{source}");
                 continue;
             }
-            assert!(told.clone().all(|line| line.trim_start().starts_with("/*")) && told.count() > 0, "{source}");
+            assert!(lines.clone().all(|line| line.trim_start().starts_with("/*")) && lines.count() > 0, "{source}");
             assert_eq!(source.matches("*/").count(), source.matches("/*").count(), "{source}");
             assert!(source.split("*/").all(|part| part.matches("/*").count() <= 1), "{source}");
         }

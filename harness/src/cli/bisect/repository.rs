@@ -53,11 +53,11 @@ impl Repository {
     /// The commit that `revision` names.
     pub fn named(&self, revision: &str) -> Result<Named, GitError> {
         let name = format!("{revision}^{{commit}}");
-        let told = self.git(["log", "-1", "--format=%H %s", "--end-of-options", &name, "--"])?;
-        if let Some(said) = told.failed {
+        let output = self.git(["log", "-1", "--format=%H %s", "--end-of-options", &name, "--"])?;
+        if let Some(said) = output.failed {
             return Err(GitError::Commit { revision: revision.to_owned(), said });
         }
-        Ok(named(&told.line()))
+        Ok(named(&output.line()))
     }
 
     /// The commits reachable from `bad` and from none of `good`; the one that halves them best comes first, then the
@@ -65,30 +65,30 @@ impl Repository {
     pub fn between(&self, good: &[&str], bad: &str) -> Result<Vec<String>, GitError> {
         let without = good.iter().map(|good| format!("^{good}"));
         let words = ["rev-list", "--bisect-all"].map(str::to_owned).into_iter();
-        let told =
+        let output =
             self.git(words.chain([bad.to_owned()]).chain(without).chain(["--".to_owned()]))?.of("list commits")?;
-        Ok(told.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+        Ok(output.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
     }
 
     /// The best common ancestors of two commits.
     pub fn bases(&self, one: &str, other: &str) -> Result<Vec<String>, GitError> {
-        let told = self.git(["merge-base", "--all", one, other])?;
+        let output = self.git(["merge-base", "--all", one, other])?;
         // git exits with 1 if there is none.
-        Ok(if told.failed.is_some() { Vec::new() } else { told.out.lines().map(str::to_owned).collect() })
+        Ok(if output.failed.is_some() { Vec::new() } else { output.out.lines().map(str::to_owned).collect() })
     }
 
     /// The parents of a commit.
     pub fn parents(&self, commit: &str) -> Result<Vec<String>, GitError> {
-        let told = self.git(["rev-list", "--parents", "-n1", commit])?.of("list parents")?;
-        Ok(told.split_whitespace().skip(1).map(str::to_owned).collect())
+        let output = self.git(["rev-list", "--parents", "-n1", commit])?.of("list parents")?;
+        Ok(output.split_whitespace().skip(1).map(str::to_owned).collect())
     }
 
     /// The commits reachable from `bad` and from none of `good`, with titles, latest first; at most 100.
     pub fn titled(&self, good: &[&str], bad: &str) -> Result<Vec<Named>, GitError> {
         let without = good.iter().map(|good| format!("^{good}"));
         let words = ["log", "--topo-order", "--max-count=100", "--format=%H %s", bad].map(str::to_owned).into_iter();
-        let told = self.git(words.chain(without).chain(["--".to_owned()]))?.of("name commits")?;
-        Ok(told.lines().map(named).collect())
+        let output = self.git(words.chain(without).chain(["--".to_owned()]))?.of("name commits")?;
+        Ok(output.lines().map(named).collect())
     }
 
     /// Makes `tree` a worktree with `commit` checked out. Build outputs in it stay, as in a checkout that moves from
