@@ -1,4 +1,4 @@
-//! [`Environment`]: if a run took place.
+//! [`Environment`]: the machine and software of a run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ impl Environment {
         Self { system: Some(system), versions, allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }
 
-    /// This machine as it is now. What cannot be read of it is absent.
+    /// The present state of this machine. Anything that cannot be read is absent.
     pub fn here() -> Self {
         Self { system: SystemInfo::read().ok(), allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }

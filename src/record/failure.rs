@@ -1,9 +1,9 @@
-//! [`Failure`]: why an entry gave no result.
+//! [`Failure`]: why an entry has no result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kept an entry from giving a result.
+/// Why an entry has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -126,7 +126,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of which no more than this is known.
+    /// A failure without further details.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,

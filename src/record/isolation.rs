@@ -1,4 +1,4 @@
-//! [`Isolation`]: which rights a kernel that is not trusted did not have.
+//! [`Isolation`]: the rights that an untrusted kernel lacked.
 
 use plimsoll_memory::meter::Doctor;
 use plimsoll_memory::schema::Document;

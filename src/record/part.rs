@@ -1,4 +1,4 @@
-//! [`Part`]: one of the runs that a record was put together from.
+//! [`Part`]: one of the runs of a merged record.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! [`Policy`]: how memory was managed during a run. Nothing in it changes what the figures mean.
+//! [`Policy`]: how memory was managed during a run. The meaning of the figures does not depend on it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! [`Release`]: the proof that a worker's memory came back.
+//! [`Release`]: the proof that a worker's memory was released.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! [`Results`]: one typed result an entry.
+//! [`Results`]: one typed result per entry.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -43,7 +43,7 @@ pub struct Versus {
 }
 
 impl Results {
-    /// Whether there are none.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.timing.is_none() && self.versus.is_none()
     }
@@ -57,7 +57,7 @@ impl Aggregation {
         Statistics::of(&times)
     }
 
-    /// The time of an entry that its durations come to.
+    /// The time of an entry, computed from its durations.
     pub const fn time_ns(self, statistics: &Statistics) -> f64 {
         match self {
             Self::EntryMeans => statistics.mean_ns,
@@ -140,14 +140,14 @@ pub struct Validation {
 impl Validation {
     /// The result of a comparison: passed if every leaf did.
     pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
-        // A vector that grew has room for four, and most calls give one value.
+        // A growing vector has room for four, and most calls return one value.
         leaves.shrink_to_fit();
         let passed = leaves.iter().all(|leaf| leaf.passed);
         let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
         Self { leaves, blindness, ..Self::ended(status) }
     }
 
-    /// A launch that gave nothing to compare.
+    /// A launch without an output to compare.
     pub fn failed(error: Failure) -> Self {
         Self { error: Some(Box::new(error)), ..Self::ended(ValidationStatus::Error) }
     }
@@ -178,7 +178,7 @@ impl Validation {
     }
 }
 
-/// A list in as much memory as it takes.
+/// A list that takes no more memory than needed.
 fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let mut items = Vec::deserialize(deserializer)?;
     items.shrink_to_fit();
@@ -235,7 +235,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// One that has not begun.
+    /// An audit that has not begun.
     pub fn of(values: Values, reference: Option<&str>) -> Self {
         Self {
             values,

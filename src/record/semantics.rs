@@ -1,4 +1,4 @@
-//! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
+//! [`Semantics`]: the meaning of a run's figures, and the digest that two runs share if they mean the same.
 
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -31,8 +31,8 @@ pub enum Semantics {
 }
 
 impl<'de> Deserialize<'de> for Semantics {
-    /// As `serde` would derive it, but for memory: a derived one keeps every entry as a tree of values until it has seen `kind`,
-    /// which is the first field of every record that was written.
+    /// As `serde` would derive it, but with less memory: a derived implementation keeps every entry as a tree of values
+    /// until it has seen `kind`, which is the first field of every written record.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Clone, Copy, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -176,7 +176,7 @@ pub struct EntrySemantics {
     pub tensors: Tensors,
 }
 
-/// The tensors of an entry, which its copies share.
+/// The tensors of an entry, shared by its copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tensors(Arc<Vec<TensorSemantics>>);
 
@@ -227,7 +227,7 @@ pub struct TensorSemantics {
 }
 
 impl TensorSemantics {
-    /// The tensors in `value`, which stands under the name `root`.
+    /// The tensors in `value`, which is named `root`.
     pub fn of(root: &str, value: &Argument) -> Vec<Self> {
         let mut tensors = Vec::new();
         value.for_each_leaf(&mut root.to_owned(), &mut |path, leaf| {
@@ -265,11 +265,11 @@ impl Aggregation {
     }
 }
 
-/// The digest of the semantics of a run on a capture, of which the entries come one by one: the canonical form of all at once
-/// would be held in memory.
+/// The digest of the semantics of a run on a capture whose entries come one by one: the canonical form of all entries
+/// at once would take too much memory.
 pub(crate) struct SemanticsDigest {
     hasher: blake3::Hasher,
-    /// What follows the entries in the canonical form.
+    /// The part of the canonical form after the entries.
     rest: String,
     is_first: bool,
 }
@@ -284,7 +284,7 @@ impl SemanticsDigest {
         Self { hasher, rest: others[at..].to_owned(), is_first: true }
     }
 
-    /// Takes in the next entry.
+    /// Adds the next entry.
     pub fn add(&mut self, entry: &EntrySemantics) {
         self.hasher.update(if self.is_first { b"" } else { b"," });
         self.hasher.update(canonical(entry).as_bytes());
@@ -298,7 +298,7 @@ impl SemanticsDigest {
     }
 }
 
-/// No entries in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
+/// An empty entry list in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
 const NO_ENTRIES: &str = "\"entries\":[]";
 
 fn canonical(value: &impl Serialize) -> String {
@@ -309,8 +309,8 @@ fn canonical(value: &impl Serialize) -> String {
 impl Semantics {
     /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of these semantics.
     ///
-    /// RFC 8785 writes every number as an IEEE double: sizes beyond 2^53 are rounded in the digest. The digests of the
-    /// entries, which are texts, tell such sizes apart.
+    /// RFC 8785 writes every number as an IEEE double, so sizes beyond 2^53 are rounded in the digest. The digests of
+    /// the entries, which are texts, distinguish such sizes.
     pub fn digest(&self) -> String {
         match self {
             Self::Capture(capture) => {
@@ -330,7 +330,7 @@ impl Semantics {
         }
     }
 
-    /// What was measured, in a word or two: the operator, the test, the label of the command.
+    /// The subject of the run, in a word or two: the operator, the test, the label of the command.
     pub fn subject(&self) -> &str {
         match self {
             Self::Capture(capture) => &capture.operator,

@@ -1,4 +1,4 @@
-//! [`Shard`] and [`Rank`]: which part of a whole a record is of.
+//! [`Shard`] and [`Rank`]: the part of a whole that a record describes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

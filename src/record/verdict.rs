@@ -1,11 +1,11 @@
-//! [`Verdict`]: what was judged, and the exit code that follows.
+//! [`Verdict`]: a judgement, and the exit code that follows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
 
-/// The subject of the verdict on what was found in the run of a command.
+/// The subject of the verdict on the diagnosis of a command.
 pub(crate) const DIAGNOSIS: &str = "diagnosis";
 
 /// The judgement of one subject.
@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict that is not a ceiling's.
+    /// A verdict without ceiling figures.
     pub fn new(subject: impl Into<String>, status: VerdictStatus, message: impl Into<String>) -> Self {
         Self { subject: subject.into(), status, message: message.into(), ceiling: None }
     }

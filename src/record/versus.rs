@@ -1,4 +1,4 @@
-//! [`Pairs`] and [`Speedup`]: how two kernels compare that were timed in turns.
+//! [`Pairs`] and [`Speedup`]: the comparison of two kernels that were timed in turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Pairs {
 pub struct Speedup {
     /// The time of the other kernel over that of this one.
     pub ratio: f64,
-    /// Where the true ratio lies; absent if there are too few pairs to tell.
+    /// The interval of the true ratio; absent if there are too few pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<SpeedupInterval>,
     /// How many pairs it was taken of.
