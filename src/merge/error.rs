@@ -13,7 +13,7 @@ pub enum MergeError {
     None,
     /// A record belongs neither to a shard nor to a rank.
     #[error(
-        "{name} is the record of {what} and of no shard or rank: only records of `--shard`, or of `run` under a launcher, are merged"
+        "{name} is the record of {what}, not of a shard or rank: only records of `--shard`, or of `run` under a launcher, are merged"
     )]
     NoPart {
         /// The record.
@@ -50,7 +50,7 @@ pub enum MergeError {
     Gap(Missing),
     /// The merged record would be too large for any command to read.
     #[error(
-        "the merged record would have {bytes}, and none is read that has more than {limit}: deal the capture out into several captures"
+        "the merged record would have {bytes}, more than the limit of {limit}: divide the capture into several captures"
     )]
     TooLarge {
         /// The record's size, at least.
@@ -59,7 +59,7 @@ pub enum MergeError {
         limit: plimsoll_memory::bytes::ByteSize,
     },
     /// The temporary file could not be written or read.
-    #[error("cannot keep what is merged in a temporary file: {0}; free space in the folder of the merged record")]
+    #[error("cannot keep merged entries in a temporary file: {0}; free space in the folder of the merged record")]
     Spill(#[from] io::Error),
     /// A record could not be read or written.
     #[error(transparent)]

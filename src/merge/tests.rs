@@ -156,7 +156,7 @@ fn shards_of_different_runs_are_refused_by_name() {
     assert!(refused(&other_deal).contains("both have a result of"), "{}", refused(&other_deal));
     assert!(refused(&[sample::record()]).starts_with("0.json is the record of a whole capture"));
     assert!(refused(&[sample::test()]).starts_with("0.json is the record of a test"));
-    assert!(refused(&[sample::command()]).starts_with("0.json is the record of a command and of no shard or rank"));
+    assert!(refused(&[sample::command()]).starts_with("0.json is the record of a command, not of a shard or rank"));
     assert!(refused(&[sample::shards(1)[0].clone(), ranks(2)[0].clone()]).contains("different kinds"));
     assert_eq!(refused(&[]), "no record was given: name the records of all shards or ranks");
 }

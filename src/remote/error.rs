@@ -36,7 +36,7 @@ pub enum RemoteError {
         url: String,
     },
     /// The credentials have expired.
-    #[error("{url}: the credentials have expired ({what}); get new ones and run again: what was fetched is not used")]
+    #[error("{url}: the credentials have expired ({what}); get new ones and run again; fetched data is not used")]
     Expired {
         /// The address.
         url: String,

@@ -246,7 +246,7 @@ impl Shared {
     fn missing(&self, remote: &Remote, here: &RangeSet, ranges: &[Range<u64>]) -> Result<Vec<Range<u64>>, RemoteError> {
         let size = remote.size;
         if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
-            let what = format!("bytes to {} were asked for, and it has {size}", beyond.end);
+            let what = format!("bytes to {} were requested, but it has {size}", beyond.end);
             return Err(RemoteError::WrongRange { url: remote.address.url.clone(), what });
         }
         let mut missing: Vec<Range<u64>> = ranges.iter().flat_map(|range| here.missing(range.clone())).collect();

@@ -47,7 +47,7 @@ impl<'a> Expected<'a> {
                     OutputValue::Tensor(placed) => {
                         let layout = Layout::contiguous(placed.spec.dtype, &placed.spec.shape);
                         let view = view(placed, &layout, memory).map_err(|outside| {
-                            let message = format!("the reference's output lies outside of its memory: {outside}");
+                            let message = format!("the reference's output is outside its memory: {outside}");
                             Failure::new(FailureKind::ChannelClosed, message)
                         })?;
                         visit(path, Leaf::Tensor(view), None)
@@ -138,7 +138,7 @@ fn judge_leaf(
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), expected) => {
-            problem(path, Some(&expected), format!("the output lies outside of its memory: {outside}"))
+            problem(path, Some(&expected), format!("the output is outside its memory: {outside}"))
         }
     }
 }

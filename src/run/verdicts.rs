@@ -130,8 +130,7 @@ impl Ended {
 /// Whether a kernel is at least `least` times as fast as the other; only an interval entirely on one side can decide.
 pub(crate) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Verdict {
     let Some(speedup) = speedup else {
-        let message =
-            format!("no entry was timed with both kernels, and {least} times as fast as {other} was asked for");
+        let message = format!("no entry was timed with both kernels, and {least} times as fast as {other} is required");
         return Verdict::new("speedup", VerdictStatus::Inconclusive, message);
     };
     let (status, between) = match speedup.interval {
@@ -145,7 +144,7 @@ pub(crate) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Ver
         }
         None => (VerdictStatus::Inconclusive, format!("of {} pairs, too few for an interval", speedup.pairs)),
     };
-    let message = format!("{:.3} times as fast as {other}, {between}, where {least} is asked for", speedup.ratio);
+    let message = format!("{:.3} times as fast as {other}, {between}; required: {least}", speedup.ratio);
     Verdict::new("speedup", status, message)
 }
 

@@ -76,7 +76,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
         (Some(found), Some(given)) if found != given => {
             return Err(LauncherError::Contradiction {
                 one: format!("the {found} processes of {}", row.launcher.name),
-                other: format!("the {given} shards that were asked for"),
+                other: format!("the {given} requested shards"),
             });
         }
         (found, given) => found.or(given).unwrap_or(1),
@@ -85,7 +85,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
         return Err(environment.senseless(
             row.launcher,
             row.launcher.index(),
-            format!("below the {ranks} shards that were asked for"),
+            format!("below the {ranks} requested shards"),
         ));
     }
     let unused = rows.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, row)| row);

@@ -22,9 +22,9 @@ pub enum CallError {
     Map(#[from] MapError),
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    #[error("{bytes} bytes for outputs cannot be had: {source}")]
+    #[error("cannot allocate {bytes} bytes for outputs: {source}")]
     Outputs { bytes: usize, source: io::Error },
-    #[error("addresses for the inputs cannot be had: {0}")]
+    #[error("cannot reserve addresses for the inputs: {0}")]
     Addresses(io::Error),
     #[error(transparent)]
     Clock(#[from] ClockError),

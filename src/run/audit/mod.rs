@@ -178,7 +178,7 @@ impl Course<'_> {
             let fill = self.chance.word() as u8;
             let region = kernel.region(&launches, &keep, fill)?;
             if region.durations_ns.len() != launches.len() || region.outputs.len() != keep.len() {
-                let message = "the worker answered for more or fewer launches than it was asked for";
+                let message = "the worker answered for a different number of launches than requested";
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
             let bytes = output_bytes(&region);
@@ -324,8 +324,8 @@ impl Course<'_> {
         if same {
             return Ok(());
         }
-        let message = "the kernel gave one value everywhere when its arguments were not those that were captured: it knows \
-                       captured values alone; give what is right with --reference KERNEL if this is right";
+        let message = "the kernel returned one value everywhere for arguments other than the captured ones: it knows only \
+                       captured values; if one value is right, name a kernel that computes it with --reference KERNEL";
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
@@ -337,8 +337,8 @@ impl Course<'_> {
             return Ok(());
         }
         let message = format!(
-            "the kernel gave what was captured whatever values it was given: it is not held to its inputs; give what is right \
-             with --reference KERNEL, or allow it with --allow-blind {name}"
+            "the kernel returned the captured output for all other values, so nothing shows that it uses its inputs; \
+             name a kernel that computes the right output with --reference KERNEL, or allow the entry with --allow-blind {name}"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
@@ -355,14 +355,14 @@ impl Course<'_> {
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         if is_unwritten(output, fill) {
             let message = format!(
-                "{leaf} of a timed launch is what its memory was filled with before ({how}): the kernel did not write it; write \
-                 every element in every launch"
+                "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
+                 element in every launch"
             );
             return Err(Failure::new(FailureKind::UnwrittenOutput, message));
         }
         let message = format!(
-            "{leaf} of a timed launch, {values}, is not what {by} gives of them ({how}): the kernel did not compute what was \
-             timed; name an argument that never changes with --constant"
+            "{leaf} of a timed launch, {values}, differs from the output of {by} ({how}): the kernel did not compute it \
+             while it was timed; name an argument that never changes with --constant"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }

@@ -125,8 +125,9 @@ impl Search<'_> {
         let mut runs = Runs::new();
         let (found, level, why) = match self.side(commit, figure, good, effort, &mut runs) {
             Ok((level, changed)) => {
-                let why =
-                    changed.is_none().then(|| format!("it lies between GOOD and BAD after {} runs", runs.count()));
+                let why = changed
+                    .is_none()
+                    .then(|| format!("its figure is still between GOOD and BAD after {} runs", runs.count()));
                 let found = changed.map_or(Tried::Skipped, |bad| if bad { Tried::Bad } else { Tried::Good });
                 (found, Some(level), why)
             }

@@ -46,7 +46,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         watch.building = running.may_build();
         if let Some(launches) = values {
             put(&running.process, launches).map_err(|error| {
-                Failure::new(FailureKind::HostOom, format!("values for the arguments cannot be had: {error}"))
+                Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))
             })?;
         }
         match clocked(&mut running.process, &request(id), &watch) {
