@@ -22,11 +22,11 @@ pub struct Differences {
     pub schema: String,
     /// The semantics digests of the two.
     pub digests: [String; 2],
-    /// What the figures mean.
+    /// Changes of the meaning of the figures.
     pub semantics: Rows<Change>,
-    /// How memory was managed.
+    /// Changes of how memory was managed.
     pub policy: Rows<Change>,
-    /// Where the run took place, and the version of Plimsoll.
+    /// Changes of the machine, and of the version of Plimsoll.
     pub environment: Rows<Change>,
     /// How the validation and the profile of entries in both ended.
     pub results: Rows<Change>,

@@ -13,7 +13,7 @@ use plimsoll_memory::meter::SystemInfo;
 /// Where a run took place. What could not be found out is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// The machine and those of its settings that matter to memory.
+    /// The machine and its settings that affect memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemInfo>,
     /// The GPUs that kernels could use.
@@ -80,7 +80,7 @@ pub struct Gpu {
     /// The version of its driver, or the newest CUDA that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// What it can compute, as `9.0`.
+    /// The compute capability, as `9.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_capability: Option<String>,
     /// Its cache between the processors and the memory.

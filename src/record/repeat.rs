@@ -14,12 +14,12 @@ use plimsoll_memory::nanoseconds;
 pub struct RepeatedRun {
     /// When it began, in nanoseconds since the record's `started`.
     pub started_ns: u64,
-    /// From its start to its end, in nanoseconds.
+    /// The duration of the run, in nanoseconds.
     pub wall_ns: u64,
-    /// How it ended, and who or what ended it.
+    /// How the run ended, and who or what ended it.
     pub end: ProcessEnd,
-    /// What was read of it, phase by phase; without timelines, processes and mappings, which the record's own phases have
-    /// of the largest run.
+    /// The memory readings, phase by phase; without timelines, processes and mappings, which the record's own phases
+    /// have for the largest run.
     pub phases: Vec<PhaseReadings>,
 }
 

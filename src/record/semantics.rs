@@ -17,7 +17,7 @@ use plimsoll_capture::timing::Protocol;
 use plimsoll_capture::{Argument, Digest, Dtype};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What a run measured, apart from how its memory was managed and where it ran.
+/// The subject of a run, independent of how its memory was managed and where it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a record has one")]
@@ -96,7 +96,7 @@ pub struct TestSemantics {
 /// A command and the processes below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSemantics {
-    /// The name under which runs of the command are compared: given, or the program's file name.
+    /// The label by which runs of the command are compared: given, or the program's file name.
     pub label: String,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -111,31 +111,31 @@ pub struct CaptureSemantics {
     pub entries: Rows<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
-    /// Where it was launched; absent if that is the CPU.
+    /// The device of the launches; absent for the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
-    /// Whether timed launches were replays of a CUDA graph of one.
+    /// Whether timed launches were replays of a CUDA graph of one launch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The kernel whose outputs were expected; absent if those were that had been captured.
+    /// The kernel whose outputs were expected; absent if those were the captured outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KernelIdentity>,
-    /// The arguments that the kernel is meant to change in place; those of any other had to stay as they were.
+    /// The arguments that the kernel is meant to change in place; all others had to stay unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutates: Vec<String>,
     /// How launches were timed; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Protocol>,
-    /// How timed launches were audited; absent if they were not.
+    /// How timed launches were audited; absent without an audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditSemantics>,
-    /// How the timings of the entries became one figure; absent for a run that only validated.
+    /// How the timings of the entries were combined into one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
-    /// The kernel that it was timed in turns with; absent of a kernel that was timed alone.
+    /// The kernel that this one was timed in turns with; absent for a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusSemantics>,
 }
@@ -143,7 +143,7 @@ pub struct CaptureSemantics {
 /// How timed launches were audited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditSemantics {
-    /// Arguments that were declared to never change, and held what was captured in every launch.
+    /// Arguments that were declared constant, with the captured values in every launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Whether the kernel ran without the rights of its user.
@@ -169,7 +169,7 @@ pub struct EntrySemantics {
     pub bytes: ByteSize,
     /// `blake3:` and the hexadecimal digest of the entry.
     pub digest: String,
-    /// What the digest was taken over. Digests that cover different bytes cannot be compared.
+    /// The bytes that the digest covers. Digests of different bytes cannot be compared.
     pub covers: Digest,
     /// Every tensor among the arguments and in the output, in binding order.
     #[schemars(with = "Vec<TensorSemantics>")]
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for Tensors {
 /// One tensor of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TensorSemantics {
-    /// Where it stands: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
+    /// The tensor's place: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
     pub path: String,
     /// The type of its elements.
     pub dtype: Dtype,
@@ -245,13 +245,13 @@ impl TensorSemantics {
     }
 }
 
-/// How the timings of the entries became the figures of the run.
+/// How the timings of the entries are combined into the figures of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
-    /// Statistics over the entries' mean time a launch, as KernelForge takes them.
+    /// Statistics over the entries' mean time per launch, as in KernelForge.
     EntryMeans,
-    /// Statistics over the entries' median time a launch.
+    /// Statistics over the entries' median time per launch.
     EntryMedians,
 }
 

@@ -11,7 +11,7 @@ pub(crate) const DIAGNOSIS: &str = "diagnosis";
 /// The judgement of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// What was judged: `validation`, `profile`, `release`, `ceiling peak_rss` ...
+    /// The subject: `validation`, `profile`, `release`, `ceiling peak_rss` ...
     pub subject: String,
     /// The judgement.
     pub status: VerdictStatus,
@@ -47,11 +47,11 @@ impl From<CeilingVerdict> for Verdict {
 pub enum VerdictStatus {
     /// The condition holds.
     Pass,
-    /// The condition does not hold.
+    /// The condition is broken.
     Fail,
-    /// The figure it needs could not be read.
+    /// The required figure could not be read.
     NotMeasurable,
-    /// There is too little to judge it by, as after an interruption.
+    /// There is too little data for a judgement, for example after an interruption.
     Inconclusive,
 }
 
