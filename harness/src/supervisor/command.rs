@@ -193,7 +193,7 @@ fn torch_worker(kernel: &KernelSpec, own: &Path) -> Result<PathBuf, NoTorchWorke
     })
 }
 
-/// The output of `python` with these arguments; empty if it does not start. Several launchers ask the same.
+/// What `python` prints with these arguments; nothing if it does not start. Several launchers ask the same.
 pub fn asked_once(python: &Path, arguments: &'static [&'static str]) -> String {
     static ANSWERS: Mutex<BTreeMap<(PathBuf, &[&str]), String>> = Mutex::new(BTreeMap::new());
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,7 +205,7 @@ pub fn asked_once(python: &Path, arguments: &'static [&'static str]) -> String {
     answer.clone()
 }
 
-/// The folder of `libtvm_ffi.so` in `python`'s package tvm-ffi, if the library may need it and no other was named.
+/// Where the package tvm-ffi of `python` has `libtvm_ffi.so`, if the library may need it and nobody has named another.
 fn runtime(library: &Path, python: &Path) -> Option<PathBuf> {
     const FIND: &str = "import importlib.util as u, os; s = u.find_spec('tvm_ffi'); \
         print(os.path.join(s.submodule_search_locations[0], 'lib', 'libtvm_ffi.so') if s else '')";

@@ -16,8 +16,8 @@ pub(super) struct Seen {
     names: HashMap<Box<str>, u32>,
 }
 
-/// The identity of contents: a digest of a storage's size, of whether a digest proves its content, and of that digest or its
-/// CRC-32.
+/// The identity of a content: a digest of the size of a storage, of whether a digest proves its content, and of that digest or
+/// its CRC-32.
 type Content = u128;
 
 /// A storage: the number of its entry and of its name.

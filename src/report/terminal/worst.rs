@@ -1,6 +1,6 @@
 //! The rows that a long table shows.
 
-/// The most entries with a row; of more entries, the worst are shown.
+/// The most entries that have a row: the worst ones.
 pub(super) const ROWS: usize = 500;
 
 /// The places, in order, of the [`ROWS`] worst of all that `keys` gives: those of `false` first, and then those of the largest
