@@ -93,7 +93,7 @@ fn both_run_at_once_on_cores_of_their_own_and_stop_when_it_is_known_well_enough(
     assert!(cpus("a").lines().any(|line| Some(line) != cpus("a").lines().next()), "they change places");
 
     let (code, _, err) = ab(&["--width", "0"], &side("a", "b"), &side("b", "a"));
-    assert!(code == 2 && err.contains("per cent above 0"), "{err}");
+    assert!(code == 2 && err.contains("a percentage above 0"), "{err}");
 }
 
 #[test]
