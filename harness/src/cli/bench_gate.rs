@@ -33,7 +33,7 @@ pub struct BenchGate {
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 
-    /// What a benchmark may grow by, such as '5% | 1 MiB'; may be repeated
+    /// By how much a benchmark may grow, such as '5% | 1 MiB'; may be repeated
     ///
     /// `PATTERN=..` is for benchmarks whose name matches (`*` is any text); the last match counts. Default: 5% | 1 MiB
     /// of resident memory, 5% | 64 KiB of anything else.

@@ -27,7 +27,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
     pub runs: NonZeroU32,
 
-    /// What is left free beyond the worst reading: the larger of the two parts
+    /// Room above the worst reading: the larger of the two parts
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
@@ -47,7 +47,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
     pub write: Option<PathBuf>,
 
-    /// Kill a run once it has taken so long
+    /// Kill a run that takes longer
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 

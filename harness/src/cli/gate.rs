@@ -39,7 +39,7 @@ pub struct Gate {
     #[arg(long, env = "PLIMSOLL_UPDATE_BASELINE")]
     pub update_baseline: bool,
 
-    /// What a figure may get worse by, such as '5% | 64 MiB'; may be repeated
+    /// By how much a figure may get worse, such as '5% | 64 MiB'; may be repeated
     ///
     /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
     /// counts. Default: 5% | 4 MiB on the memory of what was run.

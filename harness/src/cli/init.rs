@@ -24,7 +24,7 @@ pub struct Init {
     #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
     pub runs: NonZeroU32,
 
-    /// What is left free beyond the worst reading: the larger of the two parts
+    /// Room above the worst reading: the larger of the two parts
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
@@ -32,11 +32,11 @@ pub struct Init {
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
     pub label: Option<String>,
 
-    /// Kill a run once it has taken so long
+    /// Kill a run that takes longer
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// Take the place of a file that is there
+    /// Replace an existing file
     #[arg(long, env = "PLIMSOLL_FORCE")]
     pub force: bool,
 

@@ -15,7 +15,7 @@ use super::{Failed, USAGE, output};
 pub struct Inspect {
     /// A file of torch.save, a folder of them, a store, or STORE/captures/NAME
     ///
-    /// Of a folder, *.pt, *.pth, *.ckpt and *.bin are inspected.
+    /// In a folder, *.pt, *.pth, *.ckpt and *.bin are inspected.
     pub path: PathBuf,
 
     /// Compute the digest of each tensor's elements

@@ -12,7 +12,7 @@ use crate::scaffold::{KernelName, Language, Scaffold, Signature};
 /// The action on kernels.
 #[derive(Subcommand)]
 pub enum KernelCommand {
-    /// Write the source of a kernel: of embedding one that passes, of others one that takes a captured call's arguments
+    /// Write a kernel's source: a finished one for embedding, a skeleton with the captured arguments for others
     New(New),
 }
 
@@ -29,7 +29,7 @@ pub struct New {
     #[arg(long, value_name = "LANGUAGE", env = "PLIMSOLL_LANG")]
     pub lang: Language,
 
-    /// The capture whose calls it is to answer; only `embedding` is known without one
+    /// The capture of the calls to compute; only `embedding` needs none
     #[arg(long, value_name = "CAPTURE", env = "PLIMSOLL_CAPTURE")]
     pub capture: Option<PathBuf>,
 

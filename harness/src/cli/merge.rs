@@ -16,7 +16,7 @@ use super::{Failed, USAGE, output, quoted, records};
 pub struct Merge {
     /// The records of all shards or ranks, or folders of them
     ///
-    /// Merged records are records too. Of a folder the *.json are taken, and each *.json.partial that has no *.json beside it.
+    /// Merged records can be merged again. In a folder, all *.json are read, and each *.json.partial without a *.json beside it.
     /// Files and folders may be at addresses of an object store.
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Merge {
     #[arg(long, value_name = "RECORD")]
     pub out: PathBuf,
 
-    /// Merge what there is, though shards or ranks are missing; exit code 3
+    /// Merge the given records although some are missing; exit code 3
     #[arg(long)]
     pub partial: bool,
 

@@ -16,7 +16,7 @@ use crate::replace::replace;
 
 #[derive(Args)]
 pub struct Report {
-    /// The records: of two a page says what changed between them
+    /// The records; a page of two shows what changed between them
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 

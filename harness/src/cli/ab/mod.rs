@@ -31,7 +31,7 @@ use crate::guardian;
 // A single pair shows nothing.
 #[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
 pub struct Ab {
-    /// What the second may be worse by, such as '5% | 64 MiB'; may be repeated
+    /// By how much the second may be worse, such as '5% | 64 MiB'; may be repeated
     ///
     /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
     /// counts. Default: 5% | 4 MiB on the memory of what was run.

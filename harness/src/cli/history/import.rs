@@ -20,11 +20,11 @@ pub struct HistoryImport {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// The commit of files that name none [default: that which git has checked out]
+    /// The commit of files that name none [default: the one that git has checked out]
     #[arg(long, value_name = "ID", env = "PLIMSOLL_COMMIT")]
     pub commit: Option<String>,
 
-    /// The branch [default: that which git has checked out]
+    /// The branch [default: the one that git has checked out]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 

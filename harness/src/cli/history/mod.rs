@@ -55,11 +55,11 @@ pub struct HistoryAdd {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// The commit [default: that which git has checked out]
+    /// The commit [default: the one that git has checked out]
     #[arg(long, value_name = "ID", env = "PLIMSOLL_COMMIT")]
     pub commit: Option<String>,
 
-    /// The branch [default: that which git has checked out]
+    /// The branch [default: the one that git has checked out]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -80,7 +80,7 @@ pub struct HistoryShow {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -90,7 +90,7 @@ pub struct HistoryShow {
 
     /// Write a page with a plot of each figure and its steps
     ///
-    /// Of all subjects unless one is named.
+    /// The page has all subjects unless one is named.
     #[arg(id = "history_html", long = "html", value_name = "FILE", env = "PLIMSOLL_HISTORY_HTML")]
     pub html: Option<PathBuf>,
 
@@ -128,7 +128,7 @@ pub struct HistoryCheck {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -159,7 +159,7 @@ pub struct HistoryAccept {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 

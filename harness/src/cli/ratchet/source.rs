@@ -318,7 +318,7 @@ mod tests {
         let search = search(SOURCE);
         for (lowering, says) in [
             (lowering("tests::reads", Metric::PeakRss, 256), "several tests have this name (a.rs:4, a.rs:18)"),
-            (lowering("reads", Metric::PeakRss, 128), "a.rs:4 says 256.00 MiB by now"),
+            (lowering("reads", Metric::PeakRss, 128), "a.rs:4 now says 256.00 MiB"),
             (lowering("reads", Metric::PeakAnon, 8), "a.rs:4 has an expression instead of a literal"),
             (lowering("reads", Metric::PeakPss, 8), "the sources have no such test"),
             (lowering("elsewhere", Metric::PeakRss, 256), "the sources have no such test"),
