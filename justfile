@@ -4,7 +4,7 @@
 default:
     @just --list --unsorted
 
-# Format, clippy and library tests of the packages that differ from HEAD, or of those that are named: `just quick memory`.
+# Format, clippy and library tests of packages that differ from HEAD, or of the named ones: `just quick memory`.
 quick *packages:
     harness/test.sh quick {{packages}}
 

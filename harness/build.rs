@@ -1,4 +1,5 @@
-//! The program exports what kernels in plain C raise errors and learn their stream by: see `src/exports.rs`.
+//! Makes the program export the functions by which kernels in plain C raise errors and read their stream: see
+//! `src/exports.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Runs everything that needs a GPU, on one, and writes a report to a folder: harness/gpu-check.sh [FOLDER, by default gpu-report].
-# summary.txt has a line for each thing that is asked for: PASS or FAIL, the figure and its limit.
+# Runs all checks that need a GPU and writes a report to a folder: harness/gpu-check.sh [FOLDER, by default gpu-report].
+# summary.txt has a line for each check: PASS or FAIL, the figure and its limit.
 #
-#     harness/gpu-check.sh --build     builds what it needs, and runs nothing: for a machine that lends its GPU for minutes
+#     harness/gpu-check.sh --build     only builds: for a machine whose GPU is available for minutes
 #
-# It takes some minutes and no network. It needs the driver and a python3; nvcc and a C++ compiler for the kernels in CUDA; a
-# Python with torch for those in Python: PLIMSOLL_TORCH_PYTHON, by default that of harness/test.sh, or python3. With nvcc of
-# that Python's packages (nvidia-cuda-nvcc) it does as well. What is not there is told before anything is run, and left out.
-# A step that fails is told, and the next is run; one that takes longer than PLIMSOLL_GPU_CHECK_LIMIT seconds [default: 240] is
-# ended and fails.
+# The script takes some minutes and no network. It needs the driver and a python3; nvcc and a C++ compiler for the CUDA
+# kernels; a Python with torch for the Python kernels: PLIMSOLL_TORCH_PYTHON, by default that of harness/test.sh, or python3.
+# nvcc may come from that Python's packages (nvidia-cuda-nvcc). Missing tools are reported before anything runs, and their
+# steps are left out. If a step fails, the next one still runs; a step that takes longer than PLIMSOLL_GPU_CHECK_LIMIT seconds
+# [default: 240] is ended and fails.
 #
-# The programs are built where cargo is, which needs a copy of every crate: `cargo fetch --locked` makes it where there is a
-# network. On a machine without cargo they are named:
+# Building the programs needs cargo and a copy of every crate, which `cargo fetch --locked` makes on a machine with a network.
+# On a machine without cargo, name the programs:
 #     PLIMSOLL_BIN           the program: cargo build --release --package plimsoll-harness, target/release/plimsoll
-#     PLIMSOLL_TORCH_WORKER  the worker of operators of PyTorch, which finds libtorch where it was built with it:
+#     PLIMSOLL_TORCH_WORKER  the worker of PyTorch operators, which finds libtorch where it was built:
 #                            LIBTORCH_USE_PYTORCH=1 cargo build --release --package plimsoll-torch --features tch
 #     PLIMSOLL_GPU_BENCH     the benchmark of uploads: cargo bench --features full --bench gpu --no-run, which prints its path
 #     PLIMSOLL_GPU_KERNELS   a folder with embedding.so and device.so, built elsewhere from harness/examples/embedding.cu and
-#                            tests/kernels/library/device.cu as below, where there is no nvcc
+#                            tests/kernels/library/device.cu as below, if there is no nvcc
 # and PLIMSOLL_GPU_CHECK_WORK is a folder with 12 GiB of room for captures [default: plimsoll-gpu-check in TMPDIR].
 #
 # Exit codes: 0 everything passes; 1 something fails; 2 it could not be set up; 3 there is no GPU, and nothing was run, or
@@ -211,7 +211,7 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
     context="$(figure context.json "round($gpu_peak / 2**20)")"
     expect "part-under-1GiB" 0 on_device check "part-${scale/\//-}" "$library" part --batch-bytes 384MiB --gpu-peak 1GiB
     holds "a part of the capture ($scale)" part.json "d[\"exit_code\"] == 0 and 0 < $gpu_peak <= 1 << 30" \
-        "{$gpu_peak / 2**20:.0f} MiB on the GPU at most, the context included (a tiny capture: ${context:-not told} MiB), at most 1024 MiB asked for; exit code {d[\"exit_code\"]}"
+        "{$gpu_peak / 2**20:.0f} MiB on the GPU at most, the context included (a tiny capture: ${context:-unknown} MiB), limit 1024 MiB; exit code {d[\"exit_code\"]}"
     # adversary NAME KIND [COMMAND]: a kernel that is to fail so.
     adversary() {
         expect "adversary-$1" 1 on_device "${3:-check}" small "lib:$kernels/device.so:$1" "adversary-$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the project. Usage: harness/test.sh [quick [PACKAGE..] | rust | torch | all]     (all if nothing is given)
 #
-#   quick   format, clippy and library tests of the packages with files that differ from HEAD, or of those that are named
+#   quick   format, clippy and library tests of packages with files that differ from HEAD, or of the named ones
 #           (`memory` is `plimsoll-memory`). Packages that use them are not checked: `rust` does that.
 #   rust    everything that needs Rust alone: format, spelling, manual, clippy, docs, tests, doctests.
 #   torch   what needs torch 2.11.0, which is set up in target/torch-venv: the Python tests, the Rust tests that start it,

@@ -1,5 +1,5 @@
-//! What holds if a setting is not given. Each stands here or in the module that it belongs to, once: `plimsoll.toml`, its
-//! schema, the flags of the command and their help are fed from these.
+//! The defaults of settings. Each is defined once, here or in its own module: `plimsoll.toml`, its schema, the flags
+//! and their help are derived from these.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub const BATCH_BYTES: ByteSize = ByteSize::gib(1);
 pub const RECYCLE_AFTER: ByteSize = ByteSize::gib(16);
 /// The longest that one launch in a worker may take.
 pub const LAUNCH_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often two kernels are measured side by side: two more than an interval of 99 % takes.
+/// How often two kernels are measured side by side: two more than an interval of 99 % needs.
 pub const PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 /// The Python of `py:` kernels.
 pub const PYTHON: &str = "python3";

@@ -8,11 +8,11 @@ use crate::{config, diagnose, estimate, gate, gpu, inspect, matrix, record};
 /// A document with a JSON Schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    /// What `plimsoll schema` calls it.
+    /// The name for `plimsoll schema`.
     pub word: &'static str,
-    /// What it is, in a line.
+    /// A description, in one line.
     pub about: &'static str,
-    /// Its name and version; its schema is kept in `docs/schema` under them.
+    /// The name and version; `docs/schema` has the schema under them.
     pub name: &'static str,
     /// Its JSON Schema (draft 2020-12).
     pub schema: fn() -> Value,

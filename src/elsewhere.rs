@@ -1,7 +1,7 @@
 //! Addresses of object stores (`s3://`, `gs://`, `az://`, `https://`) wherever a path is given.
 //!
-//! A capture, a store or a record at an address is opened as a path of this machine, which everything else then takes.
-//! Reading from elsewhere needs the feature `remote`; without it, an address is an error that says so.
+//! A capture, a store or a record at an address is opened as a local path, which all other code then uses. Remote
+//! reading needs the feature `remote`; without it, an address is an error that says so.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -10,23 +10,23 @@ use plimsoll_memory::bytes::ByteSize;
 
 pub use plimsoll_capture::origin::is_address;
 
-/// How much of what is fetched is kept.
+/// How much fetched data is kept.
 #[derive(Clone, Debug)]
 pub struct Keep {
     /// The folder of a cache that processes of this machine share, if there is one.
     pub cache: Option<PathBuf>,
     /// The most bytes that the cache holds.
     pub cache_bytes: ByteSize,
-    /// The most bytes of files that are held beside each other while they are read.
+    /// The most bytes of files that are held at the same time during reading.
     pub held_bytes: ByteSize,
     /// Whether plain HTTP is allowed to other machines.
     pub allow_http: bool,
 }
 
 impl Keep {
-    /// The most bytes of a cache if nothing else is said.
+    /// The default size of a cache.
     pub const CACHE_BYTES: ByteSize = ByteSize::gib(32);
-    /// The most bytes that are held if nothing else is said.
+    /// The default size of held files.
     pub const HELD_BYTES: ByteSize = ByteSize::gib(2);
     /// The environment variable that allows plain HTTP to other machines.
     pub const ALLOW_HTTP: &str = "PLIMSOLL_ALLOW_HTTP";
@@ -40,7 +40,7 @@ impl Default for Keep {
     }
 }
 
-/// Why something at an address cannot be read or written.
+/// Why an address cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElsewhereError {
@@ -53,7 +53,7 @@ pub enum ElsewhereError {
         /// The address.
         address: PathBuf,
     },
-    /// What the store or the network says.
+    /// The error of the store or the network.
     #[cfg(feature = "remote")]
     #[error(transparent)]
     Remote(#[from] plimsoll_remote::RemoteError),
@@ -68,7 +68,7 @@ pub enum ElsewhereError {
 }
 
 impl ElsewhereError {
-    /// Whether there is nothing at the address.
+    /// Whether nothing exists at the address.
     pub fn is_nothing_there(&self) -> bool {
         #[cfg(feature = "remote")]
         return matches!(self, Self::Remote(plimsoll_remote::RemoteError::NotFound { .. }));
@@ -77,7 +77,7 @@ impl ElsewhereError {
     }
 }
 
-/// A path of this machine that stands for a path or an address, as long as this lives.
+/// A local path that stands for a path or an address, while this value lives.
 #[derive(Debug)]
 pub struct Local {
     path: PathBuf,
@@ -86,11 +86,10 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens a path, which is the path itself, or the capture, store or file at an address: its bytes are fetched as
-    /// readers need them.
+    /// Opens a local path, or the capture, store or file at an address: its bytes are fetched when readers need them.
     ///
     /// # Errors
-    /// [`ElsewhereError`] if nothing can be read there.
+    /// [`ElsewhereError`] if the address cannot be read.
     pub fn open(path: &Path, keep: &Keep) -> Result<Self, ElsewhereError> {
         if !is_address(path) {
             return Ok(Self::of(path));
@@ -101,10 +100,10 @@ impl Local {
         Err(not_built(path, keep))
     }
 
-    /// Opens a path, or the document, or folder of documents, at an address, all of which is here then.
+    /// Opens a path, or the document or folder of documents at an address, which is fetched completely.
     ///
     /// # Errors
-    /// [`ElsewhereError`] if nothing can be read there.
+    /// [`ElsewhereError`] if the address cannot be read.
     pub fn documents(path: &Path) -> Result<Self, ElsewhereError> {
         if !is_address(path) {
             return Ok(Self::of(path));
@@ -129,12 +128,12 @@ impl Local {
         Self { path: mirror.path().to_owned(), mirror: Some(mirror) }
     }
 
-    /// The path of this machine.
+    /// The local path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this stands for an address.
+    /// Whether the path stands for an address.
     pub fn is_remote(&self) -> bool {
         #[cfg(feature = "remote")]
         return self.mirror.is_some();
@@ -174,7 +173,7 @@ pub fn write_document(address: &Path, path: &Path) -> Result<(), ElsewhereError>
     }
 }
 
-/// A store that is written: at an address, packed here first and then sent.
+/// A store to write: for an address, packed locally first and then sent.
 #[derive(Debug)]
 pub struct Outgoing {
     path: PathBuf,
@@ -182,7 +181,7 @@ pub struct Outgoing {
     upload: Option<plimsoll_remote::Upload>,
 }
 
-/// What was sent to an object store.
+/// The statistics of an upload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// The objects and references.
@@ -195,7 +194,7 @@ impl Outgoing {
     /// The store at a path, or at an address.
     ///
     /// # Errors
-    /// [`ElsewhereError`] if nothing can be written there.
+    /// [`ElsewhereError`] if the address cannot be written.
     pub fn open(path: &Path, keep: &Keep) -> Result<Self, ElsewhereError> {
         if !is_address(path) {
             let path = path.to_owned();
@@ -218,10 +217,10 @@ impl Outgoing {
         &self.path
     }
 
-    /// Sends what an address does not have yet, until another thread sets `cancel`; `None` if the store is of this machine.
+    /// Sends what an address does not have yet, until another thread sets `cancel`; `None` if the store is local.
     ///
     /// # Errors
-    /// [`ElsewhereError`]; what was sent before stays, and is not sent again.
+    /// [`ElsewhereError`]; objects sent before stay, and are not sent again.
     pub fn finish(&self, cancel: &AtomicBool) -> Result<Option<Sent>, ElsewhereError> {
         #[cfg(not(feature = "remote"))]
         let _ = cancel;

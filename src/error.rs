@@ -1,9 +1,9 @@
-//! [`Error`] gathers what the modules refuse; each error is defined where it happens.
+//! [`Error`] combines the errors of the modules; each is defined where it occurs.
 
 #[cfg(feature = "capture")]
 use std::convert::Infallible;
 
-/// Anything that Plimsoll refuses. A test that returns [`Result`] can use `?` on all of it, and on the errors of the system.
+/// Any error of Plimsoll. A test that returns [`Result`] can use `?` on all of them, and on the errors of the system.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant is the error that it names")]

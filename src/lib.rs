@@ -1,6 +1,6 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
 //!
-//! What a test needs is always here; everything else is a feature, and `full` is all of them.
+//! The parts that a test needs are always here; everything else is a feature, and `full` enables all.
 //!
 //! | feature | modules | for |
 //! |---|---|---|
@@ -90,8 +90,8 @@ pub mod assert {
     #[cfg(feature = "record")]
     pub use crate::record::keep_record;
 
-    /// The test `function` of the module `module_path!()`: what `#[plimsoll::test]` begins with. With the feature `record`
-    /// it keeps records.
+    /// The test `function` of the module `module_path!()`, the first call of `#[plimsoll::test]`. With the feature
+    /// `record`, records are kept.
     #[doc(hidden)]
     pub fn test(package: &str, module: &str, function: &str) -> isolated::Isolated {
         let test = isolated::Isolated::new(package, module, function);

@@ -10,8 +10,8 @@
 
 namespace {
 
-// Copies `words` words a row. An index out of range leaves its row alone and is told by `bad`; where there is no place to tell
-// it, it ends the launch with a fault, as PyTorch's own kernel does.
+// Copies `words` words per row. An index out of range leaves its row unchanged and is reported in `bad`; if `bad` is null,
+// it ends the launch with a fault, as PyTorch's own kernel does.
 template <typename Word>
 __global__ void gather(const int64_t *index, const Word *table, Word *out, int64_t count, int64_t rows, int64_t words,
                        unsigned long long *bad) {

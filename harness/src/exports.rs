@@ -1,7 +1,7 @@
-//! What a kernel's library finds in the worker: the functions of the TVM-FFI C ABI by which plain C raises
-//! errors and learns its stream.
+//! Functions of the worker that a kernel's library can call: those of the TVM-FFI C ABI by which plain C raises errors
+//! and reads its stream.
 //!
-//! The program exports them (`build.rs`), so that a kernel that needs nothing else needs no `libtvm_ffi.so`.
+//! The program exports them (`build.rs`), so that a kernel that needs only these does not need `libtvm_ffi.so`.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -19,7 +19,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
-/// The stream that the kernel is to launch on.
+/// The stream that the kernel should launch on.
 #[unsafe(no_mangle)]
 pub extern "C" fn TVMFFIEnvGetStream(device_type: i32, device_id: i32) -> *mut c_void {
     std::ptr::without_provenance_mut(library::stream(device_type, device_id))

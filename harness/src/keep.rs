@@ -1,4 +1,4 @@
-//! What is known of a run while it goes on, kept beside its record.
+//! Keeps the known facts of a run beside its record while the run goes on.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use plimsoll::record::{PartialRecord, Record};
 
 /// Least time between two writes of the record so far.
 const EVERY: Duration = Duration::from_secs(1);
-/// One part in so many of the time may go into it.
+/// Writing may take one part in this many of the time.
 const PARTS: u32 = 500;
 
 /// Writes `FILE.partial` again and again.
@@ -20,19 +20,19 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// For the record that is to be at `record`; keeps nothing if there is to be none.
+    /// Keeps the record that will be at `record`, or nothing if no record is written.
     pub fn new(record: Option<&Path>) -> Self {
-        // Nothing is sent to an object store every second.
+        // Do not upload to an object store every second.
         let record = record.filter(|path| !is_address(path));
         Self { partial: record.map(PartialRecord::beside), next: Instant::now() + EVERY, problem: None }
     }
 
-    /// When it is to be written again, if it is kept at all.
+    /// When to write again, if anything is kept.
     pub fn due(&self) -> Option<Instant> {
         self.partial.as_ref().map(|_| self.next)
     }
 
-    /// Writes what `record` gives.
+    /// Writes the result of `record`.
     pub fn keep(&mut self, record: impl FnOnce() -> Record) {
         if self.partial.is_some() {
             self.write(&record());
@@ -47,12 +47,12 @@ impl Keeper {
         self.next = began + began.elapsed().saturating_mul(PARTS).max(EVERY);
     }
 
-    /// Where it is kept, and why it could not be written the last time, if it could not.
+    /// The path of the partial record, and the error of the last write, if it failed.
     pub fn kept(&self) -> Option<(&Path, Option<&str>)> {
         self.partial.as_ref().map(|partial| (partial.path(), self.problem.as_deref()))
     }
 
-    /// Removes it.
+    /// Removes the partial record.
     pub fn remove(self) {
         if let Some(partial) = self.partial {
             partial.remove();

@@ -1,10 +1,10 @@
-//! What every worker of `plimsoll` is made of: the protocol that it speaks with its supervisor, and the loop that serves it.
+//! The parts of every worker of `plimsoll`: the protocol with its supervisor, and the loop that serves it.
 //!
 //! The `plimsoll` command is its own worker for built-in kernels and shared libraries; `plimsoll-torch-worker`
-//! (`harness/torch`) is one that libtorch is linked into.
+//! (`harness/torch`) is a worker with libtorch linked in.
 //!
-//! `supervisor` is the other side: a test gives a [`Check`](plimsoll::run::Check) a kernel that runs in workers, and does
-//! without the command line what `plimsoll check` does.
+//! `supervisor` is the other side: a test gives a [`Check`](plimsoll::run::Check) a kernel that runs in workers, and
+//! does the work of `plimsoll check` without the command line.
 //!
 //! | feature | holds | for |
 //! |---|---|---|

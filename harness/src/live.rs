@@ -1,7 +1,7 @@
 //! The live view of `run --live`: the lowest rows of the terminal, which the command's own output does not reach.
 //!
-//! The rows above are made the terminal's scrolling region, as apt does it for its progress bar: what the command writes
-//! scrolls there, and the view is drawn below in one write a time. Nothing is done if standard error is not a terminal.
+//! The rows above become the terminal's scrolling region, as with apt's progress bar: the command's output scrolls
+//! there, and the view is drawn below in one write at a time. Nothing happens if standard error is not a terminal.
 //! However the run ends, the region is the whole terminal again and the rows are blank.
 
 use std::fmt::Write as _;
@@ -15,21 +15,21 @@ use plimsoll::meter::Viewer;
 use plimsoll::report::terminal::{LiveView, Palette};
 use rustix::termios::tcgetwinsize;
 
-/// The time between two drawings: fast enough for the eye, and nothing beside the meter's own samples.
+/// The time between two drawings: fast enough for the eye, and negligible beside the meter's own samples.
 const EVERY: Duration = Duration::from_millis(250);
-/// The view has at most so many rows.
+/// The view has at most this many rows.
 const ROWS: u16 = 12;
-/// On a terminal of fewer rows there is no room beside the command's output, on one of fewer columns none for a figure.
+/// A terminal with fewer rows has no room beside the command's output, one with fewer columns none for a figure.
 const LEAST_TERMINAL: (u16, u16) = (16, 40);
 
-/// A view that is drawn until it is dropped.
+/// A view that is drawn until dropped.
 pub struct Live {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Live {
-    /// Begins to draw what `viewer` sees; `None` if standard error is not a terminal or too small a one.
+    /// Begins to draw what `viewer` sees; `None` if standard error is not a terminal, or is too small.
     pub fn start(viewer: Viewer, ceilings: Ceilings) -> Option<Self> {
         if !std::io::stderr().is_terminal() {
             return None;
@@ -41,7 +41,7 @@ impl Live {
             let mut view = LiveView::default();
             loop {
                 if let (Some((rows, columns)), Some(glance)) = (size(), viewer.glance(usize::from(ROWS))) {
-                    // It may be made smaller while the command runs, and larger again.
+                    // The terminal may become smaller or larger while the command runs.
                     if rows >= LEAST_TERMINAL.0 && columns >= LEAST_TERMINAL.1 {
                         let room = (usize::from(columns), usize::from(ROWS));
                         let lines = view.lines(&glance, &ceilings, &Palette::colour(), room);
@@ -74,21 +74,21 @@ fn size() -> Option<(u16, u16)> {
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
-/// The rows that are kept for the view.
+/// The rows reserved for the view.
 #[derive(Default)]
 struct Region {
-    /// The rows of the terminal for which it was set.
+    /// The rows of the terminal when the region was set.
     rows: Option<u16>,
 }
 
 impl Region {
-    /// Draws `lines` at the bottom of a terminal of `rows`. One write holds it all, so that nothing of the command's
-    /// output comes between.
+    /// Draws `lines` at the bottom of a terminal of `rows`, in one write, so that no output of the command comes
+    /// between.
     fn draw(&mut self, rows: u16, lines: &[String]) {
         let mut text = String::new();
         if self.rows != Some(rows) {
             if self.rows.is_none() {
-                // What stands in the rows scrolls up.
+                // Text in these rows scrolls up.
                 let _ = write!(text, "{}\x1b[{ROWS}A", "\n".repeat(usize::from(ROWS)));
             }
             // Setting the region moves the cursor.
@@ -104,7 +104,7 @@ impl Region {
         put(&text);
     }
 
-    /// Leaves the terminal as it was.
+    /// Restores the terminal.
     fn leave(&mut self) {
         let Some(rows) = self.rows.take() else { return };
         put(&format!("\x1b7\x1b[r\x1b[{};1H\x1b[J\x1b8", rows - ROWS + 1));
@@ -112,6 +112,6 @@ impl Region {
 }
 
 fn put(text: &str) {
-    // There is nowhere to say that this failed.
+    // A failure cannot be reported anywhere.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

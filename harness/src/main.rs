@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use plimsoll_harness::{confine, signals, supervisor, worker};
 
 fn main() -> ExitCode {
-    // Commands that run others, which are to end with this one whatever ends it.
+    // Commands that run others, which must end with this one however it ends.
     let runs_others = std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "ab" || word == "bisect");
     if runs_others && let Some(code) = guardian::split() {
         return ExitCode::from(code);

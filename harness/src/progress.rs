@@ -10,7 +10,7 @@ use plimsoll::run::{Observer, Phase};
 use crate::keep::Keeper;
 use crate::signals::Cancel;
 
-/// A bar over an amount of bytes, under the name of what is done.
+/// A bar over an amount of bytes, labelled with the action.
 pub fn bytes(what: &'static str, total: ByteSize) -> ProgressBar {
     let style = "{msg:>10} [{bar:32}] {binary_bytes}/{binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
     ProgressBar::with_draw_target(Some(total.bytes()), ProgressDrawTarget::stderr())
@@ -18,7 +18,7 @@ pub fn bytes(what: &'static str, total: ByteSize) -> ProgressBar {
         .with_message(what)
 }
 
-/// Shows how a run goes.
+/// Shows the progress of a run.
 pub struct RunProgress<'a> {
     cancel: &'a Cancel,
     bar: ProgressBar,
@@ -26,12 +26,12 @@ pub struct RunProgress<'a> {
 }
 
 impl<'a> RunProgress<'a> {
-    /// Progress that a signal cancels; `keeper` keeps what is known so far.
+    /// Progress that a signal cancels; `keeper` keeps the known facts.
     pub fn new(cancel: &'a Cancel, keeper: Keeper) -> Self {
         Self { cancel, bar: ProgressBar::hidden(), keeper }
     }
 
-    /// Clears what was drawn, and gives what keeps what is known so far.
+    /// Clears the drawing, and returns the keeper.
     pub fn finish(self) -> Keeper {
         self.bar.finish_and_clear();
         self.keeper

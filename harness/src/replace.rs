@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole, or not at all.
+//! Replaces files as a whole, or not at all.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes `bytes` beside `file` and renames; a file that is there keeps its permissions, and a link stays one. A device or a
-/// pipe, such as /dev/null, is written to: a file in its place would be another thing.
+/// Writes `bytes` beside `file` and renames; an existing file keeps its permissions, and a link stays a link. A device
+/// or pipe, such as /dev/null, is written directly, as a file must not replace it.
 pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = match fs::canonicalize(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_owned(),

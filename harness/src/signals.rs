@@ -1,4 +1,4 @@
-//! Ctrl-C and termination as a flag to look at and a descriptor to wait on.
+//! Ctrl-C and termination as a flag to read and a descriptor to wait on.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,19 +10,19 @@ use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 
-/// Whether the user asked to stop. Clones are asked together.
+/// Whether the user asked to stop. All clones share the request.
 #[derive(Clone, Debug)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
     /// Readable, and never read, once a signal came.
     pipe: Arc<UnixStream>,
-    /// The other end, without which the pipe would be at its end.
+    /// The other end, which keeps the pipe open.
     writer: Arc<UnixStream>,
 }
 
 impl Cancel {
-    /// One that [`Cancel::request`] alone asks.
+    /// A request that only [`Cancel::request`] makes.
     ///
     /// # Errors
     /// No descriptors can be had.
@@ -54,8 +54,9 @@ impl Cancel {
         Ok(cancel)
     }
 
-    /// [`install`](Self::install) for a process that runs kernels: whatever else would end it and may be caught is caught and
-    /// ignored, as a kernel may send it to the process that started its own. A program that is started has the system's own answer to it again.
+    /// [`install`](Self::install) for a process that runs kernels: every other catchable signal that would end the
+    /// process is caught and ignored, as a kernel may send it to the process that started its own. Started programs get
+    /// the system's default actions back.
     pub fn install_against_kernels() -> io::Result<Self> {
         let heard = Arc::new(AtomicBool::new(false));
         let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
@@ -70,16 +71,16 @@ impl Cancel {
     /// Asks to stop.
     pub fn request(&self) {
         self.flag.store(true, Ordering::SeqCst);
-        // A pipe that is full is readable already.
+        // A full pipe is readable already.
         let _ = (&*self.writer).write(&[0]);
     }
 
-    /// Whether a signal came, or somebody asked.
+    /// Whether a signal came, or somebody requested a stop.
     pub fn requested(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }
 
-    /// The flag itself, for work that looks at it from other threads.
+    /// The flag itself, for work on other threads.
     pub fn flag(&self) -> &AtomicBool {
         &self.flag
     }
@@ -92,7 +93,7 @@ impl Cancel {
         }
     }
 
-    /// Becomes readable when a signal comes, or somebody asks.
+    /// Becomes readable when a signal comes or somebody requests a stop.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }

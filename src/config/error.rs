@@ -30,7 +30,7 @@ impl Position {
     }
 }
 
-/// The places in a text, each found without going through the text from its start.
+/// The positions in a text, each found without reading the text from its start.
 #[derive(Clone, Debug)]
 pub(super) struct Places<'t> {
     text: &'t str,
@@ -40,11 +40,11 @@ pub(super) struct Places<'t> {
     characters: Vec<usize>,
 }
 
-/// The bytes between two places of which the characters before are known.
+/// The distance in bytes between two positions with a known count of characters.
 const STEP: usize = 1024;
 
 fn starts_character(byte: &u8) -> bool {
-    // All others continue one, as 0b10xxxxxx.
+    // All other bytes continue a character, as 0b10xxxxxx.
     byte & 0xc0 != 0x80
 }
 
@@ -112,10 +112,10 @@ pub enum ConfigError {
         path: PathBuf,
         /// Where.
         at: Position,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
-    /// The file was found, belongs to another user, and starts a program or says where something is written.
+    /// The found file belongs to another user, and starts a program or names a path to write to.
     #[error(
         "{}:{at}: `{key}` is not taken from another user's configuration: {stranger}; take the file over (chown), name it with --config if you trust it, or use none with --no-config",
         path.display()
@@ -123,14 +123,14 @@ pub enum ConfigError {
     NotTrusted {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The position.
         at: Position,
         /// The setting.
         key: String,
-        /// Whose it is.
+        /// The owner.
         stranger: Stranger,
     },
-    /// A key is not known where it stands.
+    /// A key is unknown at its place.
     #[error("{}:{at}: there is no setting `{key}` {place}{hint}", path.display())]
     Unknown {
         /// The file.
@@ -139,12 +139,12 @@ pub enum ConfigError {
         at: Position,
         /// The key.
         key: String,
-        /// The table that it stands in, in words.
+        /// The table of the key, in words.
         place: String,
-        /// What was meant, or what there is.
+        /// A suggestion, or the known keys.
         hint: String,
     },
-    /// A value is not what its setting takes.
+    /// A value does not fit its setting.
     #[error("{}:{at}: `{key}` is {expects}, and not {found}", path.display())]
     Value {
         /// The file.
@@ -153,32 +153,32 @@ pub enum ConfigError {
         at: Position,
         /// The key.
         key: String,
-        /// What it takes.
+        /// The expected value.
         expects: String,
-        /// What is there, and what is wrong with it.
+        /// The value found, and what is wrong with it.
         found: String,
     },
-    /// A setting stands twice, once with `_` and once with `-`.
+    /// A setting occurs twice, once with `_` and once with `-`.
     #[error("{}:{at}: `{key}` is set twice: keep one of them", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
-        /// Where, the second time.
+        /// The position of the second occurrence.
         at: Position,
         /// The key.
         key: String,
     },
-    /// The file has more overrides than are read.
+    /// The file has too many overrides.
     #[error("{}:{at}: a file has at most {most} overrides; write one pattern for several labels, or tables [ceilings.LABEL]", path.display())]
     TooMany {
         /// The file.
         path: PathBuf,
-        /// Where the first too many stands.
+        /// The position of the first one beyond the limit.
         at: Position,
-        /// The most.
+        /// The limit.
         most: usize,
     },
-    /// An override does not say for what it is.
+    /// An override does not name the labels that it applies to.
     #[error("{}:{at}: an override needs `label`, a pattern of the labels that it is for, such as label = \"^train-\"", path.display())]
     NoLabel {
         /// The file.
@@ -186,17 +186,17 @@ pub enum ConfigError {
         /// Where.
         at: Position,
     },
-    /// A profile was asked for that the file does not have.
+    /// A requested profile is missing from the file.
     #[error("{} has no profile `{name}`{hint}", path.display())]
     NoProfile {
         /// The file.
         path: PathBuf,
         /// The profile.
         name: String,
-        /// What was meant, or what there is.
+        /// A suggestion, or the known profiles.
         hint: String,
     },
-    /// A profile was asked for, and there is no configuration.
+    /// A profile was requested, but there is no configuration.
     #[error("there is no profile `{name}`, because there is no plimsoll.toml here or above: `plimsoll init` makes one")]
     NoFile {
         /// The profile.

@@ -1,4 +1,4 @@
-//! Where the configuration is.
+//! Finds the configuration.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ pub const FILE_NAME: &str = "plimsoll.toml";
 /// The largest file that is read as a configuration.
 pub const MAX_CONFIG: ByteSize = ByteSize::mib(1);
 
-/// The configuration of `folder`: that in it or, in a repository, in the nearest folder above it up to the root of the
-/// repository. Outside of a repository it is in `folder` or nowhere: what lies above might be anyone's.
+/// The configuration of `folder`: in the folder itself or, in a repository, in the nearest folder above it up to the
+/// root of the repository. Outside a repository only `folder` counts: files above might belong to anyone.
 ///
-/// [`Config::read_found`](super::Config::read_found) reads it, and takes neither a program nor a path to write to from
-/// another user's.
+/// [`Config::read_found`](super::Config::read_found) reads the file and refuses programs and paths to write to if it
+/// belongs to another user.
 pub fn find(folder: &Path) -> Option<PathBuf> {
     let root = folder.ancestors().find(|folder| is_root(folder)).unwrap_or(folder);
     let up_to_root = folder.ancestors().take_while(|folder| folder.starts_with(root));
     up_to_root.map(|folder| folder.join(FILE_NAME)).find(|file| file.is_file())
 }
 
-/// Whether `folder` is the root of a repository. What cannot be looked at is one: the search ends there.
+/// Whether `folder` is the root of a repository. A folder that cannot be read counts as one: the search ends there.
 fn is_root(folder: &Path) -> bool {
     match folder.join(".git").symlink_metadata() {
         Ok(_) => true,

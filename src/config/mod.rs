@@ -19,9 +19,10 @@
 //! run = { timeout = "2h" }
 //! ```
 //!
-//! A setting is taken from the first place that has it: the flag, its environment variable, the overrides of the profile
-//! (the last that matches), the overrides of the file and its tables of labels, the profile, the file, its default. What is
-//! not known is an error that says where it stands and what was meant: a limit with a wrong name would never be judged.
+//! A setting is taken from the first place that has it: the flag, its environment variable, the overrides of the
+//! profile (the last that matches), the overrides of the file and its tables of labels, the profile, the file, its
+//! default. An unknown key is an error that names its position and the key that was probably meant: a limit with a
+//! wrong name would never be judged.
 
 mod error;
 mod find;

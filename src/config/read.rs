@@ -1,4 +1,4 @@
-//! The text of `plimsoll.toml` to its settings, each with its place; what is not known is an error that says what was
+//! Reads the settings of `plimsoll.toml`, each with its position; an unknown key is an error that suggests what was
 //! meant.
 
 use std::cell::Cell;
@@ -14,13 +14,13 @@ use super::setting::{Kind, LIMITED, SECTIONS, named, settings};
 use super::value::{Value, limit};
 use plimsoll_memory::text::nearest;
 
-/// The settings of a table, by their names over all sections.
+/// The settings of a table, by their full names.
 pub(super) type Body = BTreeMap<String, (Value, Position)>;
 
-/// The labels that an override is for.
+/// The labels that an override applies to.
 #[derive(Clone, Debug)]
 pub(super) enum Label {
-    /// One.
+    /// One label.
     Exact(String),
     /// The labels that the pattern matches.
     Pattern(Regex),
@@ -35,22 +35,22 @@ impl Label {
     }
 }
 
-/// The most memory that one pattern may take compiled, in bytes.
+/// The most memory of one compiled pattern, in bytes.
 const PATTERN: usize = 256 << 10;
 
-/// The most patterns of a file. A label of its own ([ceilings.LABEL]) is not a pattern.
+/// The most patterns of a file. A single label ([ceilings.LABEL]) is not a pattern.
 const PATTERNS: usize = 1000;
 
 /// Settings for the labels that a pattern matches.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
     pub(super) label: Label,
-    /// How the label was written.
+    /// The label as written.
     pub(super) written: String,
     pub(super) body: Body,
 }
 
-/// Settings, and those that are for some labels alone; the last that matches counts.
+/// Settings, and those for some labels only; the last that matches counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) body: Body,
@@ -81,7 +81,7 @@ pub(super) fn file(path: &Path, text: &str) -> Result<(Scope, BTreeMap<String, S
     Ok((reader.scope(rest, "")?, profiles))
 }
 
-/// The name of a table in the table `place`; that of one at the top is its own.
+/// The name of a table in the table `place`; at the top, its own name.
 fn joined(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
@@ -128,7 +128,7 @@ impl Reader<'_> {
         ConfigError::Unknown { path: self.path.to_owned(), at: self.at(key), key: name.to_owned(), place, hint }
     }
 
-    /// What stands at the top of a file, or in a profile called `place`.
+    /// The top level of a file, or a profile called `place`.
     fn scope(&self, entries: Vec<Entry<'_, '_>>, place: &str) -> Result<Scope, ConfigError> {
         let mut scope = Scope::default();
         for (key, value) in entries {
@@ -187,8 +187,8 @@ impl Reader<'_> {
         Ok(Override { label: Label::Pattern(label), written, body })
     }
 
-    /// Reads a section, which stands in the file as `whole`, into `body`, and the tables of labels in `ceilings` into
-    /// `labels`, where there may be any.
+    /// Reads a section, called `whole` in the file, into `body`, and the tables of labels in `ceilings` into `labels`,
+    /// if they are allowed there.
     fn section(
         &self,
         section: &str,

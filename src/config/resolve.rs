@@ -1,4 +1,4 @@
-//! [`Config`]: a configuration, and what it sets for a profile and a label.
+//! [`Config`]: a configuration, and its settings for a profile and a label.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,20 +22,20 @@ pub struct Config {
     path: PathBuf,
     top: Scope,
     profiles: BTreeMap<String, Scope>,
-    /// Whose it is, if it was found and is another user's.
+    /// The owner, if the file was found and belongs to another user.
     stranger: Option<Stranger>,
 }
 
-/// Where the value of a setting comes from.
+/// The source of a setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The file.
     pub path: PathBuf,
-    /// The place in it.
+    /// The position in the file.
     pub at: Position,
-    /// The profile that it stands in; absent at the top of the file.
+    /// The profile; absent at the top of the file.
     pub profile: Option<String>,
-    /// The pattern of the labels that it is for; absent if it is for all.
+    /// The pattern of labels; absent if the setting is for all.
     pub label: Option<String>,
 }
 
@@ -57,11 +57,11 @@ impl fmt::Display for Origin {
 pub struct Set {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// The source.
     pub origin: Origin,
 }
 
-/// What a configuration sets, by the settings' names over all sections, such as `gate.limits.peak_rss`.
+/// The settings of a configuration, by full names such as `gate.limits.peak_rss`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
     set: BTreeMap<String, Set>,
@@ -77,8 +77,8 @@ impl Config {
         Self::read_from(path, &File::open(path).map_err(failed)?)
     }
 
-    /// Reads the configuration at `path`, which [`find`](super::find) found. If it is another user's, neither a program nor a
-    /// path to write to is taken from it.
+    /// Reads the configuration at `path`, which [`find`](super::find) found. Programs and paths to write to are refused
+    /// if the file belongs to another user.
     ///
     /// # Errors
     /// As for [`Config::read`].
@@ -119,14 +119,14 @@ impl Config {
         self.profiles.keys().map(String::as_str)
     }
 
-    /// What it sets with `profile`, for `label`; without a label, what it sets for all.
+    /// The settings with `profile` for `label`; without a label, the settings for all.
     ///
     /// # Errors
     /// [`ConfigError::NoProfile`]; [`ConfigError::NotTrusted`].
     pub fn resolve(&self, profile: Option<&str>, label: Option<&str>) -> Result<Resolved, ConfigError> {
         let scope = profile.map(|name| self.profile(name)).transpose()?;
         let mut resolved = Resolved::default();
-        // What counts less is put first, and what counts more in its place.
+        // Put the lowest priority first, so that higher ones replace it.
         self.put(&mut resolved, &self.top.body, None, None);
         if let Some(scope) = scope {
             self.put(&mut resolved, &scope.body, profile, None);
@@ -143,7 +143,7 @@ impl Config {
         Ok(resolved)
     }
 
-    /// Refuses what starts a program or is written to, if the file is another user's.
+    /// Refuses programs and paths to write to if the file belongs to another user.
     fn trusted(&self, resolved: &Resolved) -> Result<(), ConfigError> {
         let Some(stranger) = &self.stranger else { return Ok(()) };
         match settings()
@@ -186,7 +186,7 @@ impl Config {
 }
 
 impl Resolved {
-    /// What is set, by name, in the order of the names.
+    /// The settings, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Set)> {
         self.set.iter().map(|(key, set)| (key.as_str(), set))
     }
@@ -212,8 +212,8 @@ impl Resolved {
         ceilings
     }
 
-    /// The limits of a section, in the order in which the last that matches counts: that for all figures first, then those
-    /// with a wildcard, then those of one figure.
+    /// The limits of a section, sorted so that the last match counts: first the one for all figures, then those with a
+    /// wildcard, then those of one figure.
     pub fn limits(&self, section: &str) -> Vec<Limit> {
         let prefix = format!("{section}.limits.");
         let set = self.set.iter().filter_map(|(key, set)| Some((key.strip_prefix(&prefix)?, set)));

@@ -1,4 +1,4 @@
-//! The settings that `plimsoll.toml` may hold: one table, from which it is read, shown, explained and described to editors.
+//! The settings that `plimsoll.toml` may contain: one table for reading, showing, explaining and the schema.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::gate::{DEFAULT_CONFIDENCE, DEFAULT_FOLDER};
 use plimsoll_memory::bytes::{ByteSize, GIB, KIB, MIB};
 use plimsoll_memory::meter::Metric;
 
-/// What a setting is.
+/// The kind of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An amount such as `"2 GiB"`, or a number of bytes.
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is written for it.
+    /// A description of the expected value.
     pub const fn expects(self) -> &'static str {
         match self {
             Self::Bytes => "an amount such as \"2 GiB\"",
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// What a setting is if nothing sets it.
+/// The default of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preset {
     /// An amount.
@@ -70,7 +70,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// As a flag takes it, in one word: `16GiB`.
+    /// The value as a flag, in one word: `16GiB`.
     pub fn flag(&self) -> String {
         match self {
             Self::Bytes(_) => self.to_string().replace(' ', ""),
@@ -80,7 +80,7 @@ impl Preset {
 }
 
 impl fmt::Display for Preset {
-    /// As `plimsoll.toml` has it: `16 GiB`, `10ms`, `60s`.
+    /// The value in `plimsoll.toml`: `16 GiB`, `10ms`, `60s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(amount) => {
@@ -103,33 +103,33 @@ impl fmt::Display for Preset {
 /// A setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// The table that it stands in.
+    /// The setting's table.
     pub section: &'static str,
     /// Its key there.
     pub name: &'static str,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// What it does, in a sentence without its full stop.
+    /// The effect, in a sentence without its full stop.
     pub about: &'static str,
-    /// What holds if nothing sets it; `None` if nothing does then.
+    /// The default; `None` if there is none.
     pub default: Option<Preset>,
 }
 
 impl Setting {
-    /// Whether it starts a program or says where something is written, so that it is not taken from another user's file.
+    /// Whether the setting starts a program or names a path to write to, so that another user's file may not set it.
     pub fn needs_trust(&self) -> bool {
         self.section == "report"
             || matches!((self.section, self.name), ("check", "python") | ("gate", "folder") | ("history", "file"))
             || self.name == "record"
     }
 
-    /// Its name over all sections, such as `run.repeat`.
+    /// The full name, such as `run.repeat`.
     pub fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
 }
 
-/// The sections, each with what it is for, in the order of a report.
+/// The sections, each with its purpose, in the order of a report.
 pub const SECTIONS: [(&str, &str); 7] = [
     ("ceilings", "What `run`, `check` and `gate` hold memory to; a table [ceilings.LABEL] is for that label alone"),
     ("gate", "How `gate` and `ab` judge; [gate.limits] says what figures may get worse by"),
@@ -153,7 +153,7 @@ const fn setting(
     Setting { section, name, kind, about, default }
 }
 
-/// Every setting but ceilings, which are one a metric, and limits, which are by name.
+/// Every setting except ceilings, which exist for each metric, and limits, which have free names.
 const OTHERS: &[Setting] = &[
     setting("gate", "baseline", Kind::Baseline, "The baseline to compare figures with", None),
     setting(
@@ -277,14 +277,14 @@ const OTHERS: &[Setting] = &[
     setting("report", "openmetrics", Kind::Text, "OpenMetrics text", None),
 ];
 
-/// Every setting that has a name of its own, in the order of a report.
+/// Every setting with a fixed name, in the order of a report.
 pub fn settings() -> impl Iterator<Item = Setting> {
     let ceiling = |metric: Metric| setting("ceilings", metric.name(), Kind::Bytes, metric.facts().help, None);
     Metric::ALL.into_iter().map(ceiling).chain(OTHERS.iter().copied())
 }
 
-/// What the setting of this key (`check.batch_bytes`) is if nothing sets it, as a flag takes it; `None` if nothing holds
-/// then, or there is no such setting.
+/// The default of the setting with this key (`check.batch_bytes`), as a flag takes it; `None` if there is no default or
+/// no such setting.
 pub fn default_of(key: &str) -> Option<String> {
     Some(settings().find(|setting| setting.key() == key)?.default?.flag())
 }

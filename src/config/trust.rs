@@ -1,8 +1,8 @@
-//! Whether a configuration that was found, and not named, is the user's own.
+//! Checks that a configuration which was found, and not named, belongs to the user.
 //!
-//! The rule is that of git's `safe.directory`: a file that another user left in the way must start no program and write
-//! nowhere. The owner of the file, of the link that leads to it if it is one, and of the folder that it lies in must be the
-//! user of this process or root; root also trusts the user who called sudo, as git does.
+//! The rule follows git's `safe.directory`: a file that another user left in the way must not start a program or write
+//! anywhere. The owner of the file, of the link to it, if any, and of its folder must be the user of this process or
+//! root; root also trusts the user who called sudo, as git does.
 
 use std::env;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The values of settings: checked where they are read, kept as a flag of the command line would have them.
+//! The values of settings: checked when read, and kept in the form of a command-line flag.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::gate::{Allowance, BaselineSource, Condition, Conditions, Limit};
 use plimsoll_diagnose::Verdict;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The value of a setting that was checked, as texts that a flag would take: one, but of lists.
+/// The value of a checked setting, as the texts that a flag would take: one, except for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(Vec<String>);
 
 impl Value {
-    /// Of one text.
+    /// A value of one text.
     pub(super) fn of(text: impl Into<String>) -> Self {
         Self(vec![text.into()])
     }
@@ -29,7 +29,7 @@ impl Value {
         self.0.join(",")
     }
 
-    /// The value that `found` is for a setting of `kind`, or what is wrong with it.
+    /// The value of `found` for a setting of `kind`, or what is wrong with it.
     pub(super) fn read(kind: Kind, found: &DeValue<'_>) -> Result<Self, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("{} ({why})", shown(found));
         match (kind, found) {
@@ -83,7 +83,7 @@ fn conditions<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String
     Ok(found)
 }
 
-/// A text, or those of a list; `None` of anything else.
+/// A text, or those of a list; `None` for anything else.
 fn texts<'a>(found: &'a DeValue<'_>) -> Option<Vec<&'a str>> {
     match found {
         DeValue::String(text) => Some(vec![&**text]),
@@ -120,7 +120,8 @@ fn shown(found: &DeValue<'_>) -> String {
     }
 }
 
-/// The limit on the figures called `name`, in which `*` is any text; `default` is for all that none names.
+/// The limit on the figures called `name`, in which `*` is any text; `default` is for all figures without another
+/// limit.
 pub(super) fn limit(name: &str, allowance: &str) -> Option<Limit> {
     let text = if name == "default" { allowance.to_owned() } else { format!("{name}={allowance}") };
     text.parse().ok()

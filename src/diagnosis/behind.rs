@@ -1,4 +1,4 @@
-//! [`Behind`]: text that is read on a thread of its own, a bounded way behind whoever writes it.
+//! [`Behind`]: reads text on its own thread, a bounded distance behind the writer.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,15 @@ use std::thread::JoinHandle;
 
 use plimsoll_diagnose::Analysis;
 
-/// So much text may wait to be read. A writer that is further ahead waits: nothing is lost, and memory stays bounded.
+/// The most text that may wait to be read. A writer that is further ahead waits: nothing is lost, and memory stays
+/// bounded.
 const AHEAD: usize = 8 << 20;
 
-/// An analysis whose text is read by a thread of its own, so that a writer does not wait for what reading takes.
+/// An analysis whose text is read on a separate thread, so that a writer does not wait for the reading.
 #[derive(Debug)]
 pub(super) struct Behind {
     shared: Arc<Shared>,
-    /// `None` if the system gave no thread: the text is then read where it is written.
+    /// `None` if the system could not start a thread: the text is then read while it is written.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -24,17 +25,17 @@ struct Shared {
     analysis: Mutex<Analysis>,
 }
 
-/// What has not been read yet.
+/// The text that has not been read yet.
 #[derive(Debug, Default)]
 struct Waiting {
     text: Vec<u8>,
-    /// Whether the thread is reading what it has taken.
+    /// Whether the thread is reading the text that it has taken.
     reading: bool,
-    /// Whether no more text is taken.
+    /// Whether no more text is accepted.
     closed: bool,
 }
 
-/// Writes text that is to be read.
+/// Writes text to be read.
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -49,12 +50,12 @@ impl Behind {
         Self { shared, thread }
     }
 
-    /// What writes text.
+    /// A writer of text.
     pub(super) fn writer(&self) -> Writer {
         Writer { shared: Arc::clone(&self.shared), inline: self.thread.is_none() }
     }
 
-    /// The analysis, once it has read everything that was written.
+    /// The analysis, once everything written has been read.
     pub(super) fn analysis(&self) -> MutexGuard<'_, Analysis> {
         let mut waiting = self.shared.waiting();
         while !waiting.closed && (waiting.reading || !waiting.text.is_empty()) {
@@ -64,11 +65,11 @@ impl Behind {
         self.shared.analysis()
     }
 
-    /// The analysis, once it has read everything, and nothing more will be written.
+    /// The analysis, once everything has been read and writing is over.
     pub(super) fn finish(mut self) -> Analysis {
         let analysis = mem::take(&mut *self.analysis());
         self.shared.close();
-        // Nothing in it panics, and what it has read is taken.
+        // The thread does not panic, and reads what it has taken.
         let _ = self.thread.take().map(JoinHandle::join);
         analysis
     }
@@ -81,7 +82,7 @@ impl Drop for Behind {
 }
 
 impl Writer {
-    /// Hands `text` over, once what was written before leaves room.
+    /// Hands `text` over, once earlier text leaves room.
     pub(super) fn write(&self, text: &[u8]) {
         if self.inline {
             return self.shared.analysis().push(text);
@@ -116,7 +117,7 @@ impl Shared {
     }
 }
 
-/// Closes when the thread ends, however it does: nobody waits for a reader that is gone.
+/// Closes when the thread ends, for whatever reason: nobody waits for a reader that is gone.
 struct Open<'a>(&'a Shared);
 
 impl Drop for Open<'_> {
@@ -125,7 +126,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Reads what is written until it is closed.
+/// Reads text until the queue is closed.
 fn read(shared: &Shared) {
     let _open = Open(shared);
     let mut text = Vec::new();
@@ -157,7 +158,7 @@ mod tests {
         let behind = Behind::begin();
         behind.analysis().begin("output");
         let writer = behind.writer();
-        // The thread cannot read while somebody looks at the analysis: the writer comes to wait, and goes on behind it.
+        // The thread cannot read while somebody uses the analysis: the writer waits, and goes on afterwards.
         let held = behind.shared.analysis();
         let line = [&b"step 1 loss 0.25 "[..], &[b'x'; 1000], b"\n"].concat();
         let lines = 3 * AHEAD / line.len();

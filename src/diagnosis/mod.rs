@@ -1,4 +1,4 @@
-//! Diagnosis of what this crate writes and runs: a record among the inputs of an analysis, and a command while it runs.
+//! Diagnosis of this crate's own records and runs: a record as an input of an analysis, and a command while it runs.
 
 mod behind;
 mod read;

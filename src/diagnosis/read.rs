@@ -1,4 +1,4 @@
-//! [`read`]: an input into an analysis, records included.
+//! [`read`]: reads an input into an analysis, records included.
 
 use std::io::Read;
 
@@ -7,8 +7,8 @@ use plimsoll_diagnose::{Analysis, DiagnoseError};
 use super::record;
 use crate::record::{MAX_RECORD, Record};
 
-/// Reads an input to its end: text, or a record by what was found in its run, its end and its failures. A snapshot is not read here: it is given back, for those
-/// who read snapshots.
+/// Reads an input to its end: text, or a record with the findings, the end and the failures of its run. A snapshot is
+/// not read here but returned, for the reader of snapshots.
 ///
 /// # Errors
 /// [`DiagnoseError`] if it cannot be read; what was read before stays in the findings, with the error.

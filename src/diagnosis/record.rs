@@ -1,4 +1,4 @@
-//! A Plimsoll record as input: the failures in it that are about memory.
+//! A Plimsoll record as input: its failures that concern memory.
 
 use std::fmt::Write;
 
@@ -30,8 +30,8 @@ pub(super) fn unexplained(name: &str, record: &Record) -> Option<Dismissal> {
     })
 }
 
-/// The ceilings of `record` that were broken, as events. A ceiling is a limit on the process that someone set: passing
-/// it is not an out-of-memory error.
+/// The broken ceilings of `record`, as events. A ceiling is a limit that someone set on the process: exceeding it is
+/// not an out-of-memory error.
 pub(super) fn ceilings(name: &str, record: &Record) -> Vec<Event> {
     let verdicts = record.verdicts.iter().enumerate();
     let broken = verdicts.filter_map(|(at, verdict)| Some((at, verdict.ceiling.as_ref()?)));
@@ -68,14 +68,14 @@ fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
     }
 }
 
-/// The failures of `record` as text, a message a line: what a kernel printed is as telling there as in a log.
+/// The failures of `record` as text, one message per line: a kernel's output there is as informative as in a log.
 ///
-/// A failure of which the record knows the kind and not the words is told in words that are recognised.
+/// A failure of known kind but without words is described in words that are recognised.
 pub(super) fn text(record: &Record) -> String {
     let mut text = String::new();
     if let Some(EndCause::DeviceOutOfMemory { evidence }) = record.end.as_ref().map(|end| &end.cause) {
         for line in evidence {
-            // The place that the line was found in is not a part of it.
+            // The place of the line is not a part of it.
             let _ = writeln!(text, "{}", line.split_once(": ").map_or(line.as_str(), |(_, line)| line));
         }
     }
@@ -93,7 +93,7 @@ fn failed(failure: &Failure, text: &mut String) {
     let words = [&failure.detail, &failure.stderr].into_iter().flatten().map(String::as_str);
     let own = [failure.message.as_str()].into_iter().chain(words).chain(failure.evidence.iter().map(String::as_str));
     let sender = match failure.kind {
-        // The supervisor saw the counter of the control group rise: that is the proof.
+        // The supervisor saw the counter of the control group rise, which is proof.
         FailureKind::OomKill => "Reason: OOMKilled",
         FailureKind::DeviceOom => "RuntimeError: CUDA out of memory.",
         FailureKind::HostOom => "MemoryError",

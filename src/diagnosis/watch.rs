@@ -1,4 +1,4 @@
-//! [`CommandWatch`]: a command's output as it passes, and what its end adds to it.
+//! [`CommandWatch`]: reads a command's output as it passes, and adds what its end shows.
 
 use super::behind::Behind;
 use super::record;
@@ -6,10 +6,10 @@ use crate::record::{DIAGNOSIS, Record, Verdict, VerdictStatus};
 use plimsoll_diagnose::{Findings, Kind, Verdict as Cause};
 use plimsoll_memory::command::{EndCause, KernelLog, ProcessEnd};
 
-/// Watches a command: its output while it passes; at the end the end itself, its memory and the kernel's log.
+/// Watches a command: its output while it passes; afterwards its end, its memory and the kernel's log.
 ///
-/// A thread of its own reads the output. The command waits only if it is 8 MiB ahead of that thread, so that no line is
-/// left out and memory stays bounded.
+/// A separate thread reads the output. The command waits only if it is 8 MiB ahead of that thread, so that no line is
+/// lost and memory stays bounded.
 #[derive(Debug)]
 pub struct CommandWatch {
     behind: Behind,
@@ -22,19 +22,19 @@ impl CommandWatch {
         Self { behind: Behind::begin(), kernel: KernelLog::begin() }
     }
 
-    /// What takes the output of the run that begins now, called `name` in the findings, in whole lines.
+    /// The writer for the output of the run that begins now, called `name` in the findings, in whole lines.
     pub fn output(&self, name: &str) -> impl FnMut(&[u8]) + Send + use<> {
         self.behind.analysis().begin(name);
         let writer = self.behind.writer();
         move |bytes| writer.write(bytes)
     }
 
-    /// Takes the output of the run for whole.
+    /// Treats the output of the run as complete.
     pub fn ended(&self) {
         self.behind.analysis().end();
     }
 
-    /// Puts what was found into `record`, which is of the command, with a verdict if one of `fail_on` is among it.
+    /// Puts the findings into `record`, which describes the command, with a verdict if one of `fail_on` is among them.
     pub fn conclude(self, record: &mut Record, fail_on: &[Cause]) {
         let mut analysis = self.behind.finish();
         if let Some(log) = self.kernel.filter(|_| record.end.as_ref().is_some_and(killed_by_kernel)) {
@@ -61,7 +61,7 @@ impl CommandWatch {
     }
 }
 
-/// Whether the kernel has counted a kill, so that its log tells of this one: other kills are not the command's.
+/// Whether the kernel has counted a kill, so that its log describes this one: other kills are not the command's.
 fn killed_by_kernel(end: &ProcessEnd) -> bool {
     matches!(
         end.cause,
@@ -72,7 +72,7 @@ fn killed_by_kernel(end: &ProcessEnd) -> bool {
     )
 }
 
-/// Says in which phase the command ended, for the event that ended it.
+/// Adds the phase in which the command ended to the event that ended it.
 fn name_phase(findings: &mut Findings, record: &Record) {
     let [_, .., last] = &record.phases[..] else { return };
     let failed = record.runs.is_empty() && record.end.as_ref().is_some_and(|end| !end.success());

@@ -1,4 +1,4 @@
-//! [`Merge`]: records as they are added.
+//! [`Merge`]: adds records one by one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,36 +14,36 @@ use crate::record::{
 };
 use plimsoll_memory::bytes::ByteSize;
 
-/// Records of shards, or of ranks, on their way to one.
+/// Records of shards or ranks that are merged into one.
 pub struct Merge {
     pub(super) spill: Spill,
     pub(super) whole: Option<Whole>,
     /// The entries by their places in the capture.
     pub(super) entries: BTreeMap<usize, Entry>,
-    /// The parts, in the order in which they stand in the record.
+    /// The parts, in the order of the record.
     pub(super) parts: BTreeMap<Order, (Kept<1>, u32)>,
     /// The records that were added.
     names: Vec<String>,
     pub(super) known: Known,
 }
 
-/// Where a part stands: by its shard or rank, by its first entry, by its start.
+/// The position of a part: by its shard or rank, then by its first entry, then by its start.
 pub(super) type Order = (u32, Option<usize>, String);
 
-/// What the records are of.
+/// What the records describe.
 pub(super) enum Whole {
     /// A capture.
     Capture { semantics: Box<CaptureSemantics>, capture: SharedCapture, launched: bool },
-    /// A command of which every rank is one.
+    /// A command, of which every record is one rank.
     Command { semantics: CommandSemantics, ranks: u32 },
 }
 
-/// An entry that waits: its semantics, its result, and beside another kernel the result of that and the pairs of both.
+/// A waiting entry: its semantics and result; with another kernel also that kernel's result and the pairs of both.
 pub(super) struct Entry {
     pub kept: Kept<4>,
-    /// Its bytes in the capture.
+    /// The entry's bytes in the capture.
     pub bytes: ByteSize,
-    /// The record that it is of.
+    /// The record of the entry.
     record: u32,
 }
 
@@ -58,18 +58,17 @@ impl Merge {
         Ok(Self { spill, whole: None, entries, parts, names, known: Known::default() })
     }
 
-    /// Adds `record`, which is called `name` in errors. Of a run that did not come to its end, entries without a result count
-    /// as missing.
+    /// Adds `record`, which errors call `name`. If its run did not finish, entries without a result count as missing.
     ///
     /// # Errors
     /// [`MergeError`] if it is not a record of a shard or rank, or not of the same run as those before it.
     pub fn add(&mut self, name: &str, record: Record) -> Result<(), MergeError> {
-        // A merged record has no entries without a result, but for those that its parts ended without.
+        // A merged record has no entries without a result, except those that its parts ended without.
         let ended = record.state == RunState::Complete || !record.parts.is_empty();
         self.add_if(name, record, |semantics, result| ended || is_done(semantics, result))
     }
 
-    /// Adds the entries of `record` that `wanted` is true of; the others count as missing.
+    /// Adds the entries of `record` that match `wanted`; the others count as missing.
     ///
     /// # Errors
     /// As [`Merge::add`].
@@ -125,7 +124,7 @@ impl Merge {
                     return Err(different(self, "captures", before, after));
                 }
                 if !empty && !*launched {
-                    // What is known of the kernels so far is of shards that launched none.
+                    // The kernels so far are known only from shards that launched none.
                     std::mem::swap(&mut **semantics, &mut others);
                     *launched = true;
                     join(semantics, &others, true)
@@ -139,7 +138,7 @@ impl Merge {
         self.add_parts(name, number, record)
     }
 
-    /// Takes the entries out of `record`, and those that are not `wanted` out of the places of its parts.
+    /// Takes the entries out of `record`, and removes unwanted ones from the indices of its parts.
     fn take_entries(
         &mut self,
         name: &str,
@@ -147,7 +146,7 @@ impl Merge {
         number: u32,
         wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
     ) -> Result<(), MergeError> {
-        // Entries stand in the order of the capture.
+        // Entries are in the order of the capture.
         let order = record.places();
         let Semantics::Capture(semantics) = &mut record.semantics else { unreachable!("it was looked at") };
         let versus = record.results.versus.take();
@@ -247,7 +246,7 @@ impl Merge {
     }
 }
 
-/// Whether an entry has its result: it was validated and timed as far as it was to be.
+/// Whether an entry has its result: validated and timed as far as its run intended.
 fn is_done(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
     let (validates, times) = (semantics.comparison.is_some(), semantics.timing.is_some());
     let cancelled = |error: &Option<Box<crate::record::Failure>>| {

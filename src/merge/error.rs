@@ -1,65 +1,65 @@
-//! [`MergeError`]: why records are not one.
+//! [`MergeError`]: why records cannot be merged.
 
 use std::io;
 
 use super::gap::Missing;
 use crate::record::RecordError;
 
-/// Why records do not make one.
+/// Why records cannot be merged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// There is no record.
     #[error("no record was given: name the records of all shards or ranks")]
     None,
-    /// A record is neither of a shard nor of a rank.
+    /// A record belongs neither to a shard nor to a rank.
     #[error(
-        "{name} is the record of {what} and of no shard or rank: only records of `--shard`, or of `run` under a launcher, are merged"
+        "{name} is the record of {what}, not of a shard or rank: only records of `--shard`, or of `run` under a launcher, are merged"
     )]
     NoPart {
         /// The record.
         name: String,
-        /// What it is of.
+        /// What the record describes.
         what: &'static str,
     },
     /// Two records are of different kinds or things.
     #[error("{one} and {other} have different {what}: {before} and {after}; merge records of the same run")]
     Different {
-        /// A record.
+        /// One record.
         one: String,
-        /// Another.
+        /// The other record.
         other: String,
         /// What differs.
         what: &'static str,
-        /// What the one has.
+        /// The value in the first record.
         before: String,
-        /// What the other has.
+        /// The value in the other record.
         after: String,
     },
-    /// Two records have a result for the same entry, or are of the same rank.
+    /// Two records have a result for the same entry, or belong to the same rank.
     #[error("{one} and {other} both have {what}: give one of them")]
     Overlap {
-        /// A record.
+        /// One record.
         one: String,
-        /// Another.
+        /// The other record.
         other: String,
-        /// What both have.
+        /// What both contain.
         what: String,
     },
     /// Shards or ranks are missing.
     #[error("{0}")]
     Gap(Missing),
-    /// The record that they make could not be read by any command.
+    /// The merged record would be too large for any command to read.
     #[error(
-        "the merged record would have {bytes}, and none is read that has more than {limit}: deal the capture out into several captures"
+        "the merged record would have {bytes}, more than the limit of {limit}: divide the capture into several captures"
     )]
     TooLarge {
-        /// Its bytes, at least.
+        /// The record's size, at least.
         bytes: plimsoll_memory::bytes::ByteSize,
-        /// The largest that is read.
+        /// The largest size that is read.
         limit: plimsoll_memory::bytes::ByteSize,
     },
-    /// What waits could not be written or read.
-    #[error("cannot keep what is merged in a temporary file: {0}; free space in the folder of the merged record")]
+    /// The temporary file could not be written or read.
+    #[error("cannot keep merged entries in a temporary file: {0}; free space in the folder of the merged record")]
     Spill(#[from] io::Error),
     /// A record could not be read or written.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! [`Merge::finish`]: everything that follows from entries and parts.
+//! [`Merge::finish`]: computes everything that follows from entries and parts.
 
 use super::add::{Merge, Whole};
 use super::error::MergeError;
@@ -16,8 +16,7 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::nanoseconds;
 
 impl Merge {
-    /// The record of all that was added. What is missing to the whole makes it inconclusive, and [`Merge::missing`] says what
-    /// that is.
+    /// The merged record. If something is missing, the record is inconclusive, and [`Merge::missing`] lists what.
     ///
     /// # Errors
     /// [`MergeError`] if nothing was added, or no command could read the record.
@@ -26,7 +25,7 @@ impl Merge {
         self.finished(missing)
     }
 
-    /// As [`Merge::finish`], for runs on one share of a capture: what other shards have is not missing.
+    /// As [`Merge::finish`], for runs on one share of a capture: entries of other shards do not count as missing.
     ///
     /// # Errors
     /// As [`Merge::finish`].
@@ -93,7 +92,7 @@ impl Merge {
         Ok(Merged::new(head, self.spill, entries, parts))
     }
 
-    /// What follows from the entries: the digest of the semantics, the figures over all, the verdicts.
+    /// Results that follow from the entries: the digest of the semantics, the figures over all, the verdicts.
     fn entries(
         &self,
         semantics: CaptureSemantics,
@@ -133,7 +132,7 @@ impl Merge {
     }
 }
 
-/// What became of the entries under one kernel.
+/// Tallies the entries of one kernel.
 #[derive(Default)]
 struct Side {
     tally: Tally,

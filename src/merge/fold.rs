@@ -1,4 +1,4 @@
-//! [`Fold`]: what the parts of a record come to.
+//! [`Fold`]: combines the parts of a record.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,23 +8,23 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::{Metric, PhaseReadings, worst_reading};
 
-/// What the parts come to that were taken in so far, in their order.
+/// The combined parts so far, in their order.
 #[derive(Default)]
 pub(super) struct Fold {
     pub parts: usize,
-    /// Of the first part.
+    /// Taken from the first part.
     pub first: Option<(Vec<String>, Policy, Environment)>,
     pub started: Option<SystemTime>,
     pub ended: Option<SystemTime>,
-    /// The phases of the part whose resident memory was largest, and that.
+    /// The phases of the part with the largest resident memory, and that memory.
     pub phases: Vec<PhaseReadings>,
     largest: Option<ByteSize>,
     /// The end of the first process that failed, else of the largest, and the exit code of the former.
     pub end: Option<ProcessEnd>,
     pub failed: Option<u8>,
-    /// The workers of all.
+    /// The workers of all parts.
     pub ended_workers: Ended,
-    /// The worst verdict on each subject, with the part that it is of.
+    /// The worst verdict on each subject, with its part.
     worst: Vec<(Verdict, String)>,
 }
 
@@ -59,7 +59,7 @@ impl Fold {
             if let Policy::Capture(policy) = &mut policy
                 && let Some(batching) = &mut policy.batching
             {
-                // They are of the part's own entries.
+                // These verdicts concern the part's own entries.
                 batching.batches.clear();
             }
             self.first = Some((part.command, policy, part.environment));
@@ -82,7 +82,7 @@ impl Fold {
         }
     }
 
-    /// The worst verdict on each subject but those that are `judged` anew.
+    /// The worst verdict on each subject, except subjects that are `judged` anew.
     pub fn verdicts(&mut self, judged: &[Verdict]) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for (mut verdict, part) in self.worst.drain(..) {
@@ -101,7 +101,7 @@ impl Fold {
     }
 }
 
-/// The subject of the verdict on a run that had not ended. Whether anything is missing is judged anew.
+/// The subject of the verdict on an unfinished run. Whether anything is missing is judged anew.
 const UNFINISHED: &str = "run";
 
 const fn rank(verdict: &Verdict) -> u8 {

@@ -1,16 +1,16 @@
-//! [`Missing`]: what records do not have of the whole, and the commands that run just that.
+//! [`Missing`]: what a merge lacks, and the commands that run just that.
 
 use std::fmt;
 
-/// So many shards, ranks or entries are named.
+/// The most shards, ranks or entries that are named.
 pub(super) const NAMED: usize = 20;
 
-/// What is missing.
+/// The missing part of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What there is, and what there is not.
+    /// What is present and what is missing.
     pub summary: String,
-    /// The commands that run just what is missing, as words.
+    /// The commands that run just the missing part, as words.
     pub commands: Vec<Vec<String>>,
 }
 
@@ -20,20 +20,20 @@ impl fmt::Display for Missing {
     }
 }
 
-/// `names`, of which there are `count`, as many as are named.
+/// The first of `names`, of which there are `count`, as many as are shown.
 pub(super) fn listed(names: impl Iterator<Item = String>, count: usize) -> String {
     let names: Vec<String> = names.take(NAMED + 1).collect();
     let more = if names.len() > NAMED || count > NAMED { ", and more" } else { "" };
     names[..names.len().min(NAMED)].join(", ") + more
 }
 
-/// Whether a command can be run for another shard.
+/// Whether the command can be run for another shard.
 pub(super) fn is_check(command: &[String]) -> bool {
     command.get(1).is_some_and(|name| matches!(&**name, "check" | "validate" | "profile"))
 }
 
-/// The command line `command` for another shard: with `--shard SHARD`, `--resume RESUME` and `--record RECORD` in place of
-/// its own.
+/// The command line `command` for another shard, with its own flags replaced by `--shard SHARD`, `--resume RESUME` and
+/// `--record RECORD`.
 pub fn rerun(command: &[String], shard: &str, resume: Option<&str>, record: &str) -> Vec<String> {
     const FLAGS: [&str; 3] = ["--shard", "--resume", "--record"];
     let mut words = Vec::new();

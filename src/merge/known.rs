@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::gap::{NAMED, is_check, listed, rerun};
 use crate::record::Shard;
 
-/// What is known of the shards whose records were added.
+/// The facts about shards whose records were added.
 #[derive(Default)]
 pub(super) struct Known {
     shards: BTreeMap<(u32, u32), Seen>,
-    /// Entries of the record under way that were not run.
+    /// Entries of the current record that were not run.
     not_run: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ struct Seen {
 }
 
 impl Known {
-    /// Notes an entry that was not run, of the shard that is added next.
+    /// Notes an entry of the next shard that was not run.
     pub fn not_run(&mut self, entry: &str) {
         self.not_run.push(entry.to_owned());
     }
@@ -42,19 +42,20 @@ impl Known {
         seen.record = record.to_owned();
     }
 
-    /// Whether every shard that is there has all entries of its share.
+    /// Whether every shard with a record has all entries of its share.
     pub fn are_whole(&self) -> bool {
         self.shards.values().all(|seen| seen.done >= seen.entries)
     }
 }
 
 impl Known {
-    /// A command line of one of the shards that can be run for another.
+    /// A command line of one of the shards that can be run for another shard.
     pub fn example(&self) -> Option<&[String]> {
         self.shards.values().find(|seen| is_check(&seen.command)).map(|seen| &*seen.command)
     }
 
-    /// Shards of which entries are missing, with the commands that run them: just these if a run `resumes`, or else the shard.
+    /// Shards with missing entries, and the commands to run: only these entries if a run `resumes`, else the whole
+    /// shard.
     pub fn incomplete(&self, resumes: bool) -> (Vec<String>, Vec<Vec<String>>) {
         let (mut parts, mut commands) = (Vec::new(), Vec::new());
         for ((index, count), seen) in self.shards.iter().filter(|(_, seen)| seen.done < seen.entries) {
@@ -73,8 +74,8 @@ impl Known {
         (parts, commands)
     }
 
-    /// Shards that have entries and no record, one more than are named at most, and of how many they are. None can be known
-    /// if the records are of several ways to deal the capture out.
+    /// Shards with entries but without a record, up to one more than are shown, and their total. Unknown if the records
+    /// come from different divisions of the capture.
     pub fn absent(&self, entries: usize) -> (Vec<u32>, u32) {
         let mut counts = self.shards.keys().map(|(_, count)| *count);
         let Some(count) = counts.next().filter(|first| counts.all(|count| count == *first)) else {

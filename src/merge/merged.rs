@@ -1,4 +1,4 @@
-//! [`Merged`]: the record that parts make, before it is written.
+//! [`Merged`]: the merged record before it is written.
 
 use std::io::{self, Write};
 
@@ -13,10 +13,10 @@ use crate::record::{
 use plimsoll_capture::Digest;
 use plimsoll_memory::bytes::ByteSize;
 
-/// What stands in for the elements of a list until they are written; no name of a file or program is it.
+/// The placeholder for a list's elements until they are written; not a possible file or program name.
 const HOLE: &str = "\u{1}merged";
 
-/// A merged record of which entries and parts still wait in a file.
+/// A merged record whose entries and parts are still in a file.
 pub struct Merged {
     head: Record,
     spill: Spill,
@@ -34,12 +34,12 @@ impl Merged {
         &self.head
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has none, as that of a command.
+    /// Whether the record has no entries, as for a command.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -95,7 +95,7 @@ impl Merged {
         }
     }
 
-    /// The text of the record with one stand-in in each of its long lists, and where these are.
+    /// The record's text with one placeholder in each of its long lists, and the positions of these.
     fn outline(&self) -> Result<(Vec<u8>, Vec<Hole>), MergeError> {
         let mut outline = self.head.clone();
         let mut marks: Vec<(Vec<u8>, Fill)> = Vec::new();
@@ -143,7 +143,7 @@ impl Merged {
         Ok((text, holes))
     }
 
-    /// Writes the values `of` all entries, as they stand within so many objects.
+    /// Writes the values `of` all entries, indented for this many enclosing objects.
     fn each<T: Serialize + serde::de::DeserializeOwned>(
         &self,
         out: &mut dyn Write,
@@ -170,7 +170,7 @@ struct Hole {
     fill: Fill,
 }
 
-/// Writes no more than a record may have.
+/// A writer that stops at the largest size of a record.
 struct Bounded<'a> {
     writer: &'a mut dyn Write,
     written: &'a mut u64,

@@ -1,11 +1,11 @@
-//! [`Merge::missing`]: what records do not have of the whole.
+//! [`Merge::missing`]: lists what a merge lacks.
 
 use super::add::{Merge, Whole};
 use super::gap::{Missing, NAMED, listed, rerun};
 use plimsoll_memory::bytes::ByteSize;
 
 impl Merge {
-    /// What is missing to the whole; `None` if nothing is.
+    /// The missing part; `None` if the merge is complete.
     pub fn missing(&self) -> Option<Missing> {
         match self.whole.as_ref()? {
             Whole::Command { ranks, .. } => {
@@ -23,7 +23,7 @@ impl Merge {
                 let missing = capture.entries.checked_sub(self.entries.len()).filter(|missing| *missing > 0)?;
                 let have: ByteSize = self.entries.values().map(|entry| entry.bytes).sum();
                 let bytes = ByteSize::new(capture.bytes.bytes().saturating_sub(have.bytes()));
-                // Two kernels are timed pair by pair over all entries: of a run that ended early no entry is done.
+                // Two kernels are timed pair by pair over all entries: if the run ended early, no entry is done.
                 let resumes = semantics.versus.is_none();
                 let (mut parts, mut commands) = self.known.incomplete(resumes);
                 let (absent, of) = self.known.absent(capture.entries);

@@ -1,11 +1,11 @@
 //! Merging: the records of shards and of ranks as one.
 //!
-//! A record is one run, or the [`Part`](crate::record::Part)s of several. [`Merge`] takes records of either kind and gives
-//! one whose entries are those of all, in the order of the capture, and whose parts are all of theirs. Everything else in it
-//! follows from entries and parts alone, whatever the order and the grouping in which they were added: merging is
-//! associative and commutative.
+//! A record is one run, or the [`Part`](crate::record::Part)s of several. [`Merge`] accepts both kinds and produces one
+//! record with all their entries, in the order of the capture, and all their parts. Everything else in the record
+//! follows from entries and parts alone, in whatever order and grouping they were added: merging is associative and
+//! commutative.
 //!
-//! Entries and parts wait in a temporary file, so that memory depends on the largest record that is added, and on the
+//! Entries and parts wait in a temporary file, so that memory depends only on the largest added record, and on the
 //! number of entries by some bytes each.
 
 mod add;

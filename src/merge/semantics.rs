@@ -4,11 +4,11 @@ use crate::record::CaptureSemantics;
 use plimsoll_capture::kernel::KernelIdentity;
 use serde::Serialize;
 
-/// What differs: its name, and both values.
+/// A difference: its name, and both values.
 pub(super) struct Differs(pub &'static str, pub String, pub String);
 
-/// Joins `other` into `own`, both without entries; `empty` says whether `other` is of no entries, so that its kernels were
-/// never launched and are known by their names alone.
+/// Joins `other` into `own`, both without entries. If `other` is `empty`, it has no entries, so its kernels were never
+/// launched and only their names are known.
 pub(super) fn join(own: &mut CaptureSemantics, other: &CaptureSemantics, empty: bool) -> Result<(), Differs> {
     same("operators", &own.operator, &other.operator)?;
     kernel(&mut own.kernel, &other.kernel, empty)?;
@@ -40,8 +40,8 @@ fn same<T: PartialEq + Serialize>(what: &'static str, own: &T, other: &T) -> Res
     if own == other { Ok(()) } else { Err(Differs(what, text(own), text(other))) }
 }
 
-/// A kernel is made of the files that its launches read: those of a shard may read more than those of another, and the whole
-/// reads them all.
+/// A kernel consists of the files that its launches read: one shard may read more files than another, and the merged
+/// kernel has all of them.
 fn kernel(own: &mut KernelIdentity, other: &KernelIdentity, empty: bool) -> Result<(), Differs> {
     same("kernels", &own.name, &other.name)?;
     if empty {

@@ -1,4 +1,4 @@
-//! [`Spill`]: what waits in a file to be put in order.
+//! [`Spill`]: a file for values that wait to be put in order.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,7 +14,7 @@ pub(super) struct Spill {
     end: u64,
 }
 
-/// The place of `N` values that stand one after the other.
+/// The place of `N` consecutive values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept<const N: usize> {
     at: u64,
@@ -22,12 +22,12 @@ pub(super) struct Kept<const N: usize> {
 }
 
 impl Spill {
-    /// One in `folder`.
+    /// A file in `folder`.
     pub fn new(folder: &Path) -> io::Result<Self> {
         Ok(Self { file: BufWriter::with_capacity(1 << 16, tempfile::tempfile_in(folder)?), end: 0 })
     }
 
-    /// How many bytes wait.
+    /// The size of the waiting values in bytes.
     pub fn bytes(&self) -> u64 {
         self.end
     }
@@ -44,7 +44,7 @@ impl Spill {
         Ok(kept)
     }
 
-    /// Ends writing; values can be taken from then on.
+    /// Ends writing; values can be read from then on.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
@@ -58,7 +58,7 @@ impl Spill {
     }
 }
 
-/// What can wait.
+/// A value that can wait.
 pub(super) trait Written {
     fn text(&self) -> io::Result<Vec<u8>>;
 }

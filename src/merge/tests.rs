@@ -105,7 +105,7 @@ fn two_kernels_are_merged_with_their_pairs() {
     let mut shards: Vec<Record> = shards.collect();
     let one = merged(&shards);
     assert_eq!(one.semantics_digest, whole.semantics_digest);
-    // Of a run that ended early no entry has all its pairs: there is nothing to resume.
+    // If the run ended early, no entry has all its pairs: there is nothing to resume.
     shards[1].state = RunState::Interrupted;
     shards[1].results.entries[0].validation = Some(Validation::not_run("the run was interrupted before it"));
     let (_folder, mut merge) = merging();
@@ -156,7 +156,7 @@ fn shards_of_different_runs_are_refused_by_name() {
     assert!(refused(&other_deal).contains("both have a result of"), "{}", refused(&other_deal));
     assert!(refused(&[sample::record()]).starts_with("0.json is the record of a whole capture"));
     assert!(refused(&[sample::test()]).starts_with("0.json is the record of a test"));
-    assert!(refused(&[sample::command()]).starts_with("0.json is the record of a command and of no shard or rank"));
+    assert!(refused(&[sample::command()]).starts_with("0.json is the record of a command, not of a shard or rank"));
     assert!(refused(&[sample::shards(1)[0].clone(), ranks(2)[0].clone()]).contains("different kinds"));
     assert_eq!(refused(&[]), "no record was given: name the records of all shards or ranks");
 }
@@ -175,7 +175,7 @@ fn kernels_are_made_of_all_that_their_launches_read() {
     assert!(
         refused(&shards).contains("different kernels: builtin:embedding with a.py 1 and builtin:embedding with a.py 3")
     );
-    // A shard without entries launched nothing, and knows the name alone.
+    // A shard without entries launched nothing, and only knows the kernel's name.
     let mut shards = sample::shards(6);
     for (at, shard) in shards.iter_mut().enumerate() {
         let empty = shard.results.entries.is_empty();
@@ -214,7 +214,7 @@ fn what_is_missing_is_named_with_the_command_that_runs_it() {
     partial.check().unwrap();
     assert_eq!((partial.state, partial.exit_code), (RunState::Interrupted, 3));
     assert_eq!((partial.results.entries.len(), &*partial.verdicts[0].subject), (1, "parts"));
-    // What is left of the whole joins what is there.
+    // The missing part joins the present one.
     let one = merged(&[partial, shards[1].clone(), shards[2].clone(), shards[3].clone()]);
     assert_eq!((one.semantics_digest, one.exit_code), (sample::record().semantics_digest, 0));
 }
@@ -228,7 +228,7 @@ fn entries_that_a_shard_left_out_by_itself_are_not_missing_however_merged() {
     let partly = merged(&shards[..2]);
     assert_eq!(partly.state, RunState::Interrupted);
     assert_eq!(merged(&[partly, shards[2].clone()]), all);
-    // A share that is whole is not a part of one.
+    // A complete share is not a part of one.
     let (_folder, mut merge) = merging();
     merge.add("1.json", shards[1].clone()).unwrap();
     assert_eq!(merge.finish_share().unwrap().head().state, RunState::Complete);

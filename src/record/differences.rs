@@ -22,11 +22,11 @@ pub struct Differences {
     pub schema: String,
     /// The semantics digests of the two.
     pub digests: [String; 2],
-    /// What the figures mean.
+    /// Changes of the meaning of the figures.
     pub semantics: Rows<Change>,
-    /// How memory was managed.
+    /// Changes of how memory was managed.
     pub policy: Rows<Change>,
-    /// Where the run took place, and the version of Plimsoll.
+    /// Changes of the machine, and of the version of Plimsoll.
     pub environment: Rows<Change>,
     /// How the validation and the profile of entries in both ended.
     pub results: Rows<Change>,
@@ -38,9 +38,10 @@ pub struct Differences {
 /// One thing that changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// Where, as a JSON pointer in which entries and tensors stand under their names: `/entries/entry_000003.pt/bytes`.
+    /// A JSON pointer to the change, in which entries and tensors are named instead of numbered:
+    /// `/entries/entry_000003.pt/bytes`.
     pub path: String,
-    /// What happened there.
+    /// The kind of change at this place.
     pub kind: ChangeKind,
     /// The value in the earlier record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +68,7 @@ pub enum ChangeKind {
 /// The figures of two records of the same semantics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// The median of all entries, then of each: nanoseconds a launch.
+    /// The median over all entries, then of each entry: nanoseconds per launch.
     pub timing: Rows<TimingDelta>,
     /// Each reading of each phase that both have.
     pub memory: Vec<MemoryDelta>,
@@ -79,9 +80,9 @@ pub struct TimingDelta {
     /// The entry; absent for the figure over all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// The median nanoseconds a launch in the earlier record.
+    /// The median nanoseconds per launch in the earlier record.
     pub before_ns: f64,
-    /// The median nanoseconds a launch in the later record.
+    /// The median nanoseconds per launch in the later record.
     pub after_ns: f64,
 }
 
@@ -110,7 +111,7 @@ impl Differences {
     }
 }
 
-/// What changed from `before` to `after`.
+/// The changes from `before` to `after`.
 pub fn compare_records(before: &Record, after: &Record) -> Differences {
     let semantics = semantics_changes(&before.semantics, &after.semantics);
     let same = semantics.is_empty() && before.semantics_digest == after.semantics_digest;
@@ -128,8 +129,8 @@ pub fn compare_records(before: &Record, after: &Record) -> Differences {
 }
 
 fn semantics_changes(before: &Semantics, after: &Semantics) -> Rows<Change> {
-    // The fields beside the entries are compared as they stand, the entries by name: one that was added at the front
-    // must not show every other as changed.
+    // Fields beside the entries are compared as they are, entries by name: an entry added at the front must not make
+    // every other appear changed.
     let (Semantics::Capture(before), Semantics::Capture(after)) = (before, after) else {
         return changes(before, after).into();
     };
@@ -138,7 +139,8 @@ fn semantics_changes(before: &Semantics, after: &Semantics) -> Rows<Change> {
     found
 }
 
-/// Where the entries of a record stand, by the hashes of their names: the names themselves would take most of the memory.
+/// The positions of a record's entries, by the hashes of their names: the names themselves would take most of the
+/// memory.
 struct Places(HashMap<u128, usize>);
 
 impl Places {
@@ -170,7 +172,7 @@ fn entry_changes(before: &Rows<EntrySemantics>, after: &Rows<EntrySemantics>, fo
             Some(now) if *entry != *now => {
                 let (mut old, mut new) = (json(&*entry), json(now));
                 if entry.covers != now.covers {
-                    // Digests over different bytes differ whether the entries do or not.
+                    // Digests over different bytes differ even if the entries do not.
                     for value in [&mut old, &mut new] {
                         value.as_object_mut().and_then(|fields| fields.remove("digest"));
                     }
@@ -224,7 +226,7 @@ fn result_changes(before: &Record, after: &Record) -> Rows<Change> {
 fn timing_deltas(before: &Record, after: &Record) -> Rows<TimingDelta> {
     let all = before.results.timing.zip(after.results.timing);
     let all = all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns });
-    // The same semantics have the same entries in the same order.
+    // Equal semantics have the same entries in the same order.
     let entries = before.results.entries.iter().zip(&after.results.entries).filter_map(|(old, new)| {
         let median = |result: &EntryResult| Some(result.profile.as_ref()?.statistics?.median_ns);
         Some(TimingDelta { entry: Some(new.name.clone()), before_ns: median(&old)?, after_ns: median(&new)? })
@@ -260,7 +262,7 @@ mod tests {
     use plimsoll_capture::timing::{Protocol, RelativeError};
     use plimsoll_memory::bytes::ByteSize;
 
-    /// The sample with `change` made to it and its digest taken anew.
+    /// The sample with `change` applied and its digest recomputed.
     fn with(change: impl FnOnce(&mut Record)) -> Record {
         let mut record = sample::record();
         change(&mut record);

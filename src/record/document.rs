@@ -42,10 +42,10 @@ pub struct Record {
     pub semantics: Semantics,
     /// `blake3:` and the digest of `semantics` ([`Semantics::digest`]).
     pub semantics_digest: String,
-    /// The share of the capture that the run took; absent of a run on all of it, and of a record of several parts.
+    /// The run's share of the capture; absent for a run on the whole capture, and for a record of several parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// Which of several processes of a launcher the run was; absent of a process that was started alone.
+    /// The run's place among the processes of a launcher; absent for a process that was started alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// How memory was managed.
@@ -55,8 +55,8 @@ pub struct Record {
     /// The memory of each phase, in order; of a command that was run several times, that of the run whose resident memory
     /// was largest.
     pub phases: Vec<PhaseReadings>,
-    /// How the process ended, and who or what ended it; only a test or a command has it. Of several runs that of the
-    /// first that failed or, if none did, of the largest.
+    /// How the process ended, and who or what ended it; only for a test or a command. Of several runs the first that
+    /// failed or, if none did, the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
     /// Every run of a command that was run several times, in order; absent if it was run once.
@@ -70,7 +70,7 @@ pub struct Record {
     /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
-    /// One result an entry; only a run on a capture has them.
+    /// One result per entry; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Results::is_empty")]
     pub results: Results,
     /// What was found in the output of a command, its end and its memory; only `run --diagnose` has it.
@@ -88,12 +88,12 @@ impl Record {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The processor time of the process tree, in all phases; absent if one has none.
+    /// The processor time of the process tree, in all phases; absent if a phase has none.
     pub fn cpu_time(&self) -> Option<Duration> {
         cpu_time(&self.phases)
     }
 
-    /// Checks what the types do not say: the digest, and one result an entry.
+    /// Checks what the types cannot: the digest, and one result per entry.
     ///
     /// # Errors
     /// [`RecordError::BrokenDigest`], [`RecordError::Inconsistent`].
@@ -117,19 +117,19 @@ impl Record {
 }
 
 impl Record {
-    /// The shares of the capture that the entries of the record are of.
+    /// The shares of the capture that the record's entries belong to.
     pub fn shards(&self) -> impl Iterator<Item = &Shard> {
         self.shard.iter().chain(self.parts.iter().filter_map(|part| part.shard.as_ref()))
     }
 
-    /// The places of the entries in the capture, in order; empty of a record of a whole capture.
+    /// The positions of the entries in the capture, in order; empty for a record of a whole capture.
     pub fn places(&self) -> Vec<usize> {
         let mut places: Vec<usize> = self.shards().flat_map(|shard| shard.places.iter().copied()).collect();
         places.sort_unstable();
         places
     }
 
-    /// Checks that every entry has a place in the capture, if the record has places.
+    /// Checks that every entry has a position in the capture, if the record has positions.
     fn check_places(&self, entries: usize) -> Result<(), RecordError> {
         let inconsistent = |detail| Err(RecordError::Inconsistent { detail });
         for shard in self.shards() {
@@ -165,7 +165,7 @@ fn one_result_an_entry(entries: &Rows<EntrySemantics>, results: &Rows<EntryResul
 }
 
 impl From<Record> for Part {
-    /// The part that a record of one run is.
+    /// The only part of a record of one run.
     fn from(record: Record) -> Self {
         Self {
             shard: record.shard,
@@ -189,7 +189,7 @@ impl From<Record> for Part {
 
 /// A time as records write it: RFC 3339, UTC, to the millisecond.
 ///
-/// A clock before 1970 gives 1970, one beyond the year 9999 that year's end: RFC 3339 has no others.
+/// Times before 1970 become 1970, and times beyond the year 9999 that year's end: RFC 3339 has no others.
 pub fn timestamp(time: SystemTime) -> String {
     const LAST: Duration = Duration::from_secs(253_402_300_799);
     let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST);

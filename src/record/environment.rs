@@ -1,4 +1,4 @@
-//! [`Environment`]: if a run took place.
+//! [`Environment`]: the machine and software of a run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use plimsoll_memory::meter::SystemInfo;
 /// Where a run took place. What could not be found out is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// The machine and those of its settings that matter to memory.
+    /// The machine and its settings that affect memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemInfo>,
     /// The GPUs that kernels could use.
@@ -36,7 +36,7 @@ impl Environment {
         Self { system: Some(system), versions, allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }
 
-    /// This machine as it is now. What cannot be read of it is absent.
+    /// The present state of this machine. Anything that cannot be read is absent.
     pub fn here() -> Self {
         Self { system: SystemInfo::read().ok(), allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }
@@ -80,7 +80,7 @@ pub struct Gpu {
     /// The version of its driver, or the newest CUDA that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// What it can compute, as `9.0`.
+    /// The compute capability, as `9.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_capability: Option<String>,
     /// Its cache between the processors and the memory.

@@ -19,12 +19,12 @@ pub enum RecordError {
         /// Its folder.
         folder: PathBuf,
     },
-    /// What stands at the path of the record is a folder, a device or a pipe, which a record would have to replace.
+    /// The path of the record is a folder, a device or a pipe, which a record must not replace.
     #[error("cannot write the record {}: there is {found}, not a file; name another path", .path.display())]
     NotAFile {
         /// The record.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file at the path.
         found: &'static str,
     },
     /// The record or its folder is read-only.
@@ -40,9 +40,9 @@ pub enum RecordError {
     DiskFull {
         /// The record.
         path: PathBuf,
-        /// The space that is needed.
+        /// The required space.
         needed: ByteSize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused an operation on the file.
@@ -52,7 +52,7 @@ pub enum RecordError {
         path: PathBuf,
         /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is larger than any record that this version reads.
@@ -63,7 +63,7 @@ pub enum RecordError {
         /// The largest record that is read.
         limit: ByteSize,
     },
-    /// A text in the file is longer than any of a record.
+    /// A text in the file is longer than any text of a record.
     #[error("{} is not read as a record: a text in it is longer than {limit}; is it another file?", .path.display())]
     LongText {
         /// The file.
@@ -76,7 +76,7 @@ pub enum RecordError {
     NotJson {
         /// The file.
         path: PathBuf,
-        /// Where and why, with line and column.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
     /// The file is a JSON document of another kind or version.
@@ -85,42 +85,42 @@ pub enum RecordError {
     WrongSchema {
         /// The file.
         path: PathBuf,
-        /// The schema it names.
+        /// The schema that the file names.
         found: Option<String>,
     },
-    /// The file names the right schema and does not follow it.
+    /// The file names the right schema but does not follow it.
     #[error("{} does not follow {SCHEMA}: {source}; it was changed after it was written, or written by a newer plimsoll", .path.display())]
     NotARecord {
         /// The file.
         path: PathBuf,
-        /// Where and why, with line and column.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
-    /// The semantics are not those that the digest was taken of.
+    /// The digest in the record does not match its semantics.
     #[error(
         "the semantics digest to {computed}, the record says {stored}: it was changed after it was written, or written by a newer plimsoll"
     )]
     BrokenDigest {
         /// The digest in the record.
         stored: String,
-        /// The digest of its semantics.
+        /// The digest computed from its semantics.
         computed: String,
     },
     /// The parts of the record contradict each other.
     #[error("the record contradicts itself: {detail}; it was changed after it was written")]
     Inconsistent {
-        /// How.
+        /// The contradiction.
         detail: String,
     },
-    /// The record is in an object store, which does not give or take it.
+    /// The record is in an object store, which cannot be read or written.
     #[error(transparent)]
     Elsewhere(#[from] crate::elsewhere::ElsewhereError),
-    /// A fault of the record in this file.
+    /// An error in the record of this file.
     #[error("{}: {fault}", .path.display())]
     InFile {
         /// The file.
         path: PathBuf,
-        /// The fault.
+        /// The error.
         #[source]
         fault: Box<RecordError>,
     },

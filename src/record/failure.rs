@@ -1,9 +1,9 @@
-//! [`Failure`]: why an entry gave no result.
+//! [`Failure`]: why an entry has no result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kept an entry from giving a result.
+/// Why an entry has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -19,27 +19,27 @@ pub enum FailureKind {
     HostOom,
     /// The kernel could not get device memory.
     DeviceOom,
-    /// The kernel failed on the device so that its process could use the device no more.
+    /// The kernel failed on the device, and its process can no longer use the device.
     DeviceFault,
-    /// The kernel of the operating system killed the worker for memory; `evidence` shows it.
+    /// The operating system killed the worker for memory; `evidence` shows it.
     OomKill,
-    /// The worker was killed at a ceiling that was set for it.
+    /// The worker was killed because it exceeded a ceiling.
     Ceiling,
     /// The kernel wrote to an argument that it was not declared to change.
     MutatedInput,
-    /// The kernel gave what was not made from its arguments: an earlier result, or none on buffers that it had seen.
+    /// The kernel's output was not made from its arguments: an earlier result, or none on buffers that it had seen.
     StaleOutput,
     /// The output changed after the launch had returned.
     LateWrite,
-    /// The kernel gave what computes when it is read, and no plain tensor.
+    /// The kernel returned something that computes when it is read, instead of a plain tensor.
     NotATensor,
-    /// The kernel left the memory of its output as it was in a timed launch.
+    /// The kernel left the memory of its output unwritten in a timed launch.
     UnwrittenOutput,
-    /// The times that were reported do not fit what the supervisor's clock saw.
+    /// The reported times contradict the supervisor's clock.
     TimeMismatch,
-    /// The kernel reached for what is not its own: the supervisor, the capture, or the record.
+    /// The kernel tried to reach the supervisor, the capture, or the record.
     Tampered,
-    /// The kernel does not take such a call.
+    /// The kernel does not support the call.
     Unsupported,
     /// The entry could not be read, or changed during the run.
     Input,
@@ -108,7 +108,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened, in a sentence.
     pub message: String,
-    /// More of it, such as a traceback.
+    /// Details, such as a traceback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The signal that ended the worker.
@@ -117,16 +117,16 @@ pub struct Failure {
     /// The exit status of the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What shows the cause, such as a counter of the cgroup.
+    /// Evidence of the cause, such as a counter of the cgroup.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// The last that the worker wrote to its standard error.
+    /// The end of the worker's standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
 }
 
 impl Failure {
-    /// A failure of which no more than this is known.
+    /// A failure without further details.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! [`figures`]: every number that a record can be judged by, each under one stable name.
+//! [`figures`]: every number by which a record can be judged, each under a stable name.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use super::document::Record;
 pub use plimsoll_memory::ceiling::Unit;
 use plimsoll_memory::meter::{Metric, PhaseReadings, Source, worst_reading};
 
-/// A number of a record, once a repeat.
+/// A number of a record, with one value per repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Its name: `peak_rss` over all phases, `validate.peak_rss` in one of several.
     pub name: String,
-    /// The phase that it is of; absent if it is of all.
+    /// The phase; absent for a figure over all phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What its values are amounts of.
+    /// The unit of its values.
     pub unit: Unit,
     /// Which way is better.
     pub direction: Direction,
-    /// How far its values can be trusted: as far as the weakest of them. Absent of times and counts.
+    /// How reliable its values are: as much as the weakest. Absent for times and counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Its values in the order of the repeats, one of each that has it; a run that is not repeated has one.
+    /// The values in the order of the repeats that have one; a run without repeats has one value.
     pub values: Vec<f64>,
-    /// What each value may have been, if it is the largest of samples and a part of resident memory whose own peak, which
-    /// the kernel keeps, the samples missed by so much. Empty of any other figure.
+    /// The range of each value, for the largest sample of a part of the resident memory, if the samples missed the
+    /// resident peak that the kernel keeps by this much. Empty for any other figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_most: Vec<f64>,
 }
 
-/// Which way a figure is better.
+/// Which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// Less is better.
     Lower,
-    /// More is better, as of the memory that stays available.
+    /// More is better, for example memory that stays available.
     Higher,
 }
 
@@ -70,8 +70,8 @@ struct Value {
     at_most: Option<f64>,
 }
 
-/// The figures of a record, in the order of a report: first those over all phases, then, if there are several, those
-/// of each.
+/// The figures of a record, in the order of a report: first those over all phases, then, if there are several, those of
+/// each.
 ///
 /// - The metrics of memory ([`Metric`]): over all phases the worst, of what is retained the last.
 /// - `wall` and `cpu_time` (user and system together), in nanoseconds.
@@ -79,13 +79,13 @@ struct Value {
 ///   memory. Whose stalls and kills they are says the record ([`Activity`](plimsoll_memory::meter::Activity)).
 /// - `timing.mean` and `timing.median`: nanoseconds a launch over the entries of a capture.
 ///
-/// What was not measured has no figure.
+/// Figures that were not measured are missing.
 pub fn figures(record: &Record) -> Vec<Figure> {
     figures_of([record])
 }
 
-/// The figures of several records of one subject, whose runs are repeats of each other, in this order. A record of
-/// several runs gives the values of each.
+/// The figures of several records of one subject, whose runs count as repeats, in this order. A record of several runs
+/// contributes the values of each.
 pub fn figures_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Figure> {
     let mut gathered = Gathered::default();
     for record in records {
@@ -104,11 +104,11 @@ pub fn figures_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Figu
     gathered.figures
 }
 
-/// The figures of the repeats that were gathered so far.
+/// The figures of the repeats gathered so far.
 #[derive(Debug, Default)]
 struct Gathered {
     figures: Vec<Figure>,
-    /// Where the figure of a name stands.
+    /// The index of the figure with a name.
     at: BTreeMap<String, usize>,
 }
 
@@ -119,7 +119,7 @@ impl Gathered {
         for (name, value) in of_phases(&all, wall_ns) {
             self.add(name.to_owned(), None, value);
         }
-        // A phase that comes again, such as an epoch, is one.
+        // A phase that recurs, such as an epoch, counts as one.
         let mut names: Vec<&str> = Vec::new();
         for phase in phases {
             if !names.contains(&&*phase.phase) {
@@ -161,7 +161,7 @@ impl Gathered {
     }
 }
 
-/// What several phases come to.
+/// Combines several phases.
 fn of_phases(phases: &[&PhaseReadings], wall_ns: u64) -> Vec<(&'static str, Value)> {
     let memory = Metric::ALL.into_iter().filter_map(|metric| Some((metric.name(), memory(metric, phases)?)));
     let sum = |of: &dyn Fn(&PhaseReadings) -> Option<u64>| {
@@ -184,7 +184,7 @@ fn of_phases(phases: &[&PhaseReadings], wall_ns: u64) -> Vec<(&'static str, Valu
     memory.chain(activity).collect()
 }
 
-/// The worst reading of a metric; that of the last phase if it is of what is retained.
+/// The worst reading of a metric; for retained memory the reading of the last phase.
 fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let direction = if metric.is_floor() { Direction::Higher } else { Direction::Lower };
@@ -194,8 +194,8 @@ fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
     Some(Value { unit: Unit::Bytes, direction, source: Some(worst.source), value, at_most })
 }
 
-/// What a sampled part of the resident memory of a phase may have been: what the samples missed of the resident peak may
-/// all have been of it.
+/// The range of a sampled part of a phase's resident memory: everything that the samples missed of the resident peak
+/// may belong to this part.
 fn at_most(metric: Metric, phase: &PhaseReadings) -> Option<f64> {
     let part = matches!(metric, Metric::PeakAnon | Metric::PeakShmem | Metric::PeakPss);
     let reading = phase.readings.get(&metric).filter(|_| part)?;
@@ -215,7 +215,7 @@ impl Value {
     }
 }
 
-/// The source that says less of the truth.
+/// The less reliable source.
 fn weaker(one: Option<Source>, other: Option<Source>) -> Option<Source> {
     let rank = |source: &Option<Source>| match source {
         None => (0, 0),

@@ -1,4 +1,4 @@
-//! Record files: written beside, flushed, renamed; read whole, within bounds, with their digest checked.
+//! Record files: written beside the target, flushed, renamed; read whole, within bounds, with their digest checked.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write as _};
@@ -17,28 +17,28 @@ use crate::elsewhere::{self, Local};
 use plimsoll_capture::{leftover, origin};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The largest record that is read: room for a million entries, and a bound for a file that is none.
+/// The largest record that is read: room for a million entries, and a limit for files that are not records.
 pub const MAX_RECORD: ByteSize = ByteSize::mib(512);
 
-/// The space that [`RecordFile::prepare`] reserves: more than the record of a hundred entries with all samples takes.
+/// The space that [`RecordFile::prepare`] reserves: more than a record of a hundred entries with all samples needs.
 const RESERVE: ByteSize = ByteSize::mib(1);
 
-/// What the name of a file begins with while it is written.
+/// The prefix of a file's name while it is written.
 const PREFIX: &str = ".plimsoll-record-";
 
-/// A record that is going to be written: its path is known to be good and space is kept for it, so that a long run does
-/// not end with a record that cannot be written.
+/// A record to be written: its path is known to be usable and space is reserved, so that a long run does not end with a
+/// record that cannot be written.
 ///
-/// Until [`commit`](Self::commit) an older record at the path stays as it is. Dropped without it, nothing remains; what a
-/// process that was killed left beside the path is removed by the next that prepares a record there.
+/// Until [`commit`](Self::commit) an older record at the path stays unchanged. Dropping the value leaves nothing
+/// behind; files of a killed process are removed by the next one that prepares a record at the path.
 #[derive(Debug)]
 pub struct RecordFile {
     /// The path as given, for messages.
     path: PathBuf,
-    /// The file to replace: `path`, or what it links to.
+    /// The file to replace: `path`, or the target of its link.
     target: PathBuf,
     temporary: NamedTempFile,
-    /// The folder of a record that is sent to an address once it is written.
+    /// The folder of a record that is sent to an address once written.
     outgoing: Option<TempDir>,
 }
 
@@ -81,7 +81,7 @@ impl RecordFile {
         let file = self.temporary.as_file_mut();
         match rustix::fs::fallocate(&*file, FallocateFlags::empty(), 0, bytes.bytes()) {
             Ok(()) => Ok(()),
-            // A file system that cannot allocate ahead is given zeros instead.
+            // If a file system cannot allocate ahead, write zeros instead.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
                 file.rewind().and_then(|()| io::copy(&mut io::repeat(0).take(bytes.bytes()), file)).map(drop)
             }
@@ -90,7 +90,7 @@ impl RecordFile {
         .map_err(|source| write_error(&self.path, bytes, source))
     }
 
-    /// Writes `record` and puts it in the place of an older one, in one step.
+    /// Writes `record` and replaces an older one in one step.
     ///
     /// # Errors
     /// [`RecordError`] if the disk is full or the folder went away; an older record is whole then, and so is `record`
@@ -101,7 +101,7 @@ impl RecordFile {
         self.commit_with(length, |writer| json::write(writer, record))
     }
 
-    /// As [`RecordFile::commit`], for a record that `write` writes, of about so many bytes.
+    /// As [`RecordFile::commit`], for a record of about this many bytes that `write` writes.
     pub(crate) fn commit_with(
         self,
         length: ByteSize,
@@ -153,7 +153,7 @@ impl Record {
         };
         let file = File::open(file).map_err(io_error)?;
         let bounded = |file| Texts::new(Read::take(file, MAX_RECORD.bytes() + 1));
-        // A file is read twice, so that its bytes are never in memory all at once.
+        // A file is read twice, so that its bytes are never all in memory.
         if let Ok(found) = file.metadata().map_err(io_error)
             && found.is_file()
         {
@@ -178,7 +178,7 @@ impl Record {
         Self::parse(path, || Ok(Texts::new(bytes)))
     }
 
-    /// Reads what `open` gives from its start each time.
+    /// Reads from a new reader of `open` each time.
     fn parse<R: Read>(path: &Path, open: impl Fn() -> io::Result<R>) -> Result<Self, RecordError> {
         let path = || path.to_owned();
         let again = || match open() {
@@ -195,7 +195,7 @@ impl Record {
             }
         };
         let no_json = |path, source| RecordError::NotJson { path, source };
-        // Looked at first, so that another version is named as such.
+        // Check the schema first, so that another version is reported as such.
         match head::schema(again()?).map_err(|source| failed(source, no_json))? {
             Some(found) if found == SCHEMA => {}
             found => return Err(RecordError::WrongSchema { path: path(), found }),
@@ -211,21 +211,21 @@ impl Record {
     }
 }
 
-/// The folder that a file at `path` lies in.
+/// The folder of the file at `path`.
 pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file to be written in `folder` before it is renamed to a record there. As long as it is open nobody takes it for left
-/// behind.
+/// A file in `folder` that is later renamed to a record there. While the file is open, other processes do not treat it
+/// as a leftover.
 pub(super) fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     let permissions = fs::Permissions::from_mode(0o666);
     let make = || tempfile::Builder::new().prefix(PREFIX).permissions(permissions.clone()).tempfile_in(folder);
-    // The lock is that of the open file, which the temporary file shares with its clone.
+    // The lock belongs to the open file, which the temporary file shares with its clone.
     leftover::held(make, |file| file.as_file().try_clone(), |file| file.path()).map(|(file, _)| file)
 }
 
-/// The file that a record at `path` replaces: `path` itself, or the file that it links to, so that the link stays.
+/// The file that a record at `path` replaces: `path` itself, or the target of its link, so that the link stays.
 fn replaceable(path: &Path) -> Result<PathBuf, RecordError> {
     let io_error = |source| RecordError::Io { path: path.to_owned(), doing: "look at", source };
     let found = match fs::symlink_metadata(path) {
@@ -237,7 +237,7 @@ fn replaceable(path: &Path) -> Result<PathBuf, RecordError> {
     let metadata = fs::metadata(&target).map_err(io_error)?;
     match not_a_file(metadata.file_type()) {
         Some(found) => Err(RecordError::NotAFile { path: path.to_owned(), found }),
-        // A rename would go through: a record that was made read-only, such as a baseline, is to stay.
+        // A rename would succeed, but a record that was made read-only, such as a baseline, must stay.
         None if metadata.permissions().readonly() => {
             Err(RecordError::ReadOnly { path: path.to_owned(), what: "the record that is there" })
         }
@@ -245,7 +245,7 @@ fn replaceable(path: &Path) -> Result<PathBuf, RecordError> {
     }
 }
 
-/// What stands in the place of a file; `None` if it is one.
+/// What is in the place of a file; `None` if it is a file.
 pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
     match () {
         () if kind.is_file() => None,

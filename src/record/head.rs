@@ -1,21 +1,21 @@
-//! [`schema`]: what tells a record from other JSON.
+//! [`schema`]: distinguishes a record from other JSON.
 
 use std::fmt;
 use std::io::Read;
 
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The text `schema` of a JSON document; `None` of one that has none. No more is read than it takes: `schema` is the first
+/// The text `schema` of a JSON document; `None` if there is none. Only the beginning is read: `schema` is the first
 /// field of every document that this program writes.
 ///
 /// # Errors
-/// What is read is not JSON, or cannot be read.
+/// The text is not JSON, or cannot be read.
 pub fn schema(reader: impl Read) -> Result<Option<String>, serde_json::Error> {
     let mut found = None;
     let mut json = serde_json::Deserializer::from_reader(reader);
     let read = json.deserialize_any(Head(&mut found)).and_then(|()| json.end());
     match found {
-        // It was left in the middle of the document.
+        // The reader stopped in the middle of the document.
         Some(schema) => Ok(Some(schema)),
         None => read.map(|()| None),
     }

@@ -1,4 +1,4 @@
-//! [`Isolation`]: which rights a kernel that is not trusted did not have.
+//! [`Isolation`]: the rights that an untrusted kernel lacked.
 
 use plimsoll_memory::meter::Doctor;
 use plimsoll_memory::schema::Document;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum Layer {
     /// No program that it starts has more rights than it has.
     NoNewPrivs,
-    /// Files beside its own, TCP, and other processes are out of its reach.
+    /// Files beside its own, TCP, and other processes are out of reach.
     Landlock,
     /// Landlock keeps signals within the worker as well.
     LandlockSignals,
-    /// System calls that no kernel needs are refused.
+    /// System calls that kernels do not need are refused.
     Seccomp,
     /// The memory of the supervisor cannot be read by other processes of its user.
     NotDumpable,
@@ -55,12 +55,12 @@ impl Layer {
     }
 }
 
-/// Which of them a run had.
+/// The layers of isolation in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Isolation {
-    /// Layers that held.
+    /// Layers that were active.
     pub held: Vec<Layer>,
-    /// Layers that the machine could not give.
+    /// Layers that the machine could not provide.
     pub lacking: Vec<Layer>,
 }
 
@@ -72,13 +72,13 @@ impl Isolation {
     }
 }
 
-/// What a machine allows: `plimsoll.doctor/1`.
+/// The abilities of a machine: `plimsoll.doctor/1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// What it lets a meter see.
+    /// What a meter can see.
     #[serde(flatten)]
     pub doctor: Doctor,
-    /// How far it can isolate a kernel that is not trusted.
+    /// How far the machine can isolate an untrusted kernel.
     #[serde(default)]
     pub isolation: Isolation,
 }

@@ -1,6 +1,6 @@
-//! The layout of a record file: objects a field a line, arrays of numbers and texts on one line.
+//! The layout of a record file: objects with one field per line, arrays of numbers and texts on one line.
 //!
-//! Records are read by people and kept in version control: a sample a line would bury the rest.
+//! Records are read by people and kept in version control: one sample per line would hide the rest.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(crate) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::
     writer.flush()
 }
 
-/// The text of `value` as it stands within so many objects.
+/// The text of `value`, indented for this many enclosing objects.
 pub(crate) fn within(depth: usize, value: &impl Serialize) -> Vec<u8> {
     let mut text = Vec::new();
     let layout = Layout { depth, empty: false };

@@ -1,4 +1,4 @@
-//! Records of tests: one a test, in the folder that `PLIMSOLL_RECORD_DIR` names.
+//! Records of tests, one per test, in the folder that `PLIMSOLL_RECORD_DIR` names.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use super::{
     exit_code, write_record,
 };
 
-/// Writes the record of a test to the folder that [`RECORD_DIR`] names, as `SUITE.MODULE.NAME.json`; nothing if it
-/// names none. The folder is made if it is missing.
+/// Writes the record of a test to the folder that [`RECORD_DIR`] names, as `SUITE.MODULE.NAME.json`; does nothing if
+/// the variable is not set. A missing folder is created.
 ///
 /// # Errors
 /// [`RecordError`] if it cannot be written.
@@ -21,10 +21,10 @@ pub fn keep_record(run: impl FnOnce() -> ProcessRun) -> Result<Option<PathBuf>, 
     write(Path::new(&folder), run()).map(Some)
 }
 
-/// Writes the record of a test: what `#[plimsoll::test]` keeps records by.
+/// Writes the record of a test: the function that `#[plimsoll::test]` keeps records with.
 ///
 /// # Errors
-/// Why it cannot be written, in words.
+/// Why the record cannot be written, in words.
 #[doc(hidden)]
 pub fn keep_test_run(run: TestRun) -> Result<PathBuf, String> {
     let folder = std::env::var_os(RECORD_DIR).unwrap_or_default();
@@ -33,7 +33,7 @@ pub fn keep_test_run(run: TestRun) -> Result<PathBuf, String> {
 
 fn write(folder: &Path, run: ProcessRun) -> Result<PathBuf, RecordError> {
     let record = Record::from(run);
-    // If it cannot be made, writing the record says so.
+    // If the folder cannot be made, writing the record reports it.
     let _ = std::fs::create_dir_all(folder);
     let path = folder.join(file_name(&record.semantics));
     write_record(&path, &record)?;
@@ -82,7 +82,7 @@ impl From<TestRun> for ProcessRun {
     }
 }
 
-/// Names with colons are refused by some file systems and by stores of CI artefacts.
+/// Some file systems and stores of CI artefacts refuse names with colons.
 fn file_name(semantics: &Semantics) -> String {
     let suite = match semantics {
         Semantics::Test(test) => test.suite.as_deref(),
@@ -92,7 +92,7 @@ fn file_name(semantics: &Semantics) -> String {
     let name = name.join(".");
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let plain: String = name.replace("::", ".").chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
-    // Names of parameters may differ in signs alone, and be longer than those of files.
+    // Parameter names may differ only in punctuation, and be longer than file names.
     let parameters = name.split_once('[').map_or("", |(_, parameters)| parameters.trim_end_matches(']'));
     let end = (0..=LONGEST_NAME.min(plain.len())).rev().find(|&end| plain.is_char_boundary(end)).unwrap_or(0);
     if end == plain.len() && parameters.chars().all(is_plain) {
@@ -101,7 +101,7 @@ fn file_name(semantics: &Semantics) -> String {
     format!("{}-{}.json", &plain[..end], &blake3::hash(name.as_bytes()).to_hex()[..8])
 }
 
-/// Names are cut to so many bytes: a file's may have 255, and writing it beside itself takes some.
+/// The most bytes of a name: a file's may have 255, and a temporary file beside it needs some.
 const LONGEST_NAME: usize = 200;
 
 #[cfg(test)]

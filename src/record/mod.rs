@@ -1,10 +1,10 @@
-//! The record: the JSON document of one run, and what changed between two of them.
+//! The record: the JSON document of one run, and the changes between two of them.
 //!
-//! A record (`schema: "plimsoll.record/1"`) keeps three things apart that are easily mixed up. [`Semantics`] is what the
-//! figures mean: of a run on a capture the operator, the entries in order, the kernel, the comparison, the timing
-//! protocol; else the test or the command. [`Policy`] is how memory was managed meanwhile: byte cap, batches, recycling;
-//! ceilings and their enforcement. [`Environment`] is where it ran. Beside them stand the memory of each phase, the proofs
-//! that memory came back, one typed result an entry, and the verdicts.
+//! A record (`schema: "plimsoll.record/1"`) separates three things that are easily confused. [`Semantics`] is the
+//! meaning of the figures: for a run on a capture the operator, the entries in order, the kernel, the comparison, the
+//! timing protocol; otherwise the test or the command. [`Policy`] is how memory was managed meanwhile: byte cap,
+//! batches, recycling; ceilings and their enforcement. [`Environment`] is where the run took place. The rest is the
+//! memory of each phase, the proofs that memory was released, one typed result per entry, and the verdicts.
 //!
 //! Invariants:
 //! * `semantics_digest` is BLAKE3 over the RFC 8785 canonical JSON of `semantics`. No policy and no environment touches

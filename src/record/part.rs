@@ -1,4 +1,4 @@
-//! [`Part`]: one of the runs that a record was put together from.
+//! [`Part`]: one of the runs of a merged record.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,32 +13,31 @@ use super::verdict::Verdict;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::PhaseReadings;
 
-/// One of the runs that a record was put together from: what its own record says, apart from the entries, which stand
-/// together.
+/// One of the runs of a merged record: everything in its own record except the entries, which are kept together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// The share of the capture that it took; absent of a command.
+    /// The share of the capture that the run took; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// Which process of a launcher it was; absent if no launcher said so.
+    /// The run's place among the processes of a launcher; absent if no launcher was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// The version of Plimsoll that ran.
     pub plimsoll: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Whether it came to its end.
+    /// Whether the run finished.
     pub state: RunState,
-    /// When it began: RFC 3339, UTC.
+    /// When the run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// Its wall time, in nanoseconds.
+    /// The run's wall time, in nanoseconds.
     pub wall_ns: u64,
-    /// How its memory was managed.
+    /// How the run's memory was managed.
     pub policy: Policy,
-    /// Where it took place.
+    /// Where the run took place.
     pub environment: Environment,
-    /// The memory of each of its phases; without timelines, processes and mappings.
+    /// The memory of each phase; without timelines, processes and mappings.
     pub phases: Vec<PhaseReadings>,
     /// How the process ended; only a command has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,12 +45,12 @@ pub struct Part {
     /// Every run of a command that was run several times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
-    /// The proofs that the memory of its workers came back.
+    /// The proofs that the memory of the run's workers was released.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
-    /// What was judged of it alone.
+    /// The verdicts on this run alone.
     pub verdicts: Vec<Verdict>,
-    /// Its exit code.
+    /// The run's exit code.
     pub exit_code: u8,
 }
 

@@ -1,4 +1,4 @@
-//! [`PartialRecord`]: what is known of a run while it goes on, for the case that nothing is left to write its record.
+//! [`PartialRecord`]: the known facts of a run while it goes on, in case nothing is left to write its record.
 
 use std::fs;
 use std::io::{self, BufWriter, Write as _};
@@ -8,9 +8,9 @@ use super::document::Record;
 use super::file::{folder_of, temporary_in};
 use super::json;
 
-/// A record beside another, `FILE.partial` for `FILE`: whole at every moment, and gone once the other is written.
+/// A record beside another, `FILE.partial` for `FILE`: complete at every moment, and removed once the other is written.
 ///
-/// The file is not flushed to the disk: it outlives this process, but not the machine.
+/// The file is not flushed to the disk, so it survives this process but not the machine.
 #[derive(Debug)]
 pub struct PartialRecord {
     path: PathBuf,
@@ -25,15 +25,15 @@ impl PartialRecord {
         Self { path: path.with_file_name(name), written: false }
     }
 
-    /// Where it is.
+    /// The path of the partial record.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes what is known by now in place of what was.
+    /// Replaces the partial record by the present facts.
     ///
     /// # Errors
-    /// The system's, as when the disk is full; what was written before stays then.
+    /// The system's error, for example when the disk is full; the earlier content stays then.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         let temporary = temporary_in(folder_of(&self.path))?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file());
@@ -45,10 +45,10 @@ impl PartialRecord {
         Ok(())
     }
 
-    /// Removes it, as the record itself is there.
+    /// Removes the partial record, as the record itself exists.
     pub fn remove(self) {
         if self.written {
-            // One that cannot be removed says by itself that it is not a whole record.
+            // If removing fails, its own state says that the record is incomplete.
             let _ = fs::remove_file(&self.path);
         }
     }

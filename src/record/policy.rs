@@ -1,4 +1,4 @@
-//! [`Policy`]: how memory was managed during a run. Nothing in it changes what the figures mean.
+//! [`Policy`]: how memory was managed during a run. The meaning of the figures does not depend on it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ use plimsoll_memory::ceiling::Ceilings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Policy {
-    /// Of a run on a capture.
+    /// A run on a capture.
     Capture(CapturePolicy),
-    /// Of a test or a command.
+    /// A run of a test or a command.
     Process(ProcessPolicy),
 }
 
@@ -33,9 +33,9 @@ impl Policy {
 /// How the memory of a test or a command was limited and watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessPolicy {
-    /// What was limited.
+    /// The ceilings.
     pub ceilings: Ceilings,
-    /// Whether a process that passes a ceiling was to be stopped there.
+    /// Whether a process that exceeds a ceiling is stopped at once.
     pub enforce: bool,
     /// The longest that one run may take, in nanoseconds; absent if none was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,22 +43,22 @@ pub struct ProcessPolicy {
     /// Nanoseconds between two samples of memory.
     #[serde(rename = "sampling_interval_ns")]
     pub sample_interval_ns: u64,
-    /// Whether a control group was to be made for it, so that `peak_cgroup` is of its processes alone.
+    /// Whether to make a control group for the command, so that `peak_cgroup` counts only its processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_cgroup: bool,
-    /// How often it was run; absent if it was run once.
+    /// How often the command was run; absent if once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<Repetition>,
 }
 
-/// How often a command was to be run.
+/// How often a command should run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repetition {
-    /// Runs that were to be recorded.
+    /// Recorded runs.
     pub repeat: u32,
-    /// Runs before them that were not.
+    /// Warm-up runs, not recorded.
     pub warmup: u32,
-    /// Whether a run that failed was no reason to stop.
+    /// Whether further runs follow a failed one.
     pub keep_going: bool,
 }
 
@@ -70,9 +70,9 @@ pub struct CapturePolicy {
     /// How entries were grouped for profiling; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batching: Option<Batching>,
-    /// When workers were replaced.
+    /// When workers are replaced.
     pub recycling: Recycling,
-    /// When mapped and cached inputs were dropped.
+    /// When mapped and cached inputs are dropped.
     pub cache_release: CacheRelease,
     /// Threads that compared and hashed.
     pub threads: u32,
@@ -84,10 +84,10 @@ pub struct CapturePolicy {
     pub sample_interval_ns: u64,
     /// What the digests of the entries were asked to cover.
     pub digest: Digest,
-    /// Which rights kernels did not have; absent of kernels with those of their user.
+    /// The rights that kernels lacked; absent for kernels with those of their user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// How many times as fast as another the kernel had to be; absent if that was not judged.
+    /// How many times as fast as the other the kernel has to be; absent if not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_speedup: Option<f64>,
 }
@@ -104,7 +104,7 @@ pub struct CaptureSource {
     pub verify: Option<VerifyObjects>,
 }
 
-/// What a capture was read from.
+/// The source of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
@@ -120,7 +120,7 @@ pub struct Batching {
     /// The most bytes that may be resident together; absent if none was set.
     #[serde(rename = "cap", default, skip_serializing_if = "Option::is_none")]
     pub batch_bytes: Option<ByteSize>,
-    /// What was done with an entry that exceeds the cap by itself.
+    /// The action on an entry that alone exceeds the cap.
     pub over_cap: OverCap,
     /// The batches, in order.
     pub batches: Vec<Batch>,
@@ -133,12 +133,12 @@ pub struct Batch {
     pub first: usize,
     /// How many entries.
     pub count: usize,
-    /// The bytes that were planned to be resident: inputs, outputs and device copies, shared storages once, and `workspace`.
+    /// The bytes planned to be resident: inputs, outputs and device copies, shared storages once, and `workspace`.
     pub bytes: ByteSize,
-    /// What the kernel takes on the device besides, at most, as launches before had shown; absent if they had shown nothing.
+    /// The most device memory that earlier launches took beside inputs and outputs; absent if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<ByteSize>,
-    /// Whether they exceed the cap, which a single entry may.
+    /// Whether the batch exceeds the cap, which only a single entry may.
     pub over_cap: bool,
 }
 
@@ -157,10 +157,10 @@ impl From<batch::Batch> for Batch {
 /// When a validation worker was replaced by a fresh process. One is always replaced before profiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recycling {
-    /// After it was given this many bytes of entries; absent if none was set.
+    /// After this many bytes of entries; absent if no limit was set.
     #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
     pub recycle_after: Option<ByteSize>,
-    /// When its resident set reached this; absent if none was set.
+    /// When the worker's resident set reaches this; absent if no limit was set.
     #[serde(rename = "rss_mark", default, skip_serializing_if = "Option::is_none")]
     pub recycle_rss: Option<ByteSize>,
 }

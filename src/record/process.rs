@@ -1,4 +1,4 @@
-//! [`ProcessRun`]: what a run of a test or a command gave, as a record.
+//! [`ProcessRun`]: the run of a test or a command, for a record.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,12 +16,12 @@ use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::PhaseReadings;
 use plimsoll_memory::nanoseconds;
 
-/// What a run of a test or a command gave.
+/// The results of a run of a test or a command.
 #[derive(Clone, Debug)]
 pub struct ProcessRun {
     /// The command line that started it.
     pub command: Vec<String>,
-    /// What was run.
+    /// The subject of the run.
     pub semantics: Semantics,
     /// How its memory was limited and watched.
     pub policy: ProcessPolicy,
@@ -46,7 +46,7 @@ pub struct ProcessRun {
 }
 
 impl From<ProcessRun> for Record {
-    /// The record of the run, on the machine as it is now.
+    /// The record of the run, on the machine in its present state.
     fn from(run: ProcessRun) -> Self {
         let hostname = run.rank.as_ref().and_then(|_| hostname());
         Self {

@@ -14,27 +14,27 @@ use plimsoll_memory::nanoseconds;
 pub struct RepeatedRun {
     /// When it began, in nanoseconds since the record's `started`.
     pub started_ns: u64,
-    /// From its start to its end, in nanoseconds.
+    /// The duration of the run, in nanoseconds.
     pub wall_ns: u64,
-    /// How it ended, and who or what ended it.
+    /// How the run ended, and who or what ended it.
     pub end: ProcessEnd,
-    /// What was read of it, phase by phase; without timelines, processes and mappings, which the record's own phases have
-    /// of the largest run.
+    /// The memory readings, phase by phase; without timelines, processes and mappings, which the record's own phases
+    /// have for the largest run.
     pub phases: Vec<PhaseReadings>,
 }
 
 impl RepeatedRun {
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The processor time of its tree; absent if a phase has none.
+    /// The processor time of its processes; absent if a phase has none.
     pub fn cpu_time(&self) -> Option<Duration> {
         cpu_time(&self.phases)
     }
 
-    /// The runs of a record: none if there was one run, which the record itself is.
+    /// The runs of a record: empty if there was one run, which the record itself describes.
     pub fn of(repeats: &Repeats) -> Vec<Self> {
         if repeats.runs().len() < 2 {
             return Vec::new();
@@ -42,7 +42,7 @@ impl RepeatedRun {
         Self::all(repeats)
     }
 
-    /// Every run, be it the only one.
+    /// Every run, even if there is only one.
     pub fn all(repeats: &Repeats) -> Vec<Self> {
         repeats.runs().map(|(offset, ended)| Self::new(offset, ended)).collect()
     }
@@ -57,7 +57,7 @@ impl RepeatedRun {
     }
 }
 
-/// The processor time of all `phases`; absent if one has none, or there is none.
+/// The processor time of all `phases`; absent if one has none, or there are no phases.
 pub(super) fn cpu_time(phases: &[PhaseReadings]) -> Option<Duration> {
     let of = |phase: &PhaseReadings| Some(phase.activity.cpu_user_ns?.saturating_add(phase.activity.cpu_system_ns?));
     let sum = phases.iter().try_fold(0u64, |sum, phase| Some(sum.saturating_add(of(phase)?)));

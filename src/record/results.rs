@@ -1,4 +1,4 @@
-//! [`Results`]: one typed result an entry.
+//! [`Results`]: one typed result per entry.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -18,10 +18,10 @@ use plimsoll_memory::meter::Reading;
 pub struct Results {
     /// One result for every entry of the semantics, in the same order.
     pub entries: Rows<EntryResult>,
-    /// The timings of the entries as one figure, as the semantics' aggregation says.
+    /// The timings of the entries as one figure, computed by the semantics' aggregation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
-    /// The results of the kernel that this one was timed in turns with; absent of a kernel that was timed alone.
+    /// The results of the kernel that this one was timed in turns with; absent for a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<Versus>,
 }
@@ -29,21 +29,21 @@ pub struct Results {
 /// The results of the kernel that the first was timed in turns with, and how they compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
-    /// What became of each entry under the other kernel, in the order of the semantics.
+    /// The result of each entry with the other kernel, in the order of the semantics.
     pub entries: Rows<EntryResult>,
-    /// The timings of the entries under the other kernel as one figure, as the semantics' aggregation says.
+    /// The timings of the entries with the other kernel as one figure, computed by the semantics' aggregation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
     /// The pairs of each entry, in the same order.
     pub pairs: Rows<Pairs>,
-    /// The speedup over all entries that both kernels were timed on: of the time that each takes for one launch on every
-    /// one of them. Absent if there is none.
+    /// The speedup over all entries that both kernels were timed on, computed from the sums of their times per launch.
+    /// Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
 }
 
 impl Results {
-    /// Whether there are none.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.timing.is_none() && self.versus.is_none()
     }
@@ -57,7 +57,7 @@ impl Aggregation {
         Statistics::of(&times)
     }
 
-    /// The time of an entry that its durations come to.
+    /// The time of an entry, computed from its durations.
     pub const fn time_ns(self, statistics: &Statistics) -> f64 {
         match self {
             Self::EntryMeans => statistics.mean_ns,
@@ -66,17 +66,17 @@ impl Aggregation {
     }
 }
 
-/// What became of one entry.
+/// The result of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryResult {
-    /// Its place in the capture, from 0.
+    /// The entry's index in the capture, from 0.
     pub index: usize,
-    /// Its file name.
+    /// The file name.
     pub name: String,
-    /// Its validation; absent for a run that only profiled.
+    /// The validation; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
-    /// Its profile; absent for a run that only validated.
+    /// The profile; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
 }
@@ -106,7 +106,7 @@ pub enum ValidationStatus {
 /// The validation of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {
-    /// How it ended.
+    /// How the validation ended.
     pub status: ValidationStatus,
     /// The comparison of each value of the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
@@ -114,19 +114,19 @@ pub struct Validation {
     /// Which wrong outputs would have passed; absent if nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blindness: Option<Blindness>,
-    /// The number of the worker that launched it, from 1.
+    /// The number of the worker that launched the entry, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
     /// The time of the launch as the worker saw it, in nanoseconds: a first launch, no benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_ns: Option<u64>,
-    /// The bytes of the entry that were brought into memory for it.
+    /// The bytes of the entry that were brought into memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touched: Option<ByteSize>,
     /// The worker's largest resident set during the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Reading>,
-    /// What it took of the memory of the GPU; absent on the CPU.
+    /// The GPU memory that the launch took; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
     /// Why there was no output.
@@ -140,14 +140,14 @@ pub struct Validation {
 impl Validation {
     /// The result of a comparison: passed if every leaf did.
     pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
-        // A vector that grew has room for four, and most calls give one value.
+        // A growing vector has room for four, and most calls return one value.
         leaves.shrink_to_fit();
         let passed = leaves.iter().all(|leaf| leaf.passed);
         let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
         Self { leaves, blindness, ..Self::ended(status) }
     }
 
-    /// A launch that gave nothing to compare.
+    /// A launch without an output to compare.
     pub fn failed(error: Failure) -> Self {
         Self { error: Some(Box::new(error)), ..Self::ended(ValidationStatus::Error) }
     }
@@ -178,7 +178,7 @@ impl Validation {
     }
 }
 
-/// A list in as much memory as it takes.
+/// A list that takes no more memory than needed.
 fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let mut items = Vec::deserialize(deserializer)?;
     items.shrink_to_fit();
@@ -197,7 +197,7 @@ pub enum ProfileStatus {
     NotRun,
 }
 
-/// Which arguments held other values than were captured while a kernel was timed.
+/// Which arguments had values other than the captured ones while a kernel was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Values {
@@ -205,37 +205,37 @@ pub enum Values {
     All,
     /// Floating-point ones: the witness refuses integers in another order, or the kernel does.
     Floats,
-    /// None: the operator takes no values but those that were captured, or all arguments are constant.
+    /// None: the operator accepts only the captured values, or all arguments are constant.
     Captured,
 }
 
-/// What the timed launches of an entry were held to.
+/// The findings of an audit of an entry's timed launches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    /// Which arguments held other values in every launch.
+    /// Which arguments had other values in every launch.
     pub values: Values,
-    /// What gave the outputs that were expected of them: a kernel; absent if that was the kernel itself, in a process that
-    /// timed nothing.
+    /// The kernel that computed the expected outputs; absent if that was the kernel itself, in a process that timed
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Whether the output follows the values that were altered. If not, the kernel is not held to its inputs.
+    /// Whether the output follows the altered values. If not, nothing shows that the kernel uses its inputs.
     pub follows: bool,
     /// Regions that were timed.
     pub regions: u32,
     /// Launches in them.
     pub launches: u32,
-    /// Launches whose outputs were chosen after the fact, and judged.
+    /// Launches whose outputs were chosen afterwards and judged.
     pub judged: u32,
-    /// How many of them were on the captured values, and judged by the captured outputs.
+    /// How many of the judged launches had captured values, and were compared with the captured outputs.
     pub judged_captured: u32,
-    /// Regions whose reported time did not fit what the clock saw, and was not used.
+    /// Regions whose reported time contradicted the clock, and was not used.
     pub misfits: u32,
-    /// How far a reported time may be off the supervisor's clock before it is seen, in nanoseconds a launch, beside 3 %.
+    /// How much a report could hide from the supervisor's clock, in nanoseconds per launch, in addition to 3 %.
     pub overhead_ns: f64,
 }
 
 impl Audit {
-    /// One that has not begun.
+    /// An audit that has not begun.
     pub fn of(values: Values, reference: Option<&str>) -> Self {
         Self {
             values,
@@ -254,7 +254,7 @@ impl Audit {
 /// The timing of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// How it ended.
+    /// How the profile ended.
     pub status: ProfileStatus,
     /// Statistics of the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,25 +262,25 @@ pub struct Profile {
     /// The samples in the order they were taken: nanoseconds a launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ns: Vec<f64>,
-    /// The launches that each sample is the mean of.
+    /// The number of launches that each sample is the mean of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches_per_sample: Option<u32>,
-    /// What was written before each launch to empty the cache; absent if it was left as it was.
+    /// The buffer that was written before each launch to empty the cache; absent if the cache was left as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
-    /// What ended the measurement; absent if the number of launches was given.
+    /// Why the measurement ended; absent if the number of launches was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// The index of the batch in which it was resident.
+    /// The index of the batch with the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
-    /// What the launch after the timed ones took of the memory of the GPU; absent on the CPU.
+    /// The GPU memory of the launch after the timed ones; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
-    /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
+    /// The GPU's state meanwhile; absent on the CPU, or if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<GpuState>>,
-    /// What an audit of the launches held them to; absent of a plain run.
+    /// The findings of an audit of the launches; absent without an audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
     /// Why there are no samples.

@@ -1,7 +1,7 @@
-//! [`Rows`]: a list of a record that has a row for every entry of a capture, in little memory.
+//! [`Rows`]: a list of a record with a row for every entry of a capture, in little memory.
 //!
-//! Rows are packed 256 at a time: as compressed JSON, in memory as long as that is little, and in a file without a name
-//! beyond it. One pack at a time is unpacked, so that memory does not grow with the number of entries.
+//! Rows are packed 256 at a time as compressed JSON: in memory up to a limit, and in an unnamed file beyond. Only one
+//! pack is unpacked at a time, so that memory does not grow with the number of entries.
 
 mod packs;
 
@@ -18,18 +18,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use packs::{Packed, Shelf};
 
-/// So many rows are packed together.
+/// The number of rows in a pack.
 const PACK: usize = 256;
 
-/// What a row can be: anything that can be written and read back.
+/// A row: any type that can be written and read back.
 pub trait Row: Clone + Serialize + DeserializeOwned {}
 
 impl<T: Clone + Serialize + DeserializeOwned> Row for T {}
 
 /// A list with a row for every entry of a capture.
 ///
-/// [`Rows::iter`] and [`Rows::get`] unpack what they read for as long as it is read; `rows[index]` unpacks the 256 rows around
-/// the index and keeps them.
+/// [`Rows::iter`] and [`Rows::get`] unpack rows only while they are read; `rows[index]` unpacks the 256 rows around the
+/// index and keeps them.
 ///
 /// # Panics
 /// Rows beyond the first MiB (packed) lie in a temporary file; a read error of that file panics, as one of swap ends a process.
@@ -37,7 +37,7 @@ pub struct Rows<T> {
     packs: Vec<Pack<T>>,
     /// The rows after those of the packs.
     tail: Vec<T>,
-    /// The pack whose rows may differ from what is packed.
+    /// The pack whose rows may differ from the packed text.
     changed: Option<usize>,
     shelf: Shelf,
 }
@@ -50,12 +50,12 @@ struct Pack<T> {
 }
 
 impl<T> Rows<T> {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.packs.len() * PACK + self.tail.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -96,7 +96,7 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// The row at `index`, if there is one, to be changed. Fast for rows that are asked for one after the other.
+    /// The row at `index`, if there is one, for changing. Fast if rows are accessed one after the other.
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let (at, within) = (index / PACK, index % PACK);
         if at >= self.packs.len() {
@@ -112,19 +112,19 @@ impl<T: Row> Rows<T> {
         pack.rows.get_mut().and_then(|rows| rows.get_mut(within))
     }
 
-    /// Every row, in memory, to be changed in any way.
+    /// Every row, in memory, for any change.
     pub fn all_mut(&mut self) -> &mut Vec<T> {
         let rows = std::mem::take(self);
         self.tail = rows.into_iter().collect();
         &mut self.tail
     }
 
-    /// Something that reads rows in about their order.
+    /// A reader of rows in roughly their order.
     pub(crate) fn reader(&self) -> Reader<'_, T> {
         Reader { rows: self, pack: usize::MAX, current: Vec::new() }
     }
 
-    /// Packs what is not, but for the last rows.
+    /// Packs unpacked rows, except the last ones.
     fn pack(&mut self) {
         if self.tail.len() < PACK {
             return;
@@ -150,7 +150,7 @@ impl<T: Row> Rows<T> {
 /// The rows of a list, in their order.
 pub struct Iter<'a, T> {
     rows: &'a Rows<T>,
-    /// The pack that comes next; the number of packs stands for the tail.
+    /// The next pack; the number of packs stands for the tail.
     next: usize,
     current: Current<'a, T>,
     left: usize,
@@ -204,7 +204,7 @@ impl<'a, T: Row> IntoIterator for &'a Rows<T> {
     }
 }
 
-/// The rows of a list that is used up, in their order.
+/// The rows of a consumed list, in their order.
 pub struct IntoIter<T> {
     packs: std::vec::IntoIter<Pack<T>>,
     current: std::vec::IntoIter<T>,
@@ -238,7 +238,7 @@ impl<T: Row> IntoIterator for Rows<T> {
     }
 }
 
-/// Reads rows in about their order: the pack of the last one stays unpacked.
+/// Reads rows in roughly their order: the last row's pack stays unpacked.
 pub(crate) struct Reader<'a, T> {
     rows: &'a Rows<T>,
     pack: usize,
@@ -307,7 +307,7 @@ impl<T> Default for Rows<T> {
 }
 
 impl<T: Clone> Clone for Rows<T> {
-    /// Both share what is packed.
+    /// Both share the packed rows.
     fn clone(&self) -> Self {
         let Self { packs, tail, changed, shelf } = self;
         Self { packs: packs.clone(), tail: tail.clone(), changed: *changed, shelf: shelf.beside() }
@@ -358,7 +358,7 @@ impl<'de, T: Row> Deserialize<'de> for Rows<T> {
     }
 }
 
-/// A list like any other.
+/// Compares and prints like any other list.
 impl<T: JsonSchema> JsonSchema for Rows<T> {
     fn inline_schema() -> bool {
         Vec::<T>::inline_schema()
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn what_memory_has_no_room_for_reads_back_from_a_file() {
-        // Digests of numbers: nothing that compresses.
+        // Digests of numbers, which do not compress.
         let row = |number: usize| blake3::hash(&number.to_le_bytes()).to_hex().repeat(4);
         let count = 2 * packs::IN_MEMORY / 32 / PACK * PACK + 1;
         let mut rows: Rows<String> = (0..count).map(row).collect();

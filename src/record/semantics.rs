@@ -1,4 +1,4 @@
-//! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
+//! [`Semantics`]: the meaning of a run's figures, and the digest that two runs share if they mean the same.
 
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -17,7 +17,7 @@ use plimsoll_capture::timing::Protocol;
 use plimsoll_capture::{Argument, Digest, Dtype};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What a run measured, apart from how its memory was managed and where it ran.
+/// The subject of a run, independent of how its memory was managed and where it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a record has one")]
@@ -31,8 +31,8 @@ pub enum Semantics {
 }
 
 impl<'de> Deserialize<'de> for Semantics {
-    /// As `serde` would derive it, but for memory: a derived one keeps every entry as a tree of values until it has seen `kind`,
-    /// which is the first field of every record that was written.
+    /// As `serde` would derive it, but with less memory: a derived implementation keeps every entry as a tree of values
+    /// until it has seen `kind`, which is the first field of every written record.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Clone, Copy, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -96,7 +96,7 @@ pub struct TestSemantics {
 /// A command and the processes below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSemantics {
-    /// The name under which runs of the command are compared: given, or the program's file name.
+    /// The label by which runs of the command are compared: given, or the program's file name.
     pub label: String,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -111,31 +111,31 @@ pub struct CaptureSemantics {
     pub entries: Rows<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
-    /// Where it was launched; absent if that is the CPU.
+    /// The device of the launches; absent for the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
-    /// Whether timed launches were replays of a CUDA graph of one.
+    /// Whether timed launches were replays of a CUDA graph of one launch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The kernel whose outputs were expected; absent if those were that had been captured.
+    /// The kernel whose outputs were expected; absent if those were the captured outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KernelIdentity>,
-    /// The arguments that the kernel is meant to change in place; those of any other had to stay as they were.
+    /// The arguments that the kernel is meant to change in place; all others had to stay unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutates: Vec<String>,
     /// How launches were timed; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Protocol>,
-    /// How timed launches were audited; absent if they were not.
+    /// How timed launches were audited; absent without an audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditSemantics>,
-    /// How the timings of the entries became one figure; absent for a run that only validated.
+    /// How the timings of the entries were combined into one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
-    /// The kernel that it was timed in turns with; absent of a kernel that was timed alone.
+    /// The kernel that this one was timed in turns with; absent for a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusSemantics>,
 }
@@ -143,7 +143,7 @@ pub struct CaptureSemantics {
 /// How timed launches were audited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditSemantics {
-    /// Arguments that were declared to never change, and held what was captured in every launch.
+    /// Arguments that were declared constant, with the captured values in every launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Whether the kernel ran without the rights of its user.
@@ -169,14 +169,14 @@ pub struct EntrySemantics {
     pub bytes: ByteSize,
     /// `blake3:` and the hexadecimal digest of the entry.
     pub digest: String,
-    /// What the digest was taken over. Digests that cover different bytes cannot be compared.
+    /// The bytes that the digest covers. Digests of different bytes cannot be compared.
     pub covers: Digest,
     /// Every tensor among the arguments and in the output, in binding order.
     #[schemars(with = "Vec<TensorSemantics>")]
     pub tensors: Tensors,
 }
 
-/// The tensors of an entry, which its copies share.
+/// The tensors of an entry, shared by its copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tensors(Arc<Vec<TensorSemantics>>);
 
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for Tensors {
 /// One tensor of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TensorSemantics {
-    /// Where it stands: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
+    /// The tensor's place: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
     pub path: String,
     /// The type of its elements.
     pub dtype: Dtype,
@@ -227,7 +227,7 @@ pub struct TensorSemantics {
 }
 
 impl TensorSemantics {
-    /// The tensors in `value`, which stands under the name `root`.
+    /// The tensors in `value`, which is named `root`.
     pub fn of(root: &str, value: &Argument) -> Vec<Self> {
         let mut tensors = Vec::new();
         value.for_each_leaf(&mut root.to_owned(), &mut |path, leaf| {
@@ -245,13 +245,13 @@ impl TensorSemantics {
     }
 }
 
-/// How the timings of the entries became the figures of the run.
+/// How the timings of the entries are combined into the figures of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
-    /// Statistics over the entries' mean time a launch, as KernelForge takes them.
+    /// Statistics over the entries' mean time per launch, as in KernelForge.
     EntryMeans,
-    /// Statistics over the entries' median time a launch.
+    /// Statistics over the entries' median time per launch.
     EntryMedians,
 }
 
@@ -265,11 +265,11 @@ impl Aggregation {
     }
 }
 
-/// The digest of the semantics of a run on a capture, of which the entries come one by one: the canonical form of all at once
-/// would be held in memory.
+/// The digest of the semantics of a run on a capture whose entries come one by one: the canonical form of all entries
+/// at once would take too much memory.
 pub(crate) struct SemanticsDigest {
     hasher: blake3::Hasher,
-    /// What follows the entries in the canonical form.
+    /// The part of the canonical form after the entries.
     rest: String,
     is_first: bool,
 }
@@ -284,7 +284,7 @@ impl SemanticsDigest {
         Self { hasher, rest: others[at..].to_owned(), is_first: true }
     }
 
-    /// Takes in the next entry.
+    /// Adds the next entry.
     pub fn add(&mut self, entry: &EntrySemantics) {
         self.hasher.update(if self.is_first { b"" } else { b"," });
         self.hasher.update(canonical(entry).as_bytes());
@@ -298,7 +298,7 @@ impl SemanticsDigest {
     }
 }
 
-/// No entries in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
+/// An empty entry list in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
 const NO_ENTRIES: &str = "\"entries\":[]";
 
 fn canonical(value: &impl Serialize) -> String {
@@ -309,8 +309,8 @@ fn canonical(value: &impl Serialize) -> String {
 impl Semantics {
     /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of these semantics.
     ///
-    /// RFC 8785 writes every number as an IEEE double: sizes beyond 2^53 are rounded in the digest. The digests of the
-    /// entries, which are texts, tell such sizes apart.
+    /// RFC 8785 writes every number as an IEEE double, so sizes beyond 2^53 are rounded in the digest. The digests of
+    /// the entries, which are texts, distinguish such sizes.
     pub fn digest(&self) -> String {
         match self {
             Self::Capture(capture) => {
@@ -330,7 +330,7 @@ impl Semantics {
         }
     }
 
-    /// What was measured, in a word or two: the operator, the test, the label of the command.
+    /// The subject of the run, in a word or two: the operator, the test, the label of the command.
     pub fn subject(&self) -> &str {
         match self {
             Self::Capture(capture) => &capture.operator,

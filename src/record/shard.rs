@@ -1,4 +1,4 @@
-//! [`Shard`] and [`Rank`]: which part of a whole a record is of.
+//! [`Shard`] and [`Rank`]: the part of a whole that a record describes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,20 +13,20 @@ pub struct Shard {
     pub index: u32,
     /// How many shards there are.
     pub count: u32,
-    /// The capture that was dealt out.
+    /// The divided capture.
     pub capture: SharedCapture,
     /// How many entries the share has.
     pub entries: usize,
-    /// The places in the capture, from 0, of the entries of the record, in the same order.
+    /// The positions in the capture, from 0, of the record's entries, in the same order.
     pub places: Vec<usize>,
-    /// The bytes of the entries at these places.
+    /// The bytes of these entries.
     pub bytes: ByteSize,
-    /// What ran beside the timed launches; absent if nothing was timed, or nothing could be known.
+    /// Shards that ran beside the timed launches; absent if nothing was timed, or nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimedBeside>,
 }
 
-/// A capture of which shards have the entries.
+/// A capture whose entries are divided among shards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedCapture {
     /// `blake3:` and the digest of the names, sizes and checksums of all entries.
@@ -37,7 +37,7 @@ pub struct SharedCapture {
     pub bytes: ByteSize,
 }
 
-/// What other shards did on the node while a shard timed its entries.
+/// The activity of other shards on the node while a shard timed its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimedBeside {
@@ -45,11 +45,11 @@ pub enum TimedBeside {
     Alone,
     /// Other shards waited: they took turns.
     InTurns,
-    /// Other shards ran meanwhile, so that the times are not those of a kernel that has the machine to itself.
+    /// Other shards ran meanwhile, so the times are not those of a kernel with the machine to itself.
     Shared,
 }
 
-/// Which of several processes of a launcher a run was.
+/// The place of a run among the processes of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
     /// The launcher, as `Slurm step`.

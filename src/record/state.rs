@@ -1,15 +1,15 @@
-//! [`RunState`]: whether a run came to its end.
+//! [`RunState`]: whether a run finished.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a run came to its end.
+/// Whether a run finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// The run went to its end, whatever its verdicts.
+    /// The run finished, whatever its verdicts.
     Complete,
-    /// The run was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
+    /// The run was interrupted, for example by Ctrl-C; the results of unreached entries say so.
     Interrupted,
     /// The run could not go on; the verdicts say why.
     Failed,

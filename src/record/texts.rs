@@ -1,11 +1,11 @@
-//! [`Texts`]: a JSON document as it is read, of which no text is longer than any that a record has.
+//! [`Texts`]: reads a JSON document and refuses texts longer than those of a record.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// The longest text of a record. The longest that is written is the end of what a command printed, of 64 KiB.
+/// The longest text of a record. The longest that is written is the end of a command's output, 64 KiB.
 pub const LONGEST_TEXT: ByteSize = ByteSize::mib(1);
 
 /// A text is longer than [`LONGEST_TEXT`].
@@ -20,7 +20,7 @@ impl fmt::Display for LongText {
 
 impl std::error::Error for LongText {}
 
-/// Reads on as long as no text is too long.
+/// Reads on while no text is too long.
 #[derive(Debug)]
 pub struct Texts<R> {
     inner: R,
@@ -34,7 +34,7 @@ impl<R> Texts<R> {
         Self { inner, within: false, escaped: false, length: 0 }
     }
 
-    /// Whether `bytes`, which come next, are in order.
+    /// Whether `bytes`, which come next, are acceptable.
     fn pass(&mut self, bytes: &[u8]) -> bool {
         for &byte in bytes {
             if !self.within {
@@ -67,7 +67,7 @@ impl<R: Read> Read for Texts<R> {
 mod tests {
     use super::*;
 
-    /// Counts what is taken of it.
+    /// Counts the bytes that are read.
     struct Endless<'a>(&'a mut u64);
 
     impl Read for Endless<'_> {

@@ -1,17 +1,17 @@
-//! [`Verdict`]: what was judged, and the exit code that follows.
+//! [`Verdict`]: a judgement, and the exit code that follows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
 
-/// The subject of the verdict on what was found in the run of a command.
+/// The subject of the verdict on the diagnosis of a command.
 pub(crate) const DIAGNOSIS: &str = "diagnosis";
 
 /// The judgement of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// What was judged: `validation`, `profile`, `release`, `ceiling peak_rss` ...
+    /// The subject: `validation`, `profile`, `release`, `ceiling peak_rss` ...
     pub subject: String,
     /// The judgement.
     pub status: VerdictStatus,
@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict that is not a ceiling's.
+    /// A verdict without ceiling figures.
     pub fn new(subject: impl Into<String>, status: VerdictStatus, message: impl Into<String>) -> Self {
         Self { subject: subject.into(), status, message: message.into(), ceiling: None }
     }
@@ -47,11 +47,11 @@ impl From<CeilingVerdict> for Verdict {
 pub enum VerdictStatus {
     /// The condition holds.
     Pass,
-    /// The condition does not hold.
+    /// The condition is broken.
     Fail,
-    /// The figure it needs could not be read.
+    /// The required figure could not be read.
     NotMeasurable,
-    /// There is too little to judge it by, as after an interruption.
+    /// There is too little data for a judgement, for example after an interruption.
     Inconclusive,
 }
 

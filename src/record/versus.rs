@@ -1,4 +1,4 @@
-//! [`Pairs`] and [`Speedup`]: how two kernels compare that were timed in turns.
+//! [`Pairs`] and [`Speedup`]: the comparison of two kernels that were timed in turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Measurements of one entry that were taken side by side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairs {
-    /// Nanoseconds a launch, of the kernel and of the other, a pair after the other: the mean or the median of each
-    /// measurement, as the semantics' aggregation says. Empty if one of the two gave no time.
+    /// Nanoseconds per launch, of the kernel and of the other, pair after pair: the mean or the median of each
+    /// measurement, according to the semantics' aggregation. Empty if one of the two has no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_ns: Vec<[f64; 2]>,
     /// The speedup on this entry.
@@ -20,22 +20,22 @@ pub struct Pairs {
 pub struct Speedup {
     /// The time of the other kernel over that of this one.
     pub ratio: f64,
-    /// Where the true ratio lies; absent if there are too few pairs to tell.
+    /// The interval of the true ratio; absent if there are too few pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<SpeedupInterval>,
-    /// How many pairs it was taken of.
+    /// The number of pairs.
     pub pairs: u64,
-    /// How ratio and interval were found.
+    /// How ratio and interval were computed.
     pub method: String,
 }
 
-/// Where a speedup lies with a stated confidence; both ends belong to it.
+/// The interval of a speedup at a stated confidence; both ends belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeedupInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How often such an interval holds the true ratio, at least: 0.99 for 99 in 100.
+    /// How often such an interval contains the true ratio, at least: 0.99 for 99 in 100.
     pub confidence: f64,
 }

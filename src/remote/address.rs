@@ -1,4 +1,4 @@
-//! [`Address`]: `s3://BUCKET/PATH` and its like, and the store behind it.
+//! [`Address`]: an address such as `s3://BUCKET/PATH`, and the store behind it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Reads `text`, and makes a client of its store from the environment. Nothing is sent.
+    /// Reads `text`, and makes a client of its store from the environment. No request is sent.
     pub fn open(text: &str, options: &Options) -> Result<Self, RemoteError> {
         let fail = |what: &str| RemoteError::Address { url: text.to_owned(), what: what.to_owned() };
         let url = Url::parse(text).map_err(|error| fail(&error.to_string()))?;
@@ -103,7 +103,7 @@ fn connect(url: &Url, scheme: &ObjectStoreScheme, options: &Options) -> Result<A
             if let Some(key) = timeout("GOOGLE_TIMEOUT") {
                 builder = builder.with_config(GoogleConfigKey::Client(key), REQUEST);
             }
-            // The client allows it in any case, for the machine's own metadata service.
+            // The client always allows plain HTTP for the machine's own metadata service.
             if let Some(endpoint) = builder.get_config_value(&GoogleConfigKey::BaseUrl) {
                 allow_http(&endpoint, options, false)?;
             }
@@ -144,7 +144,7 @@ fn connect(url: &Url, scheme: &ObjectStoreScheme, options: &Options) -> Result<A
     })
 }
 
-/// Whether plain HTTP is to be allowed for `endpoint`: for a server of this machine, or if somebody said so.
+/// Whether to allow plain HTTP for `endpoint`: for a server on this machine, or if explicitly allowed.
 fn allow_http(endpoint: &str, options: &Options, by_environment: bool) -> Result<bool, RemoteError> {
     if !endpoint.starts_with("http://") {
         return Ok(false);

@@ -1,32 +1,33 @@
-//! [`Ahead`]: which file of a mirror is fetched next, before anybody asks for it.
+//! [`Ahead`]: which file of a mirror to fetch next, before it is requested.
 //!
-//! A kernel that reads whole entries reads one after the other. While it works, the entries after it are fetched: as soon as
-//! the last request for one file is sent the next file follows, so that as many requests as allowed are under way at any
-//! time, also at the end of a file.
+//! A kernel that reads whole entries reads them one after the other. While it works, the next entries are fetched: as
+//! soon as the last request for one file is sent the next file follows, so that as many requests as allowed are under
+//! way at any time, also at the end of a file.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::client::PIECE;
 
-/// The most bytes of files that are fetched and not read yet: all requests of the default, twice. One file may be larger.
+/// The most bytes of files that are fetched but not read yet: all requests of the default, twice. One file may be
+/// larger.
 const WINDOW: u64 = 32 * PIECE;
 
-/// The files in the order in which they are read, and how far reading and fetching are.
+/// The files in reading order, and how far reading and fetching have got.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The files in the order in which they are read.
+    /// The files in reading order.
     order: Vec<usize>,
-    /// The place of each file in that order.
+    /// The position of each file in that order.
     places: HashMap<usize, usize>,
-    /// The place of the file that was read last.
+    /// The position of the file that was read last.
     reading: usize,
-    /// The place of the file to be fetched next.
+    /// The position of the file to fetch next.
     next: usize,
-    /// Whether requests for a file are still to be sent.
+    /// Whether requests for a file still have to be sent.
     is_sending: bool,
 }
 
@@ -43,12 +44,12 @@ impl Ahead {
         *state = State { order, places, reading: 0, next: 0, is_sending };
     }
 
-    /// Somebody reads all of `file`, of which everything `is_here` or not.
+    /// A reader reads all of `file`, of which everything `is_here` or not.
     pub fn read(&self, file: usize, is_here: bool) {
         let mut state = self.state();
         let Some(&place) = state.places.get(&file) else { return };
         if place < state.reading {
-            // Entries share objects, and an output is compared with the one before it.
+            // Entries share objects, and an output is compared with the previous one.
             if is_here {
                 return;
             }
@@ -58,8 +59,9 @@ impl Ahead {
         state.next = state.next.max(place + 1);
     }
 
-    /// The file to be fetched now, until [`Ahead::sent`]: `size` gives the bytes of a file, and `fits` whether the files from
-    /// the one that is read to this one may all be here. `None` if there is none or a file is being asked for.
+    /// The file to fetch now, until [`Ahead::sent`]: `size` returns the bytes of a file, and `fits` whether the files
+    /// from the current one to this one may all be held. `None` if there is none or requests for a file are still being
+    /// sent.
     pub fn next(&self, size: impl Fn(usize) -> u64, fits: impl FnOnce(&[usize]) -> bool) -> Option<usize> {
         let mut state = self.state();
         let unread = state.order.get(state.reading + 1..state.next + 1).filter(|unread| !unread.is_empty())?;
@@ -73,7 +75,7 @@ impl Ahead {
         Some(file)
     }
 
-    /// Every request for the file that [`Ahead::next`] gave was sent, or it is given up.
+    /// Every request for the file of [`Ahead::next`] was sent, or the file is given up.
     pub fn sent(&self) {
         self.state().is_sending = false;
     }
@@ -83,7 +85,7 @@ impl Ahead {
 mod tests {
     use super::*;
 
-    /// The files that are fetched one after the other, each asked for at once, if each has so many bytes.
+    /// The files that are fetched one after the other, each requested at once, if each has this many bytes.
     fn fetched(ahead: &Ahead, size: u64) -> Vec<usize> {
         std::iter::from_fn(|| ahead.next(|_| size, |_| true).inspect(|_| ahead.sent())).collect()
     }

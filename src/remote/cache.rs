@@ -1,10 +1,10 @@
 //! [`Cache`]: pieces of objects that processes of one machine share.
 //!
 //! `DIR/pieces/XX/KEY` holds one piece and, in its last 32 bytes, the BLAKE3 of the bytes before them; the key is the
-//! BLAKE3 of what the piece is of: the digest that names an object of a store, or the address, size and version of any
-//! other file, and the number of the piece. Whoever fetches a piece holds a lock of its key meanwhile, so that it is
-//! fetched once; a piece gets its name when it is whole. Pieces that were not used for the longest time go first when
-//! the cache is full.
+//! BLAKE3 of the piece's origin: the digest that names an object of a store, or the address, size and version of any
+//! other file, and the number of the piece. A process that fetches a piece holds a lock of its key, so that the piece
+//! is fetched once; a piece gets its name when it is complete. When the cache is full, the least recently used pieces
+//! are removed first.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Read, Write};
@@ -21,16 +21,16 @@ use crate::client::{Client, PIECE, Remote};
 use crate::error::RemoteError;
 use crate::sink::Sink;
 
-/// The bytes of the digest behind the bytes of a piece.
+/// The size of the digest after the bytes of a piece.
 const DIGEST: u64 = 32;
 
-/// The bytes that are read of a piece at once.
+/// The number of bytes of a piece that are read at once.
 const CHUNK: usize = 256 << 10;
 
 /// How often a lock is tried while another process holds it.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The age at which a piece that was never finished is one that a killed process left.
+/// The age at which an unfinished piece counts as left behind by a killed process.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A folder of pieces.
@@ -38,7 +38,7 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 pub(crate) struct Cache {
     folder: PathBuf,
     limit: u64,
-    /// The bytes added since the folder was last looked through.
+    /// The bytes added since the last look through the folder.
     added: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Writes a piece to `sink`: from the cache, or fetched and then kept here.
+    /// Writes a piece to `sink`: from the cache, or fetched and then cached.
     pub async fn piece(
         &self,
         client: &Client,
@@ -70,7 +70,7 @@ impl Cache {
             return Ok(());
         }
         let _lock = self.lock(&key[..3]).await?;
-        // Somebody else may have fetched it meanwhile.
+        // Another process may have fetched it meanwhile.
         if self.given(&path, &range, sink)? {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Cache {
         if added > self.limit / 16 { self.evict() } else { Ok(()) }
     }
 
-    /// Writes the piece at `path` to `sink` if it is there and whole. A damaged one is removed.
+    /// Writes the piece at `path` to `sink` if it exists and is whole. A damaged one is removed.
     fn given(&self, path: &Path, range: &Range<u64>, sink: &Sink) -> Result<bool, RemoteError> {
         let failed = || RemoteError::local(path, "read it");
         let mut file = match File::open(path) {
@@ -120,7 +120,7 @@ impl Cache {
             let _ = fs::remove_file(path);
             return Ok(false);
         }
-        // The time of its last use; a cache that cannot be written serves all the same.
+        // The time of its last use; a cache that cannot be written can still be read.
         let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
         Ok(true)
     }
@@ -140,8 +140,7 @@ impl Cache {
         }
     }
 
-    /// Removes the pieces that were not used for the longest time until nine tenths of the limit are left, if there is
-    /// more than the limit.
+    /// Removes the least recently used pieces until nine tenths of the limit are left, if the limit is exceeded.
     fn evict(&self) -> Result<(), RemoteError> {
         self.added.store(0, Ordering::Relaxed);
         let pieces = self.folder.join("pieces");

@@ -1,4 +1,4 @@
-//! [`Client`]: requests to object stores, for callers that wait.
+//! [`Client`]: blocking requests to object stores.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub(crate) fn runtime() -> &'static Runtime {
     })
 }
 
-/// What requests have in common.
+/// The shared state of requests.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub options: Options,
@@ -63,7 +63,7 @@ impl Remote {
         Self { address, size: meta.size, etag: etag_of(meta), modified, content: None }
     }
 
-    /// What distinguishes the content from any other.
+    /// The key that distinguishes the content from any other.
     pub fn identity(&self) -> blake3::Hash {
         let Some(content) = &self.content else {
             let etag = self.etag.as_deref().unwrap_or_default();
@@ -142,8 +142,8 @@ impl Client {
     ) -> Result<(), RemoteError> {
         let (remote, sink) = (Arc::new(remote.clone()), Arc::new(sink));
         runtime().block_on(async {
-            // Tasks of their own: the threads of the runtime share what there is to read and to write. If one fails, the
-            // others are aborted with the set.
+            // Each request is a task: the threads of the runtime share reading and writing. If one fails, the others
+            // are aborted with the set.
             let mut tasks = JoinSet::new();
             let ended =
                 |done: Result<_, JoinError>| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
@@ -210,7 +210,7 @@ impl Client {
         let mut body = found.into_stream();
         while let Some(bytes) = body.next().await {
             let bytes = bytes.map_err(failed)?;
-            // The guard lets no more through than was asked for, in each of the answers that retries are made of.
+            // The guard never passes more bytes than requested, in each of the answers that retries consist of.
             left = left.checked_sub(bytes.len() as u64).ok_or_else(|| RemoteError::WrongRange {
                 url: address.url.clone(),
                 what: "more bytes than were asked for".to_owned(),
@@ -224,7 +224,7 @@ impl Client {
         Ok(())
     }
 
-    /// Writes a small object at once, only if there is none if `create`.
+    /// Writes a small object at once; if `create`, only if it does not exist yet.
     pub fn put(&self, address: &Address, content: Vec<u8>, create: bool) -> Result<(), RemoteError> {
         let mode = if create { PutMode::Create } else { PutMode::Overwrite };
         let put = address.store.put_opts(&address.path, PutPayload::from(content), mode.into());

@@ -1,4 +1,4 @@
-//! [`RemoteError`]: what can go wrong between here and an object store.
+//! [`RemoteError`]: errors between this machine and an object store.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,13 +9,13 @@ use object_store::Error as StoreError;
 /// The longest text of a server that a message repeats, in characters.
 const SHOWN: usize = 200;
 
-/// An object store, or a server, that does not give or take bytes as it should.
+/// An object store or server that does not return or accept bytes as it should.
 ///
 /// The message reads *where: what and why; what to do next*.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The text is not an address that can be read.
+    /// The text is not a readable address.
     #[error("{url}: {what}; give s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or https://HOST/PATH")]
     Address {
         /// The text.
@@ -29,21 +29,21 @@ pub enum RemoteError {
         /// The address.
         url: String,
     },
-    /// Nothing has this address.
+    /// Nothing exists at this address.
     #[error("{url}: there is nothing at this address; check the bucket, the path and the region")]
     NotFound {
         /// The address.
         url: String,
     },
-    /// The credentials are too old.
-    #[error("{url}: the credentials have expired ({what}); get new ones and run again: what was fetched is not used")]
+    /// The credentials have expired.
+    #[error("{url}: the credentials have expired ({what}); get new ones and run again; fetched data is not used")]
     Expired {
         /// The address.
         url: String,
         /// The server's words.
         what: String,
     },
-    /// The credentials are not enough.
+    /// The credentials do not suffice.
     #[error("{url}: the store refuses access ({what}); check the credentials in the environment and their rights")]
     Denied {
         /// The address.
@@ -61,7 +61,7 @@ pub enum RemoteError {
         /// The address.
         url: String,
     },
-    /// The server answers with errors of its own, also when asked again.
+    /// The server still answers with errors of its own after retries.
     #[error("{url}: the server fails ({what}), also when asked again; try later, or with fewer readers")]
     Unavailable {
         /// The address.
@@ -69,7 +69,7 @@ pub enum RemoteError {
         /// The server's words.
         what: String,
     },
-    /// The connection ends before the answer does, also when asked again.
+    /// The connection still ends before the answer does after retries.
     #[error("{url}: the connection was cut ({what}), also when asked again; check the network and run again")]
     Cut {
         /// The address.
@@ -77,7 +77,7 @@ pub enum RemoteError {
         /// What was seen.
         what: String,
     },
-    /// Nothing comes for too long, also when asked again.
+    /// Nothing comes for too long, even after retries.
     #[error("{url}: the server sent nothing for too long ({what}), also when asked again; check the network")]
     Slow {
         /// The address.
@@ -93,7 +93,7 @@ pub enum RemoteError {
         /// What differs.
         what: String,
     },
-    /// The server sent other bytes than it was asked for.
+    /// The server sent other bytes than requested.
     #[error("{url}: the server does not keep to ranges ({what}); use a server that does, or download the files")]
     WrongRange {
         /// The address.
@@ -109,7 +109,7 @@ pub enum RemoteError {
         /// The server's words.
         what: String,
     },
-    /// More than is taken of a server.
+    /// A server sent more than the limit.
     #[error("{url}: {what}; give a smaller folder or object")]
     TooMuch {
         /// The address.
@@ -125,7 +125,7 @@ pub enum RemoteError {
         /// What differs.
         what: String,
     },
-    /// The store has other bytes than were sent to it.
+    /// The store has other bytes than those sent.
     #[error("{url}: the bytes were damaged on their way ({what}); run again, which sends the object anew")]
     Damaged {
         /// The address.
@@ -133,15 +133,15 @@ pub enum RemoteError {
         /// The checksums.
         what: String,
     },
-    /// The store cannot do what is needed.
+    /// The store lacks a required ability.
     #[error("{url}: {what}")]
     Unsupported {
         /// The address.
         url: String,
-        /// What, and what to do instead.
+        /// The problem, and what to do instead.
         what: String,
     },
-    /// Anything else that a store answers.
+    /// Any other answer of a store.
     #[error("{url}: {what}; check the address, the region and the credentials")]
     Failed {
         /// The address.
@@ -155,7 +155,7 @@ pub enum RemoteError {
         /// The address.
         url: String,
     },
-    /// A local file for what was fetched cannot be made, read or written.
+    /// A local file for fetched data cannot be made, read or written.
     #[error("{}: cannot {doing}: {source}; check space and permissions, or give another folder with --cache or TMPDIR", path.display())]
     Local {
         /// The file or folder.
@@ -170,13 +170,13 @@ pub enum RemoteError {
 /// An answer that is refused before it is read.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Other bytes than were asked for.
+    /// Other bytes than requested.
     WrongRange(String),
     /// More bytes than any answer of its kind has.
     TooMuch(String),
-    /// Nothing more came.
+    /// No more bytes came.
     Stalled(String),
-    /// The server has got other bytes than were sent.
+    /// The server has other bytes than those sent.
     Damaged(String),
 }
 
@@ -212,7 +212,7 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// The last cause of an error, cut: a server's text may be of any length.
+/// The last cause of an error, shortened: a server's text may have any length.
 fn words(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {
@@ -241,7 +241,7 @@ fn tag<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 impl RemoteError {
-    /// What `error`, met at `url`, means.
+    /// The meaning of `error`, which occurred at `url`.
     pub(crate) fn of(url: &str, error: StoreError) -> Self {
         let url = url.to_owned();
         if let Some(refused) = find::<Refused>(&error) {

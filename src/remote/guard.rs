@@ -1,8 +1,8 @@
-//! [`Guard`]: an HTTP client that holds servers to what they were asked for.
+//! [`Guard`]: an HTTP client that checks that servers send only what was requested.
 //!
-//! A server is foreign: it may send a whole object for a range, another range, a listing without end, or nothing at all.
-//! Each answer is checked before its first byte is passed on, also those that follow a retry; none is longer than what
-//! was asked for, and none may stall. Of an upload, the server's own checksum is held to what was sent.
+//! A server is not trusted: it may send a whole object for a range, another range, an endless listing, or nothing at
+//! all. Each answer is checked before its first byte is passed on, also after a retry; none may be longer than
+//! requested, and none may stall. For an upload, the server's own checksum is compared with the bytes sent.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -83,14 +83,14 @@ fn limit(asked: Option<Range<u64>>, response: &HttpResponse) -> Result<u64, Refu
     }
 }
 
-/// Fails if the server keeps other bytes than were sent. Azure and GCS give the MD5 of what came; S3 is given a checksum with
-/// every request, and refuses by itself.
+/// Fails if the server keeps other bytes than those sent. Azure and GCS return the MD5 of what they received; S3 gets a
+/// checksum with every request, and refuses by itself.
 fn arrived(sent: HttpRequestBody, response: &HttpResponse) -> Result<(), Refused> {
     let texts = |name: &str| response.headers().get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     let hashes = texts("x-goog-hash").flat_map(|hashes| hashes.split(','));
     let of_google = hashes.filter_map(|hash| hash.trim().strip_prefix("md5=")).next();
     let Some(there) = of_google.or_else(|| texts("content-md5").next()) else { return Ok(()) };
-    // The bytes are at hand.
+    // The bytes are in memory.
     let Some(Ok(sent)) = sent.collect().now_or_never() else { return Ok(()) };
     let here = STANDARD.encode(Md5::digest(sent.to_bytes()));
     if here == there.trim() { Ok(()) } else { Err(Refused::Damaged(format!("MD5 {there} in place of {here}"))) }
@@ -111,7 +111,7 @@ impl HttpService for Guard {
                 let what = format!("{} s", patience.as_secs_f64());
                 refused(HttpErrorKind::Timeout, Refused::Stalled(what))
             };
-            // An upload may take as long as it needs: its answer comes at its end. (`is_empty` is wrong of payloads.)
+            // An upload may take as long as it needs: its answer comes at the end. (`is_empty` is wrong for payloads.)
             let upload = request.body().content_length() > 0;
             let response = match upload {
                 true => {
@@ -145,7 +145,7 @@ impl HttpService for Guard {
                         let left = left - bytes.len() as u64;
                         Ok(Some((bytes, (body, left))))
                     }
-                    // An answer that is cut is asked for again from there on.
+                    // After an answer that is cut, the rest is requested again.
                     None if exact && left > 0 => {
                         let error = std::io::Error::new(
                             std::io::ErrorKind::UnexpectedEof,

@@ -1,8 +1,8 @@
 //! [`Mirror`]: a folder of local files that are filled from an object store as they are read.
 //!
-//! Files have the names and sizes of the objects; their bytes are holes until they are fetched. The folder is of this
-//! process alone, and gone when it ends. A file that is open somewhere in this process keeps what was fetched of it; of
-//! the others, those that were not used for the longest time are emptied when more is held than allowed.
+//! Files have the names and sizes of the objects; their bytes are holes until they are fetched. The folder belongs to
+//! this process alone, and is removed when it ends. A file that is open somewhere in this process keeps its fetched
+//! bytes; if more is held than allowed, the least recently used of the others are emptied.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -22,10 +22,10 @@ use crate::error::RemoteError;
 use crate::range_set::RangeSet;
 use crate::sink::Sink;
 
-/// What the name of a mirror's folder begins with.
+/// The prefix of a mirror's folder.
 const PREFIX: &str = "plimsoll-remote-";
 
-/// Bytes between two ranges that are fetched along with them: a request takes longer.
+/// A gap between two ranges of at most this many bytes is fetched along: a request takes longer.
 const GAP: u64 = 16 << 10;
 
 /// The fewest bytes that one read fetches.
@@ -38,11 +38,11 @@ pub struct Mirror {
     shared: Arc<Shared>,
     /// Dropped before the folder is removed.
     mount: Option<Mount>,
-    /// Holds the folder, so that nobody takes it for a leftover.
+    /// Locks the folder, so that other processes do not treat it as a leftover.
     _held: File,
 }
 
-/// What all files of a mirror have in common.
+/// The shared state of a mirror's files.
 #[derive(Debug)]
 pub(crate) struct Shared {
     client: Arc<Client>,
@@ -64,9 +64,9 @@ struct MirrorFile {
     path: PathBuf,
     remote: Remote,
     here: Mutex<RangeSet>,
-    /// The number of the local file that is filled. Another file in its place was written by whoever packs.
+    /// The number of the local file that is filled. If another file replaces it, packing has written that one.
     inode: AtomicU64,
-    /// How often it is open.
+    /// How often the file is open.
     open: AtomicUsize,
     used: AtomicU64,
 }
@@ -76,7 +76,7 @@ impl MirrorFile {
         self.here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether another file has taken its place, which is whole.
+    /// Whether another, complete file has replaced it.
     fn is_replaced(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() != self.inode.load(Ordering::SeqCst))
     }
@@ -88,11 +88,11 @@ pub(crate) struct Plan {
     pub url: String,
     /// The objects, by their paths in the folder.
     pub files: Vec<(PathBuf, Remote)>,
-    /// The path in the folder that stands for the address that was opened.
+    /// The path in the folder that stands for the opened address.
     pub opened: PathBuf,
-    /// Folders that are there even if they are empty.
+    /// Folders that exist even if they are empty.
     pub folders: Vec<PathBuf>,
-    /// Whether files are read in their order, as long as nobody says another.
+    /// Whether files are read in their order, unless another order is given.
     pub in_order: bool,
 }
 
@@ -100,7 +100,7 @@ impl Mirror {
     /// Makes the folder and mounts it.
     pub(crate) fn new(client: &Arc<Client>, plan: Plan) -> Result<Self, RemoteError> {
         let temporary = match &client.options.cache {
-            // Where there is room for pieces, there is room for the files made of them.
+            // A disk with room for pieces has room for the files made of them.
             Some(cache) => cache.clone(),
             None => std::env::temp_dir(),
         };
@@ -137,18 +137,18 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// The path of this machine that stands for the address that was opened.
+    /// The local path that stands for the opened address.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The files, by their paths of this machine.
+    /// The local paths of the files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.shared.files.iter().map(|file| &*file.path)
     }
 
-    /// Reads the headers of all entries, several at once, so that whoever opens them one by one does not wait for each. One
-    /// that cannot be read is read again by whoever opens it, who has the error.
+    /// Reads the headers of all entries, several at once, so that opening them one by one does not wait for each. A
+    /// header that cannot be read is read again when its entry is opened, which reports the error.
     pub(crate) fn read_headers(&self) {
         let entries: Vec<&Path> = self.files().filter(|path| path.extension().is_some_and(|e| e == "pt")).collect();
         let next = AtomicUsize::new(0);
@@ -175,7 +175,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Whether the object store has the file at `path`: any of the name, or `unchanged` the one that was not replaced here.
+    /// Whether the object store has the file at `path`: any of that name or, if `unchanged`, the one that was not
+    /// replaced here.
     pub(crate) fn is_there(&self, path: &Path, unchanged: bool) -> bool {
         let known = self.shared.by_path.get(path).map(|&index| &self.shared.files[index]);
         known.is_some_and(|file| !unchanged || !file.is_replaced())
@@ -190,7 +191,7 @@ impl Drop for Mirror {
     }
 }
 
-/// Makes an empty file of `bytes` bytes, in one step if there is one already; gives its number.
+/// Makes an empty file of `bytes` bytes, replacing an existing one in one step; returns its number.
 fn make_empty(path: &Path, bytes: u64) -> Result<u64, RemoteError> {
     let failed = || RemoteError::local(path, "make a file of this size");
     let folder = path.parent().unwrap_or(Path::new("/"));
@@ -241,11 +242,11 @@ impl Shared {
         ranges.iter().all(|range| here.holds(range))
     }
 
-    /// What of `ranges` is not here, in ranges that are worth a request.
+    /// The missing parts of `ranges`, combined into ranges that are worth a request.
     fn missing(&self, remote: &Remote, here: &RangeSet, ranges: &[Range<u64>]) -> Result<Vec<Range<u64>>, RemoteError> {
         let size = remote.size;
         if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
-            let what = format!("bytes to {} were asked for, and it has {size}", beyond.end);
+            let what = format!("bytes to {} were requested, but it has {size}", beyond.end);
             return Err(RemoteError::WrongRange { url: remote.address.url.clone(), what });
         }
         let mut missing: Vec<Range<u64>> = ranges.iter().flat_map(|range| here.missing(range.clone())).collect();
@@ -261,7 +262,7 @@ impl Shared {
             only.end = only.end.max(only.start.saturating_add(LEAST)).min(size);
         }
         if self.client.cache.is_some() {
-            // What is most of a piece is fetched as one, which the cache can keep.
+            // If most of a piece is missing, it is fetched whole, which the cache can keep.
             for range in &mut joined {
                 if (range.end - range.start) * 2 >= PIECE.min(size) {
                     *range = range.start / PIECE * PIECE..range.end.next_multiple_of(PIECE).min(size);
@@ -273,7 +274,7 @@ impl Shared {
         Ok(set.into_ranges())
     }
 
-    /// Empties files that are not open, those first that were not used for the longest time, until the rest may be held.
+    /// Empties files that are not open, least recently used first, until the rest is within the limit.
     fn make_room(&self) {
         let limit = self.client.options.held_bytes.bytes();
         if self.held.load(Ordering::Relaxed) <= limit {
@@ -286,7 +287,7 @@ impl Shared {
                 return;
             }
             let Ok(mut here) = file.here.try_lock() else { continue };
-            // Whoever opens it takes the same lock. Another process that still has it mapped keeps the file as it was.
+            // Opening the file takes the same lock. Another process that still has it mapped keeps the file unchanged.
             if here.bytes() == 0 || file.open.load(Ordering::SeqCst) > 0 || file.is_replaced() {
                 continue;
             }
@@ -298,7 +299,7 @@ impl Shared {
         }
     }
 
-    /// Fetches the next file in the background, if it fits beside what is in use; others follow it.
+    /// Fetches the next file in the background, if it fits beside the ones in use; others follow.
     fn fetch_ahead(self: &Arc<Self>) {
         let size = |file: usize| self.files[file].remote.size;
         let fits = |unread: &[usize]| {
@@ -316,7 +317,7 @@ impl Shared {
                 shared.ahead.sent();
                 shared.fetch_ahead();
             });
-            // Whoever needs the file fetches it again, and has the error.
+            // A reader that needs the file fetches it again, and gets the error.
             if filled.is_err() && !is_sent {
                 shared.ahead.sent();
             }
@@ -326,7 +327,7 @@ impl Shared {
         }
     }
 
-    /// Fetches what is missing of `ranges` of file `index`, and calls `sent` once all requests for it are sent.
+    /// Fetches the missing part of `ranges` of file `index`, and calls `sent` once all requests for it are sent.
     fn fill(&self, index: usize, ranges: &[Range<u64>], sent: &mut (dyn FnMut() + Send)) -> Result<(), RemoteError> {
         let file = &self.files[index];
         file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);

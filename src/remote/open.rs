@@ -1,4 +1,4 @@
-//! [`open`]: what is at an address, as a folder or file of this machine.
+//! [`open`]: opens an address as a local folder or file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ const MARKER: &str = "plimsoll-store.json";
 const CAPTURES: &str = "captures";
 const OBJECTS: &str = "objects";
 
-/// Endings of names that are those of files, and not of folders.
+/// Name endings of files rather than folders.
 const FILES: [&str; 5] = [".pt", ".pth", ".ckpt", ".bin", ".json"];
 
 /// The largest document that is read, such as a record.
@@ -34,7 +34,7 @@ pub fn open(address: &Path, options: &Options) -> Result<Mirror, RemoteError> {
     Ok(mirror)
 }
 
-/// Opens the document at `address`, or the folder of documents: all of their bytes are here then.
+/// Opens the document at `address`, or the folder of documents, with all bytes fetched.
 ///
 /// # Errors
 /// As [`open`]; also if one is larger than any document.
@@ -42,7 +42,7 @@ pub fn open_documents(address: &Path, options: &Options) -> Result<Mirror, Remot
     let address = Address::open(&address.to_string_lossy(), options)?;
     let client = Client::new(options)?;
     let mut plan = plan(&client, &address)?;
-    // Of a folder, records and what runs that were killed left of theirs.
+    // In a folder, records and the partial records of killed runs.
     let is_document = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".json") || name.ends_with(".json.partial")
@@ -57,7 +57,7 @@ pub fn open_documents(address: &Path, options: &Options) -> Result<Mirror, Remot
     Ok(mirror)
 }
 
-/// Writes a document at once, in place of one that is there.
+/// Writes a document at once, replacing an existing one.
 ///
 /// # Errors
 /// If the store refuses.
@@ -151,7 +151,7 @@ fn in_store(address: &Address) -> Option<(Address, PathBuf)> {
     None
 }
 
-/// The mirror of a store, or of what a capture of it, or an entry, `needs`.
+/// The mirror of a store, or of the parts that a capture or an entry `needs`.
 fn store(
     client: &Client,
     root: &Address,
@@ -161,7 +161,7 @@ fn store(
     let mut files: Vec<(PathBuf, Remote)> = marker.into_iter().map(|marker| (PathBuf::from(MARKER), marker)).collect();
     for mut remote in client.list_all(&root.child(OBJECTS))? {
         let parts = names(&remote, root);
-        // Anything else is none of the store's.
+        // Anything else does not belong to the store.
         if let [objects, folder, name] = &parts[..]
             && let id = name.strip_suffix(".zst").unwrap_or(name)
             && id.parse::<ObjectId>().is_ok()

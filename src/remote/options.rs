@@ -8,29 +8,28 @@ use plimsoll_memory::bytes::ByteSize;
 /// How object stores are read and written.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder of a cache that processes of this machine share; `None` keeps nothing.
+    /// The folder of a cache that processes of this machine share; `None` for no cache.
     pub cache: Option<PathBuf>,
     /// The most bytes that the cache holds.
     pub cache_bytes: ByteSize,
-    /// The most bytes of files that are kept beside each other while they are read. One that is in use is kept in any
-    /// case.
+    /// The most bytes of files that are held at the same time during reading. A file in use is always kept.
     pub held_bytes: ByteSize,
     /// Whether plain HTTP is allowed to other machines.
     pub allow_http: bool,
-    /// The number of requests that are under way at once.
+    /// The number of concurrent requests.
     pub requests: usize,
-    /// How often a request that fails is sent again.
+    /// How often a failed request is sent again.
     pub retries: usize,
-    /// The longest pause before it is.
+    /// The longest pause before a retry.
     pub longest_backoff: Duration,
     /// How long a server may send nothing.
     pub patience: Duration,
 }
 
 impl Options {
-    /// The size of a cache if nothing else is said.
+    /// The default size of a cache.
     pub const CACHE_BYTES: ByteSize = ByteSize::gib(32);
-    /// The size of what is held if nothing else is said.
+    /// The default size of held files.
     pub const HELD_BYTES: ByteSize = ByteSize::gib(2);
 }
 

@@ -1,10 +1,10 @@
-//! [`Upload`]: a store in an object store, written by way of a local one.
+//! [`Upload`]: writes a store to an object store by way of a local one.
 //!
-//! The local store is a mirror of the remote one: objects that are there have their names and sizes, so that packing
-//! finds them and writes only what is missing. Afterwards the new files go up in the order in which a store is written:
-//! objects, the marker, references. Each upload is conditional or, for large objects, in parts; every part carries its
-//! checksum, and the size of each object is compared when it is there. A run that was interrupted has uploaded whole
-//! objects, which the next one finds.
+//! The local store is a mirror of the remote one: existing objects have their names and sizes there, so that packing
+//! finds them and writes only what is missing. Afterwards the new files are sent in the order in which a store is
+//! written: objects, the marker, references. Each upload is conditional or, for large objects, in parts; every part
+//! carries its checksum, and the size of each object is compared afterwards. An interrupted run has uploaded whole
+//! objects, which the next run finds.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use crate::mirror::Mirror;
 use crate::open::open_store;
 use crate::options::Options;
 
-/// The objects that are sent at once. Each takes one piece of memory.
+/// The objects that are sent at once. Each needs one piece of memory.
 const AT_ONCE: usize = 4;
 
 /// The most parts of one object.
@@ -34,7 +34,7 @@ pub struct Upload {
     mirror: Mirror,
 }
 
-/// What was sent.
+/// The statistics so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uploaded {
     /// Objects and references that were sent.
@@ -64,7 +64,7 @@ impl Upload {
         self.mirror.path()
     }
 
-    /// Sends everything that the local store has and the remote one has not, until another thread sets `cancel`.
+    /// Sends everything that only the local store has, until another thread sets `cancel`.
     ///
     /// # Errors
     /// If the store refuses, or another writer put something else in the same place. What was sent before stays, and is
@@ -83,7 +83,7 @@ impl Upload {
         Ok(all)
     }
 
-    /// The files below `folder` of the local store that did not come from the remote one, with their sizes.
+    /// The local store's new files below `folder`, with their sizes.
     fn new_files(&self, folder: &str) -> Result<Vec<(PathBuf, u64)>, RemoteError> {
         let top = self.mirror.path().join(folder);
         let (mut files, mut left) = (Vec::new(), vec![top]);
@@ -127,13 +127,13 @@ impl Upload {
             let mode = if is_object { PutMode::Create } else { PutMode::Overwrite };
             let put = to.store.put_opts(&to.path, PutPayload::from(content), mode.into()).await;
             match put {
-                // Another writer was faster. An object is named by its content, so that it sent the same.
+                // Another writer was faster. An object is named by its content, so both sent the same bytes.
                 Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. })
                     if is_object => {}
                 Err(error) => {
                     let error = failed(error);
                     if matches!(error, RemoteError::Damaged { .. }) {
-                        // It has the name and the size of what was sent: the next run would take it for that.
+                        // The object has the name and size of the right one: the next run would accept it.
                         let _ = to.store.delete(&to.path).await;
                     }
                     return Err(error);
@@ -147,7 +147,7 @@ impl Upload {
             let part = PIECE.max(bytes.div_ceil(MOST_PARTS));
             let sent = send_parts(&mut *upload, file, part, path, &to).await;
             if let Err(error) = sent {
-                // Parts without an end cost money until they are removed.
+                // Unfinished parts cost money until they are removed.
                 let _ = upload.abort().await;
                 return Err(error);
             }
@@ -161,7 +161,7 @@ impl Upload {
     }
 }
 
-/// Sends a large object in parts of so many bytes, one after the other, and completes it.
+/// Sends a large object in parts of this many bytes, one after the other, and completes it.
 async fn send_parts(
     upload: &mut dyn MultipartUpload,
     mut file: File,

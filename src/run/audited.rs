@@ -1,4 +1,4 @@
-//! [`audited`]: an entry timed by an audit, as a launcher's own timing would have it.
+//! [`audited`]: times an entry by an audit, with the result of a launcher's own timing.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::judge::{Expected, blind_spots};
 use super::launcher::{Job, Launched, Launcher, Timed};
 use super::options::{AuditOptions, Options};
 
-/// Who gives the outputs that audited launches are held to.
+/// The source of the outputs that audited launches are compared with.
 pub(super) struct Witness<'w> {
     pub launcher: &'w mut dyn Launcher,
-    /// Whether it is another kernel than the one that is timed.
+    /// Whether the witness is another kernel than the timed one.
     pub is_reference: bool,
 }
 
-/// Who gives the outputs that audited launches are held to: the reference, else the side's own witness.
+/// The witness of audited launches: the reference, else the side's own witness.
 pub(super) fn witness_of<'w>(
     reference: &'w mut Option<&mut dyn Launcher>,
     own: &'w mut Option<&mut dyn Launcher>,
@@ -44,7 +44,7 @@ fn blind(name: &str, wrong: &str) -> Failure {
 /// Times an entry by an audit.
 ///
 /// # Errors
-/// What the kernel did wrong, or the comparison of the entry cannot tell.
+/// The kernel failed the audit, or the comparison of the entry cannot detect wrong outputs.
 pub(super) fn audited(
     kernel: &mut dyn Launcher,
     witness: Option<&mut Witness<'_>>,
@@ -66,7 +66,7 @@ pub(super) fn audited(
     let rule = options.comparison.unwrap_or_else(|| Comparison::for_operator(entries.capture.function_name()));
     let blindness = match validation.and_then(|validation| validation.blindness) {
         Some(blindness) => blindness,
-        // Nothing was validated.
+        // No entry was validated.
         None => blind_spots(Expected::Captured(entry, &entry.map()?), None, &rule, true)?,
     };
     if blindness.any() && !audit_options.allows_blind(entry.name()) {

@@ -1,4 +1,4 @@
-//! [`Check`]: what `plimsoll check` does, in a line or two of a test.
+//! [`Check`]: the work of `plimsoll check`, in a line or two of a test.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -24,10 +24,10 @@ use super::observer::Observer;
 use super::options::{AuditOptions, Options};
 use super::session::Run;
 
-/// What a check launches: a [`Kernel`] in this process, or one that somebody else runs, such as
+/// A kernel for a check: a [`Kernel`] in this process, or one that runs elsewhere, such as
 /// `plimsoll_harness::supervisor::Isolated` in worker processes.
 pub trait Launch {
-    /// Where kernels will be launched; memory on GPUs is metered if that is one.
+    /// The place of launches; if that is a GPU, its memory is metered.
     fn place(&self) -> PlaceKind {
         PlaceKind::Cpu
     }
@@ -35,7 +35,7 @@ pub trait Launch {
     /// The launcher for a run that is about to begin.
     ///
     /// # Errors
-    /// There is no such kernel, or nothing that runs it.
+    /// The kernel does not exist, or nothing can run it.
     fn launcher<'r>(
         self: Box<Self>,
         role: Role,
@@ -54,20 +54,20 @@ impl<K: Kernel> Launch for K {
     }
 }
 
-/// What a kernel is to a run.
+/// The role of a kernel in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The kernel that is checked.
+    /// The checked kernel.
     Kernel,
     /// The kernel whose outputs are expected.
     Reference,
     /// The kernel that the checked one is timed in turns with.
     Versus,
-    /// The kernel that gives what audited launches are held to, in a process that times nothing.
+    /// The witness of audited launches, in a process that times nothing.
     Witness,
 }
 
-/// What the launchers of one run share.
+/// The shared state of the launchers of one run.
 #[derive(Debug)]
 pub struct RunContext {
     meter: Meter,
@@ -92,15 +92,15 @@ impl RunContext {
     }
 }
 
-/// A check that was not given its kernel yet.
+/// The state of a check without a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct NoKernel;
 
-/// A check of a kernel on every entry of a capture: validate, give the memory back, time, judge.
+/// A check of a kernel on every entry of a capture: validate, release the memory, time, judge.
 ///
 /// The kernel runs in this process, or in worker processes if it is an `Isolated` of `plimsoll_harness::supervisor`. A
-/// crash, a hang or a leak of an isolated kernel costs the entry and not the test, and a worker that breaks a ceiling is
-/// stopped there. In this process ceilings are judged at the end, on the memory of the whole process.
+/// crash, a hang or a leak of an isolated kernel fails the entry and not the test, and a worker that breaks a ceiling
+/// is stopped at once. In this process ceilings are judged at the end, on the memory of the whole process.
 ///
 /// ```
 /// use plimsoll::capture::{Capture, synthesize};
@@ -133,7 +133,7 @@ pub struct Check<'a, K = NoKernel> {
 }
 
 impl<'a> Check<'a> {
-    /// A check of every entry of `capture`, by the operator's own rule of comparison. Its settings are those of `plimsoll
+    /// A check of every entry of `capture`, by the operator's own comparison rule, with the settings of `plimsoll
     /// check` without flags.
     pub fn of(capture: &'a Capture) -> Self {
         Self {
@@ -168,8 +168,8 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// Expects of validated entries what `reference` gives for the same arguments. What is timed is judged against what was
-    /// captured.
+    /// Compares validated outputs with those of `reference` for the same arguments. Timed outputs are compared with the
+    /// captured ones.
     pub fn reference(mut self, reference: impl Launch + 'a) -> Self {
         self.reference = Some(Box::new(reference));
         self
@@ -181,9 +181,9 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// Audits timed launches: each has values that the kernel cannot know, and its output is judged after the fact. A witness
-    /// gives the outputs that are expected: the kernel once more, which is launched in a process of its own, and after it the
-    /// one that it is held against. If there is a reference, that is the witness.
+    /// Audits timed launches: each has values that the kernel cannot know, and its output is judged afterwards. A
+    /// witness computes the expected outputs: the reference, if there is one; else the kernel itself in a separate
+    /// process, and after it the kernel that it is compared with.
     pub fn audit(mut self, audit: AuditOptions, witness: impl Launch + 'a) -> Self {
         self.options.audit = Some(audit);
         self.witnesses.push(Box::new(witness));
@@ -208,7 +208,7 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// The arguments that the kernel is meant to change in place; an entry fails if it changes another.
+    /// The arguments that the kernel is meant to change in place; an entry fails if the kernel changes any other.
     pub fn mutates(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.options.mutates = arguments.into_iter().map(Into::into).collect();
         self
@@ -226,13 +226,13 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// What becomes of an entry that exceeds [`Check::batch_bytes`] by itself.
+    /// The action on an entry that alone exceeds [`Check::batch_bytes`].
     pub fn over_cap(mut self, rule: OverCap) -> Self {
         self.options.over_cap = rule;
         self
     }
 
-    /// Replaces a validation worker after it was given this many bytes of entries. A kernel in this process has no worker.
+    /// Replaces a validation worker after this many bytes of entries. A kernel in this process has no worker.
     pub fn recycle_after(mut self, bytes: ByteSize) -> Self {
         self.options.recycle_after = Some(bytes);
         self
@@ -250,7 +250,7 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// How often the objects of a store are verified before a kernel is given their bytes.
+    /// How often the objects of a store are verified before a kernel gets their bytes.
     pub fn verify(mut self, verify: VerifyObjects) -> Self {
         self.options.verify = verify;
         self
@@ -274,7 +274,7 @@ impl<'a, K> Check<'a, K> {
         self
     }
 
-    /// Every setting at once, in place of those that were given before.
+    /// Replaces every setting at once.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
@@ -291,7 +291,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         self.run_observed(&mut ())
     }
 
-    /// Runs the check; `observer` is told how it goes, and may stop it.
+    /// Runs the check; `observer` follows its progress and may stop it.
     ///
     /// # Errors
     /// As [`Check::run`].
@@ -327,7 +327,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Report(Record);
 

@@ -1,4 +1,4 @@
-//! The record of a run, from what ran: the meter, the launchers and the plan are asked what they did.
+//! Builds the record of a run from the meter, the launchers and the plan.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -19,7 +19,7 @@ use super::session::{Run, Timing};
 use super::verdicts::Ended;
 
 impl Run<'_> {
-    /// The record of the run, which is over.
+    /// The record of a finished run.
     pub(super) fn document(
         mut self,
         semantics: CaptureSemantics,
@@ -46,8 +46,8 @@ impl Run<'_> {
         }
     }
 
-    /// The record of the run as far as it is known before anything was launched, or is known of what ran: nothing was judged,
-    /// and it does not say that the run came to its end.
+    /// The record of a run before anything was launched, or while it goes on: nothing was judged, and the record does
+    /// not say that the run finished.
     pub(super) fn blank(&self, semantics: CaptureSemantics, system: SystemInfo) -> Record {
         let share = self.options.share.as_ref();
         let hostname = share.and_then(|_| hostname());
@@ -79,13 +79,13 @@ impl Run<'_> {
         }
     }
 
-    /// Every launcher: that of the kernel, of the other that it is held against, of the reference.
+    /// Every launcher: of the kernel, of the one it is compared with, of the reference.
     fn launchers(&mut self) -> impl Iterator<Item = &mut dyn Launcher> {
         let sides = self.sides.iter_mut().map(|side| &mut *side.launcher as &mut dyn Launcher);
         sides.chain(self.reference.iter_mut().map(|reference| &mut **reference as &mut dyn Launcher))
     }
 
-    /// The proofs that the memory of every worker came back, in the order in which the workers began.
+    /// The proofs that the memory of every worker was released, in the order in which the workers began.
     fn proofs(&mut self) -> Vec<Release> {
         let mut proofs: Vec<Release> = self.launchers().flat_map(|launcher| launcher.proofs()).collect();
         proofs.sort_by_key(|proof| proof.worker);
@@ -105,8 +105,8 @@ impl Run<'_> {
         gpus
     }
 
-    /// What the kernels ran on. The kernel's own versions stand before those of one that it is held against; the outputs that
-    /// are expected are those of the reference's.
+    /// The software that the kernels ran on. The kernel's own versions precede those of the kernel it is compared with;
+    /// the expected outputs depend on the reference's.
     fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = BTreeMap::new();
         for side in self.sides.iter().rev() {

@@ -8,15 +8,16 @@ use super::manifest::Planned;
 /// Opens the entries of a capture.
 pub(super) struct Entries<'a> {
     pub(super) capture: &'a Capture,
-    /// What was found before any kernel ran: no entry is to have changed since.
+    /// The state before any kernel ran: no entry may change after that.
     pub(super) planned: &'a [Planned],
     pub(super) verifier: &'a mut ObjectVerifier,
-    /// Whether the kernel is given its arguments by their names.
+    /// Whether the kernel takes its arguments by name.
     pub(super) by_name: bool,
 }
 
 impl Entries<'_> {
-    /// Entry `index`, unchanged since the manifest was made, its objects verified if it lies in a store, and its arguments bound.
+    /// Entry `index`, unchanged since the manifest was made, its objects verified if it is in a store, and its
+    /// arguments bound.
     pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
         let entry = self.capture.entry(index)?;
         if let Some(stamp) = self.planned[index].stamp {
@@ -27,7 +28,7 @@ impl Entries<'_> {
         Ok((entry, bound))
     }
 
-    /// The arguments of an entry, for a kernel that is given them by their names or by their positions.
+    /// The arguments of an entry, by name or by position as the kernel takes them.
     pub(super) fn bind(&self, entry: &Entry, by_name: bool) -> Result<Bound, CaptureError> {
         let order = self.capture.order();
         if by_name { entry.bind_by_name(order) } else { entry.bind(order) }

@@ -7,7 +7,7 @@ use plimsoll_capture::store::VerifyObjects;
 use super::check::{Check, Launch, Report};
 use super::error::RunError;
 
-/// A validation of a capture: a [`Check`] that times nothing, and is given its kernel last.
+/// A validation of a capture: a [`Check`] that times nothing, with its kernel given last.
 ///
 /// ```no_run
 /// use plimsoll::capture::Capture;
@@ -23,7 +23,7 @@ use super::error::RunError;
 pub struct Validation<'a>(Check<'a>);
 
 impl<'a> Validation<'a> {
-    /// A validation of every entry of `capture`, by the operator's own rule of comparison.
+    /// A validation of every entry of `capture`, by the operator's own comparison rule.
     pub fn of(capture: &'a Capture) -> Self {
         Self(Check::of(capture).validate_only())
     }

@@ -1,4 +1,4 @@
-//! Whether a launch was what it looks like: arguments left alone, outputs made from them, and done when it returned.
+//! Checks a launch beyond its values: arguments unchanged, outputs made from them, and work done when it returned.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use super::judge::{Expected, judge};
 use super::launcher::Launched;
 use super::output::{Output, Placed};
 
-/// How long an output that does not match is watched: a write that comes later than its launch is told from a wrong one.
+/// How long a mismatching output is watched, to distinguish a write after the launch from a wrong result.
 const WAIT_FOR_CHANGE: Duration = Duration::from_millis(100);
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
-/// How many mismatches of a run are watched: a kernel that is wrong everywhere is not to take long.
+/// How many mismatches of a run are watched: a kernel that is always wrong should not take long.
 const WATCHED: u32 = 8;
 
-/// Judges launches, and what may be wrong with them besides their values.
+/// Judges launches, including problems other than wrong values.
 pub(super) struct Honesty<'a> {
     mutates: &'a [String],
     watched: u32,
 }
 
 impl<'a> Honesty<'a> {
-    /// Of a kernel that is meant to change the arguments `mutates`.
+    /// For a kernel that is meant to change the arguments `mutates`.
     pub fn new(mutates: &'a [String]) -> Self {
         Self { mutates, watched: 0 }
     }
@@ -44,7 +44,7 @@ impl<'a> Honesty<'a> {
         Err(Failure::new(FailureKind::MutatedInput, message))
     }
 
-    /// Judges the outputs of a launch. `before` is the entry that was launched before this one.
+    /// Judges the outputs of a launch. `before` is the previously launched entry.
     ///
     /// # Errors
     /// A failure of kind `late-write` or `stale-output`, or of `input` if a file shrank while it was read.
@@ -92,7 +92,7 @@ impl<'a> Honesty<'a> {
     }
 }
 
-/// Whether an output is no longer what it was when the launch returned.
+/// Whether an output has changed since the launch returned.
 fn changed(launched: &Launched) -> bool {
     let memory = (*launched.memory).as_ref();
     checksums(&launched.outputs)

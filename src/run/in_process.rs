@@ -1,4 +1,4 @@
-//! [`InProcess`]: a kernel launched in this process, for the library and for tests.
+//! [`InProcess`]: launches a kernel in this process, for the library and for tests.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::launcher::{Job, Launched, Launcher, Timed};
 use super::placement::Placement;
 
 /// Launches a kernel in this process. A kernel that crashes takes the process with it, and the kernel's memory is this
-/// process's: kernels that are not trusted belong into a worker.
+/// process's: untrusted kernels belong in a worker.
 pub struct InProcess<K> {
     kernel: K,
 }
@@ -25,7 +25,8 @@ impl<K: Kernel> InProcess<K> {
         Self { kernel }
     }
 
-    /// Allocates the outputs of `job` and hands them with its call to `work`, which tells how long its last launch took.
+    /// Allocates the outputs of `job` and hands them with its call to `work`, which returns the time of its last
+    /// launch.
     fn with_call<T>(
         &self,
         job: Job<'_>,
@@ -109,7 +110,7 @@ impl<K: Kernel> Launcher for InProcess<K> {
 }
 
 impl From<KernelError> for Failure {
-    /// What a kernel refuses is the failure of that entry.
+    /// A kernel's refusal is the failure of that entry.
     fn from(error: KernelError) -> Self {
         let kind = match &error {
             KernelError::Unsupported { .. }

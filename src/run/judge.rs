@@ -1,4 +1,4 @@
-//! An entry's expected output against what the kernel gave, leaf by leaf.
+//! Compares an entry's expected output with the kernel's, leaf by leaf.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use super::checksums::{Checksums, Running};
 use super::launcher::Launched;
 use super::output::{Output, OutputValue, Placed};
 
-/// Expected outputs are read through a map; its pages leave the resident memory after so many bytes.
+/// Expected outputs are read through a map; its pages are released after this many bytes.
 const RELEASE_EVERY: u64 = 8 << 20;
 
-/// What an entry's output is to be.
+/// The expected output of an entry.
 #[derive(Clone, Copy)]
 pub enum Expected<'a> {
-    /// What was captured.
+    /// The captured output.
     Captured(&'a Entry, &'a MappedEntry),
-    /// What the reference gave.
+    /// The reference's output.
     Recomputed(&'a Launched),
 }
 
@@ -31,7 +31,7 @@ impl<'a> Expected<'a> {
     /// Hands each leaf to `visit`, in order; a captured tensor also with its place in its storage.
     ///
     /// # Errors
-    /// A failure if a tensor does not lie where it should, or what `visit` gives.
+    /// A failure if a tensor is outside its memory, or the error of `visit`.
     fn each(self, visit: &mut Visit<'_>) -> Result<(), Failure> {
         match self {
             Self::Captured(entry, mapped) => {
@@ -47,7 +47,7 @@ impl<'a> Expected<'a> {
                     OutputValue::Tensor(placed) => {
                         let layout = Layout::contiguous(placed.spec.dtype, &placed.spec.shape);
                         let view = view(placed, &layout, memory).map_err(|outside| {
-                            let message = format!("the reference's output lies outside of its memory: {outside}");
+                            let message = format!("the reference's output is outside its memory: {outside}");
                             Failure::new(FailureKind::ChannelClosed, message)
                         })?;
                         visit(path, Leaf::Tensor(view), None)
@@ -57,7 +57,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// What is read through a map.
+    /// The maps that are read.
     fn map(self) -> Option<&'a MappedEntry> {
         match self {
             Self::Captured(_, mapped) => Some(mapped),
@@ -70,7 +70,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
+/// Judges every leaf: the expected ones in order, then further leaves of the kernel.
 ///
 /// # Errors
 /// A failure of kind `input` if the entry's file changed while it was read, or the bytes that were compared do not have
@@ -84,7 +84,7 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
     };
     expected.each(&mut |path, leaf, tensor| {
         let Some(Output { value: actual, .. }) = launched.outputs.iter().find(|output| output.path == path) else {
-            leaves.push(problem(path, Some(&leaf), "the kernel gave no value here".to_owned()));
+            leaves.push(problem(path, Some(&leaf), "the kernel returned no value here".to_owned()));
             return Ok(());
         };
         let mut captured = checksums.as_mut().zip(tensor);
@@ -101,8 +101,8 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
     for Output { path, .. } in &launched.outputs {
         if !leaves.iter().any(|leaf| leaf.path == *path) {
             let text = match expected {
-                Expected::Captured(..) => "the kernel gave a value that the captured call did not",
-                Expected::Recomputed(_) => "the kernel gave a value that the reference did not",
+                Expected::Captured(..) => "the kernel returned a value that the captured call did not",
+                Expected::Recomputed(_) => "the kernel returned a value that the reference did not",
             };
             leaves.push(problem(path, None, text.to_owned()));
         }
@@ -138,13 +138,13 @@ fn judge_leaf(
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), expected) => {
-            problem(path, Some(&expected), format!("the output lies outside of its memory: {outside}"))
+            problem(path, Some(&expected), format!("the output is outside its memory: {outside}"))
         }
     }
 }
 
-/// What wrong outputs would have passed for the whole entry: only what passes for every tensor of it counts, and a leaf
-/// that is not a tensor tells them all. Coarse outputs are looked for if the entry is to be audited.
+/// Which wrong outputs would have passed for the whole entry. Only a wrong output that passes for every tensor counts,
+/// and a leaf that is not a tensor detects all of them. Coarse outputs are looked for if the entry is to be audited.
 ///
 /// # Errors
 /// A failure of kind `input` if a file shrank while it was read.
@@ -166,7 +166,7 @@ pub fn blind_spots(
                         _ => None,
                     })
                 });
-                // An output that says nothing until its end is read whole, once more.
+                // An output that is inconclusive until its end is read whole, once more.
                 let blind = blindness_with(tensor, earlier.transpose()?, rule, &mut releasing(&maps));
                 let coarse = if audited { coarse_with(tensor, rule, &mut releasing(&maps)) } else { Coarse::default() };
                 Blindness { constant: coarse.constant, half_precision: coarse.half_precision, ..blind }
@@ -195,12 +195,12 @@ pub fn blind_spots(
     Ok(all.unwrap_or_default())
 }
 
-/// Whether all pass that can tell; absent if none can.
+/// Whether all conclusive answers are `true`; absent if there are none.
 fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     one.zip(other).map(|(one, other)| one && other).or(one).or(other)
 }
 
-/// What a comparison calls as it goes, so that the pages it has read leave the resident memory.
+/// Called during a comparison, to release the pages that it has read.
 fn releasing<'a>(maps: &'a [&'a MappedEntry]) -> impl FnMut(Range<u64>) + 'a {
     let mut released = 0;
     move |done| {
@@ -217,7 +217,7 @@ fn leaves_of(value: &Argument) -> Vec<(String, &Argument)> {
     leaves
 }
 
-/// A tensor that a kernel gave, as `layout`, in place.
+/// A kernel's tensor in place, as `layout`.
 fn view<'a>(placed: &Placed, layout: &'a Layout, memory: &'a [u8]) -> Result<TensorView<'a>, OutsideStorage> {
     TensorView::new(layout, placed.bytes_in(memory).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! [`Launcher`]: where kernels run. In this process ([`InProcess`](super::InProcess)), or in a worker that the `plimsoll`
+//! [`Launcher`]: runs kernels in this process ([`InProcess`](super::InProcess)), or in a worker that the `plimsoll`
 //! command supervises; validation and profiling are written once, over this trait.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::audit::Overhead;
 use super::output::{Output, OutputValue};
 use super::placement::OUTPUT_ALIGNMENT;
 
-/// Why a kernel cannot be launched at all, as whoever launches kernels says it.
+/// Why a kernel cannot be launched at all, as reported by its launcher.
 pub type LaunchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An entry with its arguments bound, ready to be launched.
@@ -27,7 +27,7 @@ pub struct Job<'a> {
     pub bound: &'a Bound,
 }
 
-/// What one launch gave.
+/// The result of one launch.
 pub struct Launched {
     /// The outputs, flattened.
     pub outputs: Vec<Output>,
@@ -37,19 +37,19 @@ pub struct Launched {
     pub elapsed: Duration,
     /// The arguments whose bytes the kernel changed.
     pub mutated: Vec<String>,
-    /// What it took of the memory of a GPU; absent if it ran on the CPU.
+    /// The GPU memory that the launch took; absent on the CPU.
     pub device: Option<DeviceUse>,
 }
 
-/// What timing an entry gave.
+/// The result of timing an entry.
 pub struct Timed {
     /// The samples.
     pub samples: Samples,
-    /// One more launch after the last that was timed, on arguments and outputs that lie elsewhere.
+    /// One more launch after the last timed one, on arguments and outputs at other addresses.
     pub again: Launched,
-    /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
+    /// The GPU's state meanwhile; absent on the CPU, or if it cannot be read.
     pub state: Option<GpuState>,
-    /// What an audit held the launches to, whose outputs are judged already; absent of plain timing.
+    /// The findings of an audit, which has judged its outputs already; absent for plain timing.
     pub audit: Option<Audit>,
 }
 
@@ -58,30 +58,30 @@ pub struct Timed {
 pub struct Patch {
     /// The storage, by its number in the call.
     pub storage: usize,
-    /// Where in it.
+    /// The offset in the storage.
     pub at: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Whether they are those that were captured.
+    /// Whether these are the captured bytes.
     pub captured: bool,
 }
 
 /// A region of launches, each on other values.
 pub struct Region {
-    /// From the request to the answer, by the clock of whoever asked.
+    /// From the request to the answer, by the caller's clock.
     pub seen: Duration,
-    /// How much of it the launching thread, or whoever asked, waited for a processor.
+    /// For how much of it the launching thread, or the caller, waited for a processor.
     pub waited: Duration,
     /// Each launch, in nanoseconds, as its process timed it.
     pub durations_ns: Vec<f64>,
-    /// The outputs that were to be kept, in their order.
+    /// The kept outputs, in their order.
     pub outputs: Vec<Vec<Output>>,
     /// The bytes under their tensors.
     pub memory: Box<dyn AsRef<[u8]>>,
 }
 
 impl Region {
-    /// A copy of the output `index` of those that were kept.
+    /// A copy of the kept output `index`.
     pub fn output(&self, index: usize) -> Launched {
         let (mut memory, mut outputs) = (Vec::new(), Vec::new());
         for output in &self.outputs[index] {
@@ -100,14 +100,15 @@ impl Region {
 
 /// One call whose launches are audited, its arguments resident.
 pub trait Audited {
-    /// What a region takes beside its launches, as measured before the kernel was loaded.
+    /// The overhead of a region beside its launches, measured before the kernel was loaded.
     fn overhead(&self) -> Overhead;
 
-    /// Launches once on each of these sets of patches, one after the other, each put over those before; keeps the outputs of
-    /// the launches `keep`. Memory for outputs is filled with `fill` before each launch if the kernel is handed it.
+    /// Launches once on each of these sets of patches, one after the other, each applied on top of the earlier ones;
+    /// keeps the outputs of the launches `keep`. Memory for outputs gets the value `fill` before each launch if the
+    /// kernel is given it.
     fn region(&mut self, launches: &[Vec<Patch>], keep: &[usize], fill: u8) -> Result<Region, Failure>;
 
-    /// Puts back what was captured, and gives the arguments that the kernel changed.
+    /// Restores the captured contents, and returns the arguments that the kernel changed.
     fn settle(&mut self) -> Result<Vec<String>, Failure>;
 }
 
@@ -115,31 +116,32 @@ pub trait Audited {
 pub struct Launchers<'k, 'r> {
     /// The launcher of the kernel.
     pub kernel: &'k mut dyn Launcher,
-    /// The launcher of the reference, whose outputs are expected of validated entries; without one, the captured outputs are.
+    /// The launcher of the reference, whose outputs validated entries should have; without one, the captured outputs
+    /// count.
     pub reference: Option<&'r mut dyn Launcher>,
 }
 
-/// Runs a kernel on jobs. Whatever goes wrong is a typed [`Failure`] of that job, and the next job runs all the same.
+/// Runs a kernel on jobs. Any failure is a typed [`Failure`] of that job, and the next job still runs.
 pub trait Launcher {
-    /// The kernel, as it goes into a record's semantics.
+    /// The kernel, as recorded in the semantics.
     fn kernel(&self) -> KernelIdentity;
 
-    /// Whether the kernel is given its arguments by their names, and not by their positions.
+    /// Whether the kernel takes its arguments by name instead of by position.
     fn by_name(&self) -> bool {
         false
     }
 
-    /// Where the kernel is launched.
+    /// The place of launches.
     fn place(&self) -> PlaceKind {
         PlaceKind::Cpu
     }
 
-    /// Which rights the kernel does not have; `None` if it has those of its user.
+    /// The rights that the kernel lacks; `None` if it has those of its user.
     fn isolation(&self) -> Option<Isolation> {
         None
     }
 
-    /// Whether timed launches are replays of a CUDA graph of one.
+    /// Whether timed launches are replays of a CUDA graph of one launch.
     fn replays(&self) -> bool {
         false
     }
@@ -152,11 +154,11 @@ pub trait Launcher {
     /// Launches the kernel once.
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure>;
 
-    /// Keeps the jobs of a batch resident together and times each by itself; `each` is called once a job, in order, and
-    /// has the outputs of its last launch to itself until it returns.
+    /// Keeps the jobs of a batch resident together and times each separately; `each` is called once per job, in order,
+    /// and has exclusive use of the outputs of its last launch until it returns.
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>));
 
-    /// Starts the process that kernels are to run in, if there is none, without waiting for it.
+    /// Starts the process for kernels, if there is none, without waiting for it.
     fn start_early(&mut self) {}
 
     /// Begins an audit of a job.
@@ -168,13 +170,13 @@ pub trait Launcher {
         Err(Failure::new(FailureKind::Unsupported, message))
     }
 
-    /// Drops inputs, outputs and caches that the last jobs left.
+    /// Drops inputs, outputs and caches of the last jobs.
     fn drop_caches(&mut self);
 
-    /// Ends the process that kernels ran in, if there is one, and waits until its memory is back with the system.
+    /// Ends the process of kernels, if there is one, and waits until its memory has been released.
     fn end_worker(&mut self, reason: ReleaseReason);
 
-    /// The proofs that the memory came back of every process that ended since the last call, in order.
+    /// The proofs of released memory for every process that ended since the last call, in order.
     fn proofs(&mut self) -> Vec<Release>;
 
     /// The longest that one launch may take; `None` if the launcher does not limit it.
@@ -182,10 +184,10 @@ pub trait Launcher {
         None
     }
 
-    /// Readies the launcher before a run begins, so that a run that could measure nothing does not begin.
+    /// Prepares the launcher before a run begins, so that a run that could measure nothing does not begin.
     ///
     /// # Errors
-    /// What the kernel needs is not there.
+    /// A requirement of the kernel is missing.
     fn prepare(&mut self) -> Result<(), LaunchError> {
         Ok(())
     }
@@ -202,7 +204,7 @@ pub trait Launcher {
         self.end_worker(reason);
     }
 
-    /// Gives the proofs.
+    /// Returns the proofs.
     #[deprecated(note = "call `proofs`")]
     fn releases(&mut self) -> Vec<Release> {
         self.proofs()
@@ -211,9 +213,9 @@ pub trait Launcher {
     /// The number of the worker that the last launch ran in, from 1; `None` if kernels run in this process.
     fn worker(&self) -> Option<u32>;
 
-    /// The resident memory of the worker now, if there is one and it can be read.
+    /// The current resident memory of the worker, if there is one and it can be read.
     fn worker_rss(&self) -> Option<ByteSize>;
 
-    /// Versions of what the kernel runs on (`torch`, `python`), known after the first launch.
+    /// Versions of the software that the kernel runs on (`torch`, `python`), known after the first launch.
     fn versions(&self) -> BTreeMap<String, String>;
 }

@@ -1,33 +1,33 @@
-//! [`Manifest`]: what a capture means and what it will take, from headers alone.
+//! [`Manifest`]: the meaning and the needs of a capture, from headers alone.
 
 use crate::record::{EntrySemantics, Rows, TensorSemantics, Tensors};
 use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency, Stamp};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The digest of an entry that could not be read: no entry that can be has it.
+/// The digest of an unreadable entry: no readable entry has it.
 const UNREADABLE: &str = "unreadable";
 
-/// What is known of the entries before anything of them is loaded.
+/// The facts about entries before anything of them is loaded.
 #[derive(Default)]
 pub(super) struct Manifest {
-    /// Their places in the record's semantics.
+    /// The semantics of the entries, in order.
     pub semantics: Rows<EntrySemantics>,
-    /// What they are held to, and what they take.
+    /// The identity and the needs of the entries.
     pub planned: Vec<Planned>,
 }
 
-/// What is kept of an entry in memory for as long as a run lasts.
+/// The facts about an entry that are kept in memory during a run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Planned {
-    /// What will be resident; nothing if the entry could not be read.
+    /// The resident bytes; none if the entry could not be read.
     pub bytes: ByteSize,
-    /// What its file was like; `None` if the entry could not be read.
+    /// The state of the entry's file; `None` if the entry could not be read.
     pub stamp: Option<Stamp>,
 }
 
 impl Manifest {
-    /// Reads the headers of every entry, one at a time, and gives what each will have resident. An entry that cannot be read
-    /// keeps its place: its launch will say why.
+    /// Reads the headers of every entry, one at a time, and returns what each will have resident. An unreadable entry
+    /// keeps its place: its launch will report why.
     pub fn read<'a>(&'a mut self, capture: &'a Capture, digest: Digest) -> impl Iterator<Item = Residency> + 'a {
         capture.names().iter().zip(capture.entries()).map(move |(name, entry)| {
             let found = entry.and_then(|entry| Ok((semantics(capture, &entry, digest)?, entry)));
@@ -53,7 +53,7 @@ fn unreadable(name: &str, covers: Digest) -> EntrySemantics {
 fn semantics(capture: &Capture, entry: &Entry, digest: Digest) -> Result<EntrySemantics, CaptureError> {
     let identity = entry.identity(digest)?;
     let order = capture.order();
-    // What no kernel can be given by position, some can by name.
+    // Some kernels take by name what cannot be given by position.
     let bound = entry.bind(order).or_else(|_| entry.bind_by_name(order))?;
     Ok(EntrySemantics {
         name: entry.name().to_owned(),

@@ -5,11 +5,11 @@
 //!                         -> profile: batches under the byte cap, each entry timed by itself -> verdicts -> record
 //! ```
 //!
-//! [`versus()`] does so for two kernels, and times them in turns instead of batches. [`Check`] is all of it for a test: it
-//! starts the meter, has the kernels launched in this process or in workers, and gives a [`Report`].
+//! [`versus()`] does this for two kernels, and times them in turns instead of batches. [`Check`] is all of it for a
+//! test: it starts the meter, launches kernels in this process or in workers, and returns a [`Report`].
 //!
-//! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
-//! entry: there is a result for every entry of the capture in every record.
+//! A launcher runs the kernel; this module judges the results. The failure of one entry is the typed result of that
+//! entry: every record has a result for every entry of the capture.
 
 mod audit;
 mod audited;

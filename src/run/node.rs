@@ -1,4 +1,4 @@
-//! [`Node`]: the shards that run on one machine, which see one another by a lock on a file.
+//! [`Node`]: the shards of one machine, which notice each other by a lock on a file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,10 +13,10 @@ use super::error::RunError;
 use super::options::Share;
 use crate::record::TimedBeside;
 
-/// How often a shard that waits for its turn looks whether it was cancelled.
+/// How often a shard that waits for its turn checks whether it was cancelled.
 const TURN: Duration = Duration::from_millis(20);
 
-/// This shard among those of its node. All hold the lock together; one that times alone holds it by itself.
+/// This shard among those of its node. All hold the lock together; a shard that times alone holds it exclusively.
 pub(super) struct Node {
     file: File,
     path: PathBuf,
@@ -29,7 +29,7 @@ impl Node {
     pub fn join(share: &Share, cancelled: &dyn Fn() -> bool) -> Result<Self, RunError> {
         let path = share.lock.clone();
         let mut options = OpenOptions::new();
-        // No link is followed: the folder may be one that everybody writes to.
+        // Do not follow links: the folder may be writable for everybody.
         let options =
             options.read(true).append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let opened = options.open(&path).map_err(|source| RunError::Node { path: path.clone(), source })?;
@@ -38,30 +38,30 @@ impl Node {
         Ok(node)
     }
 
-    /// Begins timing: alone if shards take turns, once the others let it or the run is `cancelled`.
+    /// Begins timing: alone if shards take turns, once the others allow it or the run is `cancelled`.
     pub fn begin_timing(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), RunError> {
         if !self.in_turns {
             self.timing = Some(TimedBeside::Alone);
             self.look();
             return Ok(());
         }
-        // Two that hold it together would wait for each other.
+        // Two that share the lock would wait for each other.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
         self.wait(FlockOperation::NonBlockingLockExclusive, cancelled)?;
         self.timing = Some(TimedBeside::InTurns);
         Ok(())
     }
 
-    /// Looks whether others are there, while entries are timed.
+    /// Checks whether others are present while entries are timed.
     pub fn look(&mut self) {
         if self.timing != Some(TimedBeside::Alone) {
             return;
         }
-        // Nobody else holds it if this shard can have it alone.
+        // Nobody else holds the lock if this shard can have it exclusively.
         if rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_err() {
             self.timing = Some(TimedBeside::Shared);
         }
-        // A lock that could not be had alone may be gone.
+        // A failed attempt may have released the lock.
         let _ = rustix::fs::flock(&self.file, FlockOperation::LockShared);
     }
 
@@ -71,7 +71,7 @@ impl Node {
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 
-    /// What ran beside the timed launches; absent if nothing was timed.
+    /// The shards that ran beside the timed launches; absent if nothing was timed.
     pub fn timing(&self) -> Option<TimedBeside> {
         self.timing
     }

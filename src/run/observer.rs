@@ -1,4 +1,4 @@
-//! [`Observer`]: who watches a run as it goes.
+//! [`Observer`]: follows a run.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ impl Phase {
     }
 }
 
-/// Is told what happens during a run, and may stop it.
+/// Follows the progress of a run, and may stop it.
 pub trait Observer {
     /// A phase begins, over this many entries.
     fn phase(&mut self, _phase: Phase, _entries: usize) {}
@@ -37,19 +37,19 @@ pub trait Observer {
     /// An entry was judged or timed.
     fn entry(&mut self, _phase: Phase, _result: &EntryResult) {}
 
-    /// When what is known so far is to be given to [`Observer::keep`]; `None` if never.
+    /// When to pass the known facts to [`Observer::keep`]; `None` if never.
     fn keeps(&self) -> Option<Instant> {
         None
     }
 
-    /// What is known so far, as a record that says that it is not whole.
+    /// The known facts, as a record that is marked as incomplete.
     fn keep(&mut self, _so_far: &Record) {}
 
-    /// Whether the run is to stop before the next entry. What was found until then is kept, and the record says so.
+    /// Whether the run should stop before the next entry. Earlier results are kept, and the record says so.
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// An observer that looks away.
+/// An observer that does nothing.
 impl Observer for () {}

@@ -14,14 +14,14 @@ use plimsoll_memory::bytes::ByteSize;
 
 pub use crate::defaults::PAIRS as DEFAULT_PAIRS;
 
-/// What a run does and how it manages memory. The defaults validate and profile as the command line does without flags.
+/// The work of a run and its memory limits. The defaults are those of the command line without flags.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Launch every entry once and judge its output.
     pub validate: bool,
-    /// Time every entry; one that failed its validation is not timed.
+    /// Time every entry that did not fail its validation.
     pub profile: bool,
-    /// The rule of comparison; `None` takes that of the operator ([`Comparison::for_operator`]).
+    /// The rule of comparison; `None` uses the operator's ([`Comparison::for_operator`]).
     pub comparison: Option<Comparison>,
     /// The arguments that the kernel is meant to change in place.
     pub mutates: Vec<String>,
@@ -29,13 +29,13 @@ pub struct Options {
     pub protocol: Protocol,
     /// How often two kernels are measured side by side on each entry ([`versus()`](super::versus())).
     pub pairs: NonZeroU32,
-    /// How many times as fast as the other the kernel has to be, if that is judged.
+    /// How many times as fast as the other the kernel has to be; absent if not judged.
     pub min_speedup: Option<f64>,
     /// The most bytes that may be resident together while profiling.
     pub batch_bytes: ByteSize,
-    /// What becomes of an entry that exceeds `batch_bytes` by itself.
+    /// The action on an entry that alone exceeds `batch_bytes`.
     pub over_cap: OverCap,
-    /// Ends a validation worker after it was given this many bytes of entries.
+    /// Ends a validation worker after this many bytes of entries.
     pub recycle_after: Option<ByteSize>,
     /// Ends a validation worker whose resident memory reached this mark.
     pub recycle_rss: Option<ByteSize>,
@@ -43,11 +43,11 @@ pub struct Options {
     pub fail_fast: bool,
     /// What the digests of entries cover.
     pub digest: Digest,
-    /// How often the objects of a store are verified before kernels are given their bytes.
+    /// How often the objects of a store are verified before kernels get their bytes.
     pub verify: VerifyObjects,
-    /// Has timed launches audited.
+    /// Audit timed launches.
     pub audit: Option<AuditOptions>,
-    /// The share of a capture that is run: the capture has the entries of the share alone.
+    /// The share of a capture to run: the capture only has the entries of the share.
     pub share: Option<Share>,
     /// The command line, for the record.
     pub command: Vec<String>,
@@ -77,14 +77,14 @@ impl Default for Options {
     }
 }
 
-/// The share of a capture that a run takes.
+/// The share of a capture for a run.
 #[derive(Clone, Debug)]
 pub struct Share {
     /// The share.
     pub shard: Shard,
-    /// Which of several processes of a launcher the run is.
+    /// The place of this process within its launcher.
     pub rank: Option<Rank>,
-    /// A file that all shards of this node lock, by which they see one another.
+    /// A file that all shards of this node lock, by which they notice each other.
     pub lock: PathBuf,
     /// Whether shards take turns: while one times its entries, no other runs.
     pub in_turns: bool,
@@ -97,12 +97,12 @@ pub struct AuditOptions {
     pub constant: Vec<String>,
     /// Whether the kernel runs without the rights of its user.
     pub untrusted: bool,
-    /// Entries whose comparison cannot detect a wrong kernel, and may pass all the same.
+    /// Entries that may pass although their comparison cannot detect a wrong kernel.
     pub allow_blind: Vec<String>,
 }
 
 impl AuditOptions {
-    /// Whether an entry may pass whose comparison cannot detect a wrong kernel.
+    /// Whether an entry may pass although its comparison cannot detect a wrong kernel.
     pub(super) fn allows_blind(&self, entry: &str) -> bool {
         self.allow_blind.iter().any(|name| name == entry)
     }

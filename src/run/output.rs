@@ -1,5 +1,4 @@
-//! [`Output`]: a leaf of what a kernel gave, from where it is placed to where it is judged. The worker protocol sends it as
-//! it is.
+//! [`Output`]: a leaf of a kernel's result, from placement to judgement. The worker protocol sends it unchanged.
 
 use std::ops::Range;
 
@@ -26,7 +25,7 @@ impl Output {
     }
 }
 
-/// What a kernel gave for one leaf of its output.
+/// The value of one leaf of a kernel's output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputValue {
@@ -42,7 +41,7 @@ pub struct Placed {
     /// Its dtype and shape.
     #[serde(flatten)]
     pub spec: TensorSpec,
-    /// Where it begins, in bytes.
+    /// The offset of its first byte.
     pub offset: usize,
     /// Its length, in bytes.
     pub bytes: usize,
@@ -57,7 +56,7 @@ impl Placed {
         self.offset..self.offset.saturating_add(self.bytes)
     }
 
-    /// Its bytes in `memory`; `None` if it reaches beyond it.
+    /// The tensor's bytes in `memory`; `None` if they reach beyond it.
     pub fn bytes_in<'m>(&self, memory: &'m [u8]) -> Option<&'m [u8]> {
         memory.get(self.range())
     }

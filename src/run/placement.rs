@@ -1,4 +1,4 @@
-//! [`Placement`]: where the outputs of a kernel lie in one piece of memory.
+//! [`Placement`]: the places of a kernel's outputs in one piece of memory.
 
 use plimsoll_capture::TensorSpec;
 use plimsoll_capture::kernel::{CapturedOutput, KernelError, OutputBuffer};
@@ -8,19 +8,19 @@ use super::output::{Output, OutputValue, Placed};
 /// Outputs begin at multiples of this many bytes, as storages of captures do.
 pub const OUTPUT_ALIGNMENT: usize = 64;
 
-/// Where the outputs of a kernel lie in one piece of memory, one after the other.
+/// The places of a kernel's outputs in one piece of memory, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The outputs, in order of their offsets.
     pub outputs: Vec<Placed>,
-    /// The bytes of all.
+    /// The size of all outputs in bytes.
     pub bytes: usize,
     /// The path of each in the kernel's output.
     paths: Vec<String>,
 }
 
 impl Placement {
-    /// Places tensors of `specs`. Where the captured call gave as many, they stand where those stood; else they are
+    /// Places tensors of `specs`. If the captured call returned as many, they get the same paths; else they are
     /// numbered.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! [`Plan`]: the batches of a run, planned again where a launch shows that the kernel takes more than was known.
+//! [`Plan`]: the batches of a run, which are replanned if a launch shows that the kernel needs more memory.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -12,11 +12,11 @@ use plimsoll_memory::bytes::ByteSize;
 use super::error::RunError;
 use super::options::Options;
 
-/// The entries of a batch are open while it lasts, and each takes some KiB: of any number of small ones so many are.
+/// The most entries in a batch: they are all open at once, and each takes some KiB.
 const ENTRIES: usize = 1024;
 
-/// The batches of a run, under its cap. What a kernel takes on a device besides its inputs and outputs is known once it was
-/// launched, and counts from then on: the most of any launch, once a batch.
+/// The batches of a run, under its cap. A kernel's device memory beside inputs and outputs is known after its first
+/// launch, and counts from then on: the most of any launch, once per batch.
 pub(super) struct Plan<'a> {
     headers: &'a dyn Headers,
     options: &'a Options,
@@ -27,12 +27,12 @@ pub(super) struct Plan<'a> {
     taken: usize,
 }
 
-/// Where entries are known by their headers, which are read again if batches are planned again.
+/// The source of entry headers, which are read again if batches are replanned.
 pub(super) trait Headers {
     /// The names of the entries.
     fn names(&self) -> &[String];
 
-    /// What an entry will have resident. One that cannot be read takes nothing; its turn will say why it failed.
+    /// The resident bytes of an entry. An unreadable entry takes none; its turn will report why.
     fn resident(&self, index: usize) -> Residency;
 }
 
@@ -51,14 +51,14 @@ impl Headers for Capture {
 pub(super) enum Grouping {
     /// As many as the cap allows.
     Together,
-    /// As many as the cap allows, but the first entry alone: its launch shows what the kernel takes.
+    /// As many as the cap allows, but the first entry alone: its launch shows the kernel's needs.
     FirstAlone,
     /// None.
     Alone,
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the batches of entries of which `residencies` gives what each has resident.
+    /// Plans the batches of entries; `residencies` returns what each has resident.
     ///
     /// # Errors
     /// [`RunError::OverCap`] if an entry exceeds the cap by itself, and such entries are refused.
@@ -105,8 +105,7 @@ impl<'a> Plan<'a> {
         Ok(batches)
     }
 
-    /// Takes in what the launches of these entries took of a device: batches that are not taken yet are planned with the most
-    /// of it.
+    /// Adds the device memory that launches of these entries took: the remaining batches are planned with the maximum.
     pub fn learn<'r>(&mut self, results: impl IntoIterator<Item = Cow<'r, EntryResult>>) {
         let of = |result: Cow<'_, EntryResult>| {
             let validated = result.validation.as_ref().and_then(|validation| validation.device);
@@ -119,7 +118,7 @@ impl<'a> Plan<'a> {
             self.batches.truncate(self.taken);
             let first = self.batches.last().map_or(0, |batch| batch.entries.end);
             let resident = |index| self.headers.resident(index);
-            // What cannot be refused any more is told of each entry.
+            // Entries that cannot be refused any more are reported one by one.
             let rest = self.of(first, (first..self.headers.names().len()).map(resident), OverCap::Alone);
             let rest = rest.expect("such entries stand alone");
             self.batches.extend(rest);
@@ -133,7 +132,7 @@ impl<'a> Plan<'a> {
         Some((self.taken - 1, batch))
     }
 
-    /// Why a batch is not to be timed.
+    /// Why a batch is not timed.
     pub fn refused(&self, batch: &Batch) -> Option<String> {
         let refused = batch.over_cap && self.options.over_cap == OverCap::Refuse;
         refused.then(|| {
@@ -145,7 +144,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The batches, as they were taken.
+    /// The batches taken so far.
     pub fn into_batches(self) -> Vec<Batch> {
         self.batches
     }

@@ -1,4 +1,4 @@
-//! Profiling: batches capped by bytes, each entry timed by itself.
+//! Profiling: batches capped by bytes, each entry timed separately.
 
 use crate::record::{EntryResult, Failure, FailureKind, Profile, Rows};
 use plimsoll_capture::compare::Comparison;
@@ -17,8 +17,8 @@ use super::plan::Plan;
 use super::validate::{CANCELLED, FAIL_FAST};
 use super::watch::{Ran, Watch};
 
-/// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
-/// wrong answer is none. Where there is a rule, what the kernel gives after it was timed is judged again.
+/// Times every entry of every batch, writing into `results`. An entry that failed validation is not timed, as the time
+/// of a wrong answer means nothing. If there is a rule, the kernel's result after timing is judged again.
 pub(super) fn profile(
     entries: &mut Entries<'_>,
     plan: &mut Plan<'_>,
@@ -99,7 +99,7 @@ pub(super) fn not_validated(result: &EntryResult) -> Option<String> {
     (!validation.passed()).then(|| "it did not pass its validation".to_owned())
 }
 
-/// The timing, if the kernel still gives what was captured.
+/// The timing, if the kernel still returns the captured output.
 pub(super) fn rechecked(
     timed: Timed,
     entry: &Entry,
@@ -132,5 +132,5 @@ pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Optio
 }
 
 pub(super) fn no_samples() -> Failure {
-    Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")
+    Failure::new(FailureKind::ChannelClosed, "the worker sent no samples")
 }

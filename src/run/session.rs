@@ -1,4 +1,4 @@
-//! [`run`], [`run_against`], [`versus`]: the whole way of a run, which [`Run`] goes phase by phase.
+//! [`run`], [`run_against`], [`versus`]: the phases of a run, implemented by [`Run`].
 
 use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
@@ -29,10 +29,10 @@ use super::verdicts::{self, Tally};
 use super::versus::{Turns, all_entries};
 use super::watch::{SoFar, Watch};
 
-/// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and gives the record.
+/// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and returns the record.
 ///
-/// The meter is finished here; its phases are those of [`Phase`], and the limits that it watches are judged. An interruption
-/// ([`Observer::cancelled`]) ends in a record too, whose state says so.
+/// The meter is finished here; its phases are those of [`Phase`], and its limits are judged. An interruption
+/// ([`Observer::cancelled`]) also ends in a record, whose state says so.
 ///
 /// # Errors
 /// [`RunError`]; nothing was launched if the batches could not be planned.
@@ -46,8 +46,8 @@ pub fn run(
     Run::of(capture, launcher, meter, options, observer).record()
 }
 
-/// As [`run`], the outputs of validated entries judged against what the reference gives for the same arguments, if there is
-/// one. What is timed is judged against what was captured.
+/// As [`run`], but outputs of validated entries are compared with the reference's for the same arguments, if there is
+/// one. Timed outputs are compared with the captured ones.
 ///
 /// # Errors
 /// As [`run`].
@@ -66,16 +66,16 @@ pub fn run_against(
     run.record()
 }
 
-/// Runs `options` on `capture` with the kernels of two launchers, of which the first is the one that the record is of, and
-/// the second what it is held against.
+/// Runs `options` on `capture` with the kernels of two launchers: the record belongs to the first, which is compared
+/// with the second.
 ///
-/// Every entry is measured in pairs: the whole protocol with the one kernel, then with the other, each first in every other
-/// pair, so that what drifts moves both. Each measurement is judged as one of [`run`] is. Both workers are alive
-/// meanwhile, with that one entry. Every pair has fresh workers: where a process happens to lie in memory makes it faster or
-/// slower for as long as it lives, and pairs of the same two processes would take that for a difference of the kernels.
+/// Every entry is measured in pairs: the whole protocol with one kernel, then with the other, each first in every other
+/// pair, so that drift affects both. Each measurement is judged as in [`run`]. Both workers are alive meanwhile, with
+/// that one entry. Every pair has fresh workers: the memory layout of a process makes it faster or slower for its whole
+/// life, and repeated pairs of the same two processes would mistake that for a difference of the kernels.
 ///
 /// # Errors
-/// As those of [`run`].
+/// As for [`run`].
 pub fn versus(
     capture: &Capture,
     launchers: &mut [&mut dyn Launcher; 2],
@@ -87,7 +87,7 @@ pub fn versus(
     Run::of(capture, &mut **kernel, meter, options, observer).in_turns_with(&mut **other).record()
 }
 
-/// How the entries of a run are timed: the one thing in which runs differ.
+/// How the entries of a run are timed: the only difference between runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timing {
     /// Not at all: the run only validates.
@@ -115,14 +115,14 @@ pub(super) struct Run<'a> {
     pub options: &'a Options,
     pub meter: &'a Meter,
     pub observer: &'a mut dyn Observer,
-    /// The kernel that the record is of; in turns also the one that it is held against.
+    /// The kernel of the record; in turns also the kernel that it is compared with.
     pub sides: Vec<Side<'a>>,
-    /// The kernel whose outputs are expected of validated entries; those that were captured if there is none.
+    /// The kernel whose outputs validated entries should have; absent if those are the captured outputs.
     pub reference: Option<&'a mut dyn Launcher>,
     verifier: ObjectVerifier,
-    /// What is known so far, for an observer that keeps it.
+    /// The known facts, for an observer that keeps them.
     so_far: SoFar,
-    /// The other shards of the node, if this is one.
+    /// The other shards of the node, if this is a shard.
     pub node: Option<Node>,
     pub started: SystemTime,
     pub clock: Instant,
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Expects of validated entries what `reference` gives.
+    /// Compares validated outputs with those of `reference`.
     pub fn against(mut self, reference: &'a mut dyn Launcher) -> Self {
         self.reference = Some(reference);
         self
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Has these give the outputs that audited launches are held to, one for each side, if there is no reference.
+    /// Uses these witnesses of audited launches, one for each side, if there is no reference.
     pub fn witnessed_by(mut self, witnesses: impl IntoIterator<Item = &'a mut dyn Launcher>) -> Self {
         for (side, witness) in self.sides.iter_mut().zip(witnesses) {
             side.witness = Some(witness);
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Runs every phase, and gives the record.
+    /// Runs every phase, and returns the record.
     ///
     /// # Errors
     /// [`RunError`]; nothing was launched if the batches could not be planned.
@@ -214,13 +214,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The batches that entries are timed in, of which `residencies` gives what each has resident.
+    /// The batches in which entries are timed; `residencies` returns what each has resident.
     fn plan(&self, residencies: impl Iterator<Item = Residency>) -> Result<Plan<'a>, RunError> {
         let on_device = self.sides[0].launcher.place() != PlaceKind::Cpu;
         let grouping = match self.timing() {
             // Two workers with a batch each would hold it twice.
             Timing::InTurns => Grouping::Alone,
-            // The launches of a validation show what the kernel takes on a device; else that of the first entry does.
+            // The launches of a validation show the kernel's device memory; else that of the first entry does.
             _ if on_device && !self.options.validate => Grouping::FirstAlone,
             _ => Grouping::Together,
         };
@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
         Plan::new(residencies, self.capture, self.options, grouping)
     }
 
-    /// What the run measures.
+    /// The subject of the run.
     fn semantics(&self, entries: &Rows<EntrySemantics>) -> CaptureSemantics {
         let options = self.options;
         let kernel = &self.sides[0].launcher;
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Names the kernels by all that they are made of, which is known once they were loaded, built and launched.
+    /// Identifies the kernels by all their files, which are known once they were loaded, built and launched.
     fn name_kernels(&self, semantics: &mut CaptureSemantics) {
         semantics.kernel = self.sides[0].launcher.kernel();
         semantics.reference = self.reference.as_ref().map(|reference| reference.kernel());
@@ -283,11 +283,11 @@ impl<'a> Run<'a> {
             let (entries_of, so_far) = (&manifest.semantics, &mut self.so_far);
             let mut watch = Watch { observer, meter: self.meter, entries: entries_of, so_far, node: None };
             validate(&mut entries, planned, rule, &mut launchers, self.options, &mut watch, &mut side.results);
-            // What is kept is of the first side alone.
+            // Only the first side is kept.
             if timing == Timing::InTurns {
                 self.so_far = SoFar::default();
             }
-            // In turns a worker that ends is followed by another, and its memory is none that a phase could show.
+            // In turns a worker is replaced when it ends, so no phase could show its memory as released.
             if timing != Timing::InTurns {
                 self.meter.phase(Phase::Release.name());
                 self.observer.phase(Phase::Release, 0);
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Times every entry, and gives the pairs of each if that is done in turns.
+    /// Times every entry, and returns the pairs of each if kernels take turns.
     fn time(
         &mut self,
         manifest: &Manifest,
@@ -361,7 +361,7 @@ impl<'a> Run<'a> {
         Results { entries, timing, versus }
     }
 
-    /// The verdicts on results. Those on workers and ceilings come after them.
+    /// The verdicts on results. Verdicts on workers and ceilings come after them.
     fn verdicts(&self, results: &Results) -> Vec<Verdict> {
         let own = (&results.entries, "validation", "profile");
         let other = results.versus.as_ref().map(|versus| (&versus.entries, "versus validation", "versus profile"));

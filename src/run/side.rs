@@ -4,10 +4,10 @@ use crate::record::{EntryResult, Rows};
 
 use super::launcher::Launcher;
 
-/// A kernel of a run, with what became of each entry under it.
+/// A kernel of a run, with the result of each entry.
 pub(super) struct Side<'a> {
     pub launcher: &'a mut dyn Launcher,
-    /// Who gives the outputs that its audited launches are held to: the same kernel, in a process that times nothing.
+    /// The witness of its audited launches: the same kernel, in a process that times nothing.
     pub witness: Option<&'a mut dyn Launcher>,
     pub results: Rows<EntryResult>,
 }

@@ -1,4 +1,4 @@
-//! Validation: every entry launched once, one resident at a time, and judged.
+//! Validation: launches and judges every entry once, one resident at a time.
 
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Rows, Validation};
 use plimsoll_capture::compare::Comparison;
@@ -58,7 +58,7 @@ pub(super) fn validate(
     }
 }
 
-/// Ends the worker where the next entry would take it over a mark; gives the bytes that the worker then has seen.
+/// Ends the worker if the next entry would exceed a limit; returns the bytes that the worker then has seen.
 fn end_worker_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteSize, next: ByteSize) -> ByteSize {
     let over_bytes = given > ByteSize::ZERO && options.recycle_after.is_some_and(|after| given + next > after);
     let over_rss = || options.recycle_rss.zip(launcher.worker_rss()).is_some_and(|(mark, rss)| rss >= mark);
@@ -90,7 +90,7 @@ fn validate_entry(
         let expected = recomputed.as_ref().map_or(Expected::Captured(&entry, &mapped), Expected::Recomputed);
         let before = previous.as_ref().map(|(entry, mapped)| (entry, mapped));
         let leaves = honesty.outputs(expected, before, &launched, rule)?;
-        // A wrong output says more than what else the launch did.
+        // A wrong output says more than other effects of the launch.
         if leaves.iter().all(|leaf| leaf.passed) {
             honesty.arguments(&launched.mutated)?;
         }
@@ -114,7 +114,7 @@ fn validate_entry(
     validation
 }
 
-/// What the reference makes of an entry.
+/// The reference's output of an entry.
 fn recompute(entries: &Entries<'_>, entry: &Entry, reference: &mut dyn Launcher) -> Result<Launched, Failure> {
     let bound = entries.bind(entry, reference.by_name())?;
     reference.launch(Job { entry, bound: &bound }).map_err(|failure| {
@@ -124,7 +124,7 @@ fn recompute(entries: &Entries<'_>, entry: &Entry, reference: &mut dyn Launcher)
 }
 
 impl From<CaptureError> for Failure {
-    /// An entry that cannot be read is the failure of that entry.
+    /// The failure to read an entry is the failure of that entry.
     fn from(error: CaptureError) -> Self {
         Self::new(FailureKind::Input, error.to_string())
     }

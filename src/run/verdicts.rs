@@ -4,7 +4,7 @@ use crate::record::{
     EntryResult, ProfileStatus, Release, Rows, Speedup, ValidationStatus, Values, Verdict, VerdictStatus,
 };
 
-/// What became of entries, counted one by one.
+/// The results of entries, counted one by one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     entries: usize,
@@ -85,7 +85,7 @@ impl Tally {
     }
 }
 
-/// `message`, and each of `others` that there are any of.
+/// `message`, and each of `others` whose count is not zero.
 fn counts<const N: usize>(mut message: String, others: [(usize, &str); N]) -> String {
     for (count, what) in others {
         if count > 0 {
@@ -118,8 +118,8 @@ impl Ended {
         self.recovered += usize::from(proof.recovered == Some(true));
     }
 
-    /// Whether every worker is gone; `None` if there was none. That MemAvailable came back is recorded with each release, but
-    /// other programs move it too: it decides nothing.
+    /// Whether every worker is gone; `None` if there was none. MemAvailable is recorded with each release, but other
+    /// programs change it too, so it decides nothing.
     pub fn verdict(&self) -> Option<Verdict> {
         let Self { workers, gone, recovered } = self;
         let message = format!("{gone} of {workers} workers gone, MemAvailable back after {recovered}");
@@ -127,11 +127,10 @@ impl Ended {
     }
 }
 
-/// Whether a kernel is at least `least` times as fast as the other: only an interval that lies on one side of it can tell.
+/// Whether a kernel is at least `least` times as fast as the other; only an interval entirely on one side can decide.
 pub(crate) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Verdict {
     let Some(speedup) = speedup else {
-        let message =
-            format!("no entry was timed with both kernels, and {least} times as fast as {other} was asked for");
+        let message = format!("no entry was timed with both kernels, and {least} times as fast as {other} is required");
         return Verdict::new("speedup", VerdictStatus::Inconclusive, message);
     };
     let (status, between) = match speedup.interval {
@@ -145,7 +144,7 @@ pub(crate) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Ver
         }
         None => (VerdictStatus::Inconclusive, format!("of {} pairs, too few for an interval", speedup.pairs)),
     };
-    let message = format!("{:.3} times as fast as {other}, {between}, where {least} is asked for", speedup.ratio);
+    let message = format!("{:.3} times as fast as {other}, {between}; required: {least}", speedup.ratio);
     Verdict::new("speedup", status, message)
 }
 

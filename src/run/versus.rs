@@ -17,7 +17,7 @@ use super::profile::{no_samples, not_validated, profiled, rechecked};
 use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 
-/// The speedup on all entries that have pairs: of the sums of their times, pair by pair.
+/// The speedup over all entries that have pairs: of the sums of their times, pair by pair.
 pub(super) fn all_entries(pairs: &Rows<Pairs>) -> Option<Speedup> {
     let mut sums = PairSums::default();
     pairs.iter().for_each(|pairs| sums.add(&pairs));
@@ -52,32 +52,32 @@ pub(super) struct Turns<'a> {
     rule: Option<&'a Comparison>,
     options: &'a Options,
     aggregation: Aggregation,
-    /// Why an entry is not to be timed under the cap.
+    /// Why an entry is not timed under the cap.
     refused: Vec<Option<String>>,
 }
 
-/// What one kernel gave on one entry.
+/// The results of one kernel on one entry.
 #[derive(Default)]
 struct Measured {
     samples: Option<Samples>,
     times_ns: Vec<f64>,
-    /// What the last launch used of a device.
+    /// The device memory of the last launch.
     device: Option<DeviceUse>,
-    /// What the GPU was like in all of its turns.
+    /// The GPU's state in all of its turns.
     state: Option<GpuState>,
-    /// What the last audit held it to.
+    /// The findings of the last audit.
     audit: Option<Audit>,
 }
 
-/// What both kernels gave on one entry so far.
+/// The results of both kernels on one entry so far.
 struct Taken {
     sides: [Result<Measured, Failure>; 2],
-    /// Why it is not timed at all, or not to the end.
+    /// Why the entry is not timed at all, or not to the end.
     reason: Option<String>,
 }
 
 impl Taken {
-    /// Whether there is nothing more to be done about it.
+    /// Whether the entry is done.
     fn is_over(&self) -> bool {
         self.reason.is_some() || self.sides.iter().any(Result::is_err)
     }
@@ -93,7 +93,7 @@ impl<'a> Turns<'a> {
         Self { rule, options, aggregation: Aggregation::of(options.protocol), refused }
     }
 
-    /// Times every entry, writing into the results of both sides, and gives its pairs.
+    /// Times every entry, writing into the results of both sides, and returns its pairs.
     pub fn all(
         &self,
         entries: &mut Entries<'_>,
@@ -153,7 +153,7 @@ impl<'a> Turns<'a> {
         measured: &mut [Result<Measured, Failure>; 2],
     ) {
         for at in order {
-            // Each kernel is given its arguments in its own way.
+            // Each kernel takes its arguments in its own way.
             let Side { launcher, witness, results } = &mut *sides[at];
             entries.by_name = launcher.by_name();
             let (entry, bound) = match entries.open(index) {
@@ -163,7 +163,7 @@ impl<'a> Turns<'a> {
                     return;
                 }
             };
-            let mut outcome = Err(Failure::new(FailureKind::ChannelClosed, "the worker gave no answer"));
+            let mut outcome = Err(Failure::new(FailureKind::ChannelClosed, "the worker sent no answer"));
             let mut each = |_, timed: Result<Timed, Failure>| {
                 outcome = timed.and_then(|timed| rechecked(timed, &entry, self.rule, &mut honesty[at]));
             };
@@ -186,7 +186,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The pairs and profiles of an entry that is over, or was when the run was `stopped`.
+    /// The pairs and profiles of an entry that is finished, or that was interrupted when the run was `stopped`.
     fn ended(&self, taken: Taken, index: usize, stopped: Option<&str>) -> (Pairs, [Profile; 2]) {
         let pairs = self.options.pairs.get() as usize;
         let short = |side: &Result<Measured, Failure>| side.as_ref().is_ok_and(|side| side.times_ns.len() < pairs);
@@ -223,7 +223,8 @@ impl Measured {
     }
 }
 
-/// The profiles of both kernels on an entry. Where one failed the other was not measured as often as the protocol says.
+/// The profiles of both kernels on an entry. If one failed, the other was not measured as often as the protocol
+/// requires.
 fn profiles(sides: [Result<Measured, Failure>; 2], index: usize) -> [Profile; 2] {
     let both = sides.iter().all(Result::is_ok);
     sides.map(|side| match side {

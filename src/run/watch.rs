@@ -1,4 +1,4 @@
-//! [`Watch`]: who watches a run, and what is known so far for whoever keeps it.
+//! [`Watch`]: the observer of a run, and the facts known so far.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::launcher::Launcher;
 use super::node::Node;
 use super::observer::{Observer, Phase};
 
-/// What is known of a run so far: its record without entries and results.
+/// The facts of a run so far: its record without entries and results.
 #[derive(Default)]
 pub(super) struct SoFar {
     record: Option<Box<Record>>,
@@ -28,7 +28,7 @@ impl SoFar {
     }
 }
 
-/// What a kernel is made of and runs on, as far as that is known by now.
+/// The files and the software of a kernel, as far as known by now.
 #[derive(Clone)]
 pub(super) struct Ran {
     kernel: KernelIdentity,
@@ -36,7 +36,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// What `launcher` ran, beside the reference that it is judged by. The versions of the reference come first.
+    /// The facts of `launcher`, beside the reference's. The versions of the reference come first.
     pub fn of(launcher: &dyn Launcher, reference: Option<&dyn Launcher>) -> Self {
         let mut versions = launcher.versions();
         versions.extend(reference.map(Launcher::versions).unwrap_or_default());
@@ -44,7 +44,7 @@ impl Ran {
     }
 }
 
-/// Who watches a run, and what is kept of it.
+/// The observer of a run, and the facts to keep.
 pub(super) struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
     pub meter: &'a Meter,
@@ -55,7 +55,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reports the result at `index`, and has what is known so far kept if it is time to.
+    /// Reports the result at `index`, and keeps the known facts if it is time to.
     pub fn entry(&mut self, phase: Phase, results: &mut Rows<EntryResult>, index: usize, ran: impl FnOnce() -> Ran) {
         if let Some(result) = results.get_mut(index) {
             self.observer.entry(phase, result);
@@ -74,14 +74,14 @@ impl Watch<'_> {
         if let (Some(shard), Some(node)) = (&mut record.shard, &self.node) {
             shard.timing = node.timing();
         }
-        // Entries and results are many, and stand in the record only while it is written.
+        // Entries and results are many, and are in the record only while it is written.
         let mut is_new = record.semantics_digest.is_empty();
         if let Semantics::Capture(semantics) = &mut record.semantics {
             let before = std::mem::replace(&mut semantics.kernel, kernel);
             is_new |= semantics.kernel != before;
             semantics.entries = self.entries.clone();
         }
-        // Of all that the digest is of, the kernel's files alone become known while it runs.
+        // Among the contents of the digest, only the kernel's files become known during the run.
         if is_new {
             record.semantics_digest = record.semantics.digest();
         }

@@ -1,19 +1,19 @@
-//! [`ShardChoice`]: what `--shard` says.
+//! [`ShardChoice`]: the value of `--shard`.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// Which shard is asked for.
+/// The requested shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShardChoice {
-    /// `auto`, or `auto/N`: the one that the launcher says, of as many as it says or as were given.
+    /// `auto`, or `auto/N`: the shard that the launcher assigns, out of the launcher's count or N.
     Auto(Option<NonZeroU32>),
-    /// `M/N`: the one with this number, from 1, of so many.
+    /// `M/N`: shard M, counted from 1, of N.
     Number(NonZeroU32, NonZeroU32),
 }
 
-/// A text that names no shard.
+/// A text that does not name a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a shard: write auto, auto/N, or M/N with M from 1 to N")]
 pub struct ParseShardError(String);

@@ -1,11 +1,11 @@
-//! [`detect`]: which process of how many this is, from the variables of its launcher.
+//! [`detect`]: the number of this process and the count of all, from the variables of its launcher.
 
 use std::num::NonZeroU32;
 
 use super::error::LauncherError;
 use super::launchers::{LAUNCHERS, Launcher, Numbers, SLURM_STEP};
 
-/// Which process of a launcher this is.
+/// The place of this process within a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The launcher, as `Slurm step`.
@@ -14,15 +14,15 @@ pub struct Found {
     pub rank: u32,
     /// How many processes there are.
     pub ranks: u32,
-    /// The number of the process among those of its node, from 0, as the innermost launcher that says so has it.
+    /// The number of the process among those of its node, from 0, according to the innermost launcher that sets one.
     pub local_rank: Option<u32>,
     /// How many processes the node has.
     pub node_ranks: Option<u32>,
     /// The number of the node, from 0.
     pub node: Option<u32>,
-    /// The variables that the numbers are from, with their values.
+    /// The variables that the numbers come from, with their values.
     pub variables: Vec<(&'static str, String)>,
-    /// Other launchers whose variables are set: those outside of this one, and those with one process.
+    /// Other launchers whose variables are set: those outside this one, and those with one process.
     pub unused: Vec<Unused>,
 }
 
@@ -33,13 +33,14 @@ pub struct Unused {
     pub launcher: &'static str,
     /// The number of its process, from 0.
     pub rank: u32,
-    /// How many processes it has; absent if it does not say.
+    /// How many processes the launcher has; absent if unknown.
     pub ranks: Option<u32>,
 }
 
-/// Finds which process of how many this is. Of several launchers that is decided by the innermost with more than one process.
+/// Finds the place of this process. Of several launchers, the innermost with more than one process decides.
 ///
-/// `variable` gives the value of an environment variable; `given` is a count that the user gave, for launchers that have none.
+/// `variable` returns the value of an environment variable; `given` is a count from the user, for launchers without
+/// one.
 ///
 /// # Errors
 /// [`LauncherError`] if no launcher is found, or its numbers are missing, make no sense or contradict each other.
@@ -54,7 +55,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
     agree(&rows)?;
     let decides = rows.iter().enumerate().find_map(|(at, row)| match row.ranks {
         Some(ranks) => (ranks > 1).then_some(Ok(at)),
-        // A launcher further out that gives this process the same number has its count.
+        // An outer launcher that gives this process the same number knows the count.
         None if rows[at + 1..].iter().any(|outer| outer.ranks.is_some_and(|n| n > 1) && outer.rank == row.rank) => None,
         None if given.is_some() => Some(Ok(at)),
         None => Some(Err(LauncherError::NoCount {
@@ -75,7 +76,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
         (Some(found), Some(given)) if found != given => {
             return Err(LauncherError::Contradiction {
                 one: format!("the {found} processes of {}", row.launcher.name),
-                other: format!("the {given} shards that were asked for"),
+                other: format!("the {given} requested shards"),
             });
         }
         (found, given) => found.or(given).unwrap_or(1),
@@ -84,7 +85,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
         return Err(environment.senseless(
             row.launcher,
             row.launcher.index(),
-            format!("below the {ranks} shards that were asked for"),
+            format!("below the {ranks} requested shards"),
         ));
     }
     let unused = rows.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, row)| row);
@@ -98,9 +99,9 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
 struct Row<'a> {
     launcher: &'a Launcher,
     rank: u32,
-    /// Absent of a launcher that does not say.
+    /// Absent if the launcher does not set it.
     ranks: Option<u32>,
-    /// The index as its variable has it.
+    /// The index as written in its variable.
     index: u64,
     variables: Vec<(&'static str, String)>,
 }
@@ -129,7 +130,7 @@ struct Environment<'a> {
 
 impl Environment<'_> {
     fn text(&self, name: &str) -> Option<String> {
-        // Grid Engine writes this of a job that is in no array.
+        // Grid Engine sets this for jobs outside arrays.
         (self.variable)(name).filter(|text| !text.is_empty() && text != "undefined")
     }
 
@@ -147,7 +148,7 @@ impl Environment<'_> {
         }
     }
 
-    /// What a launcher says; `None` if it says nothing, or has one process and does not number it.
+    /// The values of a launcher; `None` if it sets none, or has one process that it does not number.
     fn row<'l>(&self, launcher: &'l Launcher) -> Result<Option<Row<'l>>, LauncherError> {
         if launcher.name == SLURM_STEP && self.is_outside_step() {
             return Ok(None);
@@ -170,7 +171,7 @@ impl Environment<'_> {
                 Some(index) => (index, self.counted_from(launcher, index, first)?, None, vec![name]),
             },
             Numbers::Span { id, min, max, step, count } => {
-                // LSF gives jobs that are in no array the index 0, which has no end.
+                // LSF gives jobs outside arrays the index 0 and no end.
                 let Some(number) = self.number(launcher, id)?.filter(|number| min.is_some() || *number > 0) else {
                     return Ok(None);
                 };
@@ -212,8 +213,8 @@ impl Environment<'_> {
         index.checked_sub(first).ok_or_else(|| self.senseless(launcher, launcher.index(), expected()))
     }
 
-    /// The number of the process on its node, how many the node has, and the number of the node: of the innermost launcher
-    /// that has each.
+    /// The number of the process on its node, how many the node has, and the number of the node, each from the
+    /// innermost launcher that sets it.
     fn on_node(&self, rows: &[Row<'_>]) -> Result<[Option<u32>; 3], LauncherError> {
         let (mut local, mut on_node, mut node) = (None, None, None);
         for Row { launcher, .. } in rows {
@@ -241,7 +242,7 @@ impl Environment<'_> {
         Ok([local, on_node, node])
     }
 
-    /// Whether this is the script that `sbatch` runs, or the shell of `salloc`, and no task of a step.
+    /// Whether this is the script that `sbatch` runs, or the shell of `salloc`, rather than a task of a step.
     fn is_outside_step(&self) -> bool {
         let has = |name| self.text(name).is_some();
         has("SLURM_JOB_ID") && !has("SLURM_STEP_ID") && !has("SLURM_STEPID")
@@ -270,7 +271,7 @@ impl Environment<'_> {
     }
 }
 
-/// The tasks of node `node` in what Slurm writes as `2(x3),1`.
+/// The tasks of node `node` in Slurm's notation `2(x3),1`.
 fn tasks_of(text: &str, node: u32) -> Option<u32> {
     let mut before = 0u32;
     for part in text.split(',') {

@@ -1,6 +1,6 @@
-//! [`LauncherError`]: why the variables of a launcher do not say which process this is.
+//! [`LauncherError`]: why the variables of a launcher do not identify this process.
 
-/// Why the variables of a launcher do not say which of how many processes this is.
+/// Why the variables of a launcher do not say which process this is, or of how many.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LauncherError {
     /// No launcher numbers this process.
@@ -16,12 +16,12 @@ pub enum LauncherError {
         launcher: &'static str,
         /// The variable.
         variable: &'static str,
-        /// What it holds.
+        /// The variable's value.
         value: String,
-        /// What it should hold.
+        /// The expected value.
         expected: String,
     },
-    /// A launcher numbers this process and does not say how many there are.
+    /// A launcher numbers this process but does not say how many there are.
     #[error(
         "{launcher} says that this is process {index} ({variable}) and not of how many: give the number of shards, --shard auto/N"
     )]
@@ -30,10 +30,10 @@ pub enum LauncherError {
         launcher: &'static str,
         /// The variable of the index.
         variable: &'static str,
-        /// The index, as it stands there.
+        /// The index as written in the variable.
         index: u64,
     },
-    /// A launcher says how many processes there are and not which this is.
+    /// A launcher says how many processes there are but not which one this is.
     #[error("{launcher} sets {set} and not {missing}: set both, or give the shard by hand: --shard M/N")]
     Missing {
         /// The launcher.
@@ -43,12 +43,12 @@ pub enum LauncherError {
         /// The variable that is missing.
         missing: &'static str,
     },
-    /// Two numbers that should be the same are not.
+    /// Two numbers that should be equal differ.
     #[error("{one} and {other} contradict each other; correct them, or give the shard by hand: --shard M/N")]
     Contradiction {
-        /// What one says.
+        /// The first value and its source.
         one: String,
-        /// What the other says.
+        /// The other value and its source.
         other: String,
     },
 }

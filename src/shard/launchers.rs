@@ -5,9 +5,10 @@
 pub(super) enum Numbers {
     /// An index, counted from `first`, and a count.
     Counted { index: &'static str, first: u64, count: &'static str },
-    /// An index without a count, which has to be given.
+    /// An index without a count, which the user has to give.
     Uncounted { index: &'static str, first: u64 },
-    /// An id of an array, whose ids run from `min` to `max` by `step`. Without a name for the least or the step, that is 1.
+    /// An id of an array, whose ids run from `min` to `max` by `step`. Without a variable for the minimum or the step,
+    /// that is 1.
     Span {
         id: &'static str,
         min: Option<&'static str>,
@@ -21,7 +22,8 @@ pub(super) enum Numbers {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launcher {
     pub name: &'static str,
-    /// Launchers of one level number the same processes and have to agree; one of a lower level runs within one of a higher.
+    /// Launchers of one level number the same processes and have to agree; a launcher of a lower level runs within one
+    /// of a higher level.
     pub level: u8,
     pub numbers: Numbers,
     /// The index among the processes of the node, from 0.
@@ -54,11 +56,11 @@ impl Launcher {
     }
 }
 
-/// The name of the row that is checked for a script that `sbatch` runs outside of any step.
+/// The row that is also checked for a script that `sbatch` runs outside any step.
 pub(super) const SLURM_STEP: &str = "Slurm step";
 
-/// Every launcher, the innermost first: torchrun runs in what `mpirun` or `srun` started, a step in a job of an array, a job
-/// in what a CI service started.
+/// Every launcher, the innermost first: torchrun runs in processes that `mpirun` or `srun` started, a step in a job of
+/// an array, a job in a run of a CI service.
 pub(super) const LAUNCHERS: [Launcher; 22] = [
     counted(0, "torchrun", "RANK", 0, "WORLD_SIZE").with_local(
         "LOCAL_RANK",

@@ -1,8 +1,8 @@
 //! Shards: which share of a capture a process takes, and what each share holds.
 //!
-//! A launcher (Slurm, `mpirun`, torchrun, a CI service) starts the processes; [`detect`] reads which of them this one is from
-//! the variables that the launcher set. [`Shares`] deals the entries of a capture out, by their bytes, in the same way in
-//! every process. Nothing here starts, queues or schedules anything.
+//! A launcher (Slurm, `mpirun`, torchrun, a CI service) starts the processes; [`detect`] reads from the launcher's
+//! variables which one this is. [`Shares`] divides the entries of a capture by their bytes, identically in every
+//! process. Nothing here starts, queues or schedules anything.
 
 mod choice;
 mod detect;

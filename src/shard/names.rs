@@ -1,23 +1,23 @@
-//! [`expand`]: names of files that differ by rank.
+//! [`expand`]: file names that differ by rank.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Nothing is known of what a sign in a name stands for.
+/// The value of a placeholder in a name is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: nothing says what `{sign}` stands for: {hint}")]
 pub struct NameError {
     /// The name.
     pub name: String,
-    /// The sign.
+    /// The placeholder.
     pub sign: &'static str,
     /// What to do.
     pub hint: String,
 }
 
-/// `path` with `%r` replaced by the rank, `%n` by the number of the node and `%h` by the name of the host; `%%` is a percent
-/// sign, and any other stays as it is. `value` gives what each of the letters stands for, or a hint of what to do.
+/// `path` with `%r` replaced by the rank, `%n` by the number of the node and `%h` by the host's name; `%%` is a percent
+/// sign, and other signs stay as they are. `value` returns the value of a letter, or a hint of what to do.
 ///
 /// # Errors
 /// [`NameError`] if nothing is known for a sign.
@@ -46,7 +46,7 @@ pub fn expand(path: &Path, mut value: impl FnMut(char) -> Result<String, String>
         };
         let letter = char::from(sign.as_bytes()[1]);
         let text = value(letter).map_err(|hint| NameError { name: path.display().to_string(), sign, hint })?;
-        // The name of a host is not a path.
+        // A host name must not act as a path.
         expanded.extend(text.bytes().map(|byte| if byte == b'/' || byte == 0 { b'_' } else { byte }));
     }
     Ok(PathBuf::from(OsString::from_vec(expanded)))

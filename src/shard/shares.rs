@@ -1,4 +1,4 @@
-//! [`Shares`]: the entries of a capture, dealt out by their bytes.
+//! [`Shares`]: the entries of a capture, divided by their bytes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,10 +8,11 @@ use plimsoll_memory::bytes::ByteSize;
 
 /// The entries of a capture in `count` shares of whole entries.
 ///
-/// The largest entries are dealt out first, each to the share with the fewest bytes (longest processing time first). The
-/// largest share is then at most 4/3 of the mean, unless it is one entry, or two or three that are each larger than a third of
-/// the mean: then every dealing of whole entries has a share of 3/4 of it or more. Equal entries come in the order of their names,
-/// and equal shares in the order of their numbers: everybody who has the same names, bytes and count has the same shares.
+/// The largest entries are assigned first, each to the share with the fewest bytes (longest processing time first). The
+/// largest share is then at most 4/3 of the mean, unless it is one entry, or two or three that are each larger than a
+/// third of the mean: then every division into whole entries has a share of at least 3/4 of that size. Equal entries
+/// are ordered by name, and equal shares by number: every process with the same names, bytes and count computes the
+/// same shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// The shares that have entries, by number.
@@ -26,7 +27,7 @@ struct Share {
 }
 
 impl Shares {
-    /// Deals out entries of these names and bytes.
+    /// Divides entries of these names and bytes.
     ///
     /// # Panics
     /// If there are not as many names as bytes.
@@ -34,7 +35,7 @@ impl Shares {
         assert_eq!(names.len(), bytes.len(), "every entry has a name and bytes");
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by(|&a, &b| bytes[b].cmp(&bytes[a]).then_with(|| names[a].as_ref().cmp(names[b].as_ref())));
-        // More shares than entries stay empty.
+        // If there are more shares than entries, the rest stay empty.
         let used = (count.get() as usize).min(names.len());
         let mut shares = vec![Share::default(); used];
         let mut least: BinaryHeap<Reverse<(ByteSize, usize, usize)>> =
@@ -55,7 +56,7 @@ impl Shares {
         self.count
     }
 
-    /// The places of the entries of share `number`, from 1, in order. None if there are more shares than entries.
+    /// The indices of the entries of share `number`, from 1, in order. Empty if there are more shares than entries.
     pub fn places(&self, number: u32) -> &[usize] {
         self.share(number).map_or(&[], |share| &share.places)
     }
@@ -87,7 +88,7 @@ mod tests {
         Shares::of(&names, &bytes, NonZeroU32::new(count).unwrap())
     }
 
-    /// The bytes of the largest share of the best dealing, by trying all.
+    /// The bytes of the largest share of the best division, by trying all.
     fn best(bytes: &[u64], loads: &mut [u64]) -> u64 {
         let Some((first, rest)) = bytes.split_first() else { return loads.iter().copied().max().unwrap_or(0) };
         let mut least = u64::MAX;
@@ -99,7 +100,7 @@ mod tests {
         least
     }
 
-    /// Sizes as captures have them: over many orders of magnitude, all alike, or a few shapes that come again and again.
+    /// Sizes as captures have them: over many orders of magnitude, all equal, or a few shapes that recur.
     fn sizes() -> impl Strategy<Value = Vec<u64>> {
         let wide = prop::collection::vec((6u32..36, 1u64..1000).prop_map(|(bits, part)| part << bits >> 6), 1..300);
         let alike = (1u64..1 << 30, 1usize..300).prop_map(|(bytes, entries)| vec![bytes; entries]);

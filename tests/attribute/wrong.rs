@@ -29,9 +29,9 @@ fn complaint(file: &str, deps: &Path, library: &Path) -> Option<String> {
     command.arg("--out-dir").arg(out.path()).arg("-L").arg(format!("dependency={}", deps.display()));
     command.arg("--extern").arg(format!("plimsoll={}", library.display()));
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("rustc starts");
-    let told = String::from_utf8(output.stderr).unwrap();
-    let told = told.split("\nerror: aborting due to ").next().unwrap_or_default();
-    (!output.status.success()).then(|| format!("{}\n", told.trim()))
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let printed = printed.split("\nerror: aborting due to ").next().unwrap_or_default();
+    (!output.status.success()).then(|| format!("{}\n", printed.trim()))
 }
 
 #[test]
@@ -49,11 +49,11 @@ fn wrong_arguments_are_told_at_their_place() {
         let expected = folder.join(format!("{name}.stderr"));
         match complaint(&format!("{FOLDER}/{name}.rs"), deps, &library) {
             None => wrong += &format!("{name}.rs compiles\n"),
-            Some(told) if std::env::var_os("PLIMSOLL_UI").is_some_and(|value| value == "overwrite") => {
-                std::fs::write(expected, told).unwrap();
+            Some(printed) if std::env::var_os("PLIMSOLL_UI").is_some_and(|value| value == "overwrite") => {
+                std::fs::write(expected, printed).unwrap();
             }
-            Some(told) if std::fs::read_to_string(&expected).unwrap_or_default() == told => {}
-            Some(told) => wrong += &format!("of {name}.rs it says\n{told}and {} differs\n", expected.display()),
+            Some(printed) if std::fs::read_to_string(&expected).unwrap_or_default() == printed => {}
+            Some(printed) => wrong += &format!("of {name}.rs it says\n{printed}and {} differs\n", expected.display()),
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

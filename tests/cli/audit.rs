@@ -267,7 +267,7 @@ fn no_cheat_passes_with_a_false_time() {
         row[2] += usize::from(*alone != "timed");
         row[3] += usize::from(computed);
     }
-    println!("| family | kernels | told, with a reference | told, without | compute what is timed |");
+    println!("| family | kernels | detected, with a reference | without | compute what is timed |");
     for (family, [all, held, alone, computed]) in table {
         println!("| {family} | {all} | {held} | {alone} | {computed} |");
     }

@@ -203,7 +203,7 @@ fn a_reference_gives_the_outputs_that_a_validation_expects() {
     assert_eq!(semantics.reference.as_ref().unwrap().name, "builtin:embedding");
     let (code, _, err) = run(scene.command("check").args(kernel));
     assert_eq!(code, 2);
-    assert!(err.contains("--reference is for validate, and for --audit"), "{err}");
+    assert!(err.contains("--reference is for validate and --audit"), "{err}");
 }
 
 #[test]

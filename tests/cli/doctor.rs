@@ -41,8 +41,8 @@ fn what_is_called_exact_is_exact_in_a_run() {
 
 #[test]
 fn a_ceiling_is_kept_in_the_way_that_is_told() {
-    let told = examined();
-    let by_group = of(&told, "ceilings that --enforce keeps").sight == Sight::Exact;
+    let shown = examined();
+    let by_group = of(&shown, "ceilings that --enforce keeps").sight == Sight::Exact;
     let record = metered(&["--enforce", "--peak-rss", "1GiB"]);
     let command = record.verdicts.iter().find(|verdict| verdict.subject == "command").unwrap();
     assert_eq!(command.message.contains("of a control group"), by_group, "{}", command.message);

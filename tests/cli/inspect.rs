@@ -97,7 +97,7 @@ fn a_damaged_byte_is_found_by_verify() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(scene.entry(0), bytes).unwrap();
-    assert_eq!(run(&mut inspect(&scene.entry(0), &[])).0, 0, "headers alone do not tell");
+    assert_eq!(run(&mut inspect(&scene.entry(0), &[])).0, 0, "headers alone do not show it");
     let (code, found, err) = json(&scene.entry(0), &["--verify"]);
     assert_eq!(code, 2);
     assert!(err.contains("CRC-32"), "{err}");

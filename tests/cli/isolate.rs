@@ -42,19 +42,19 @@ fn verdict(record: &Record) -> (VerdictStatus, &str) {
 
 #[test]
 fn a_body_is_judged_by_what_it_tells() {
-    let (code, told, record) =
+    let (code, reply, record) =
         answer(&["peak_rss=1 GiB", "swap_growth=0 B"], r"ready; tell 'Phase\tload'; finish 'Returned'");
     let record = record.unwrap();
-    assert_eq!((code, told), (0, json!({"judgement": "passed"})));
+    assert_eq!((code, reply), (0, json!({"judgement": "passed"})));
     let Semantics::Test(test) = &record.semantics else { panic!("{:?}", record.semantics) };
     assert_eq!((test.package.as_deref(), test.suite.as_deref()), (Some("shop"), Some("tests/test_a.py")));
     assert_eq!(test.name, "test_sum[1]");
     assert_eq!(record.phases.iter().map(|phase| phase.phase.as_str()).collect::<Vec<_>>(), ["test", "load"]);
     assert_eq!((record.exit_code, verdict(&record)), (0, (VerdictStatus::Pass, "its body returned")));
 
-    let (code, told, record) = answer(&["peak_rss=1 KiB"], r"ready; finish 'Raised\tValueError: no'");
-    let message = told["message"].as_str().unwrap();
-    assert_eq!((code, &told["judgement"]), (1, &json!("failed")));
+    let (code, reply, record) = answer(&["peak_rss=1 KiB"], r"ready; finish 'Raised\tValueError: no'");
+    let message = reply["message"].as_str().unwrap();
+    assert_eq!((code, &reply["judgement"]), (1, &json!("failed")));
     assert!(message.starts_with("test_sum[1]: peak_rss is ") && message.contains(" above its ceiling of 1.00 KiB"));
     assert!(message.contains("\nand the test raised: ValueError: no\n"), "{message}");
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Fail, "it raised: ValueError: no"));
@@ -63,22 +63,22 @@ fn a_body_is_judged_by_what_it_tells() {
 #[test]
 fn a_runner_has_the_last_word_on_how_a_body_ended() {
     let raises = r"ready; finish 'Raised\tValueError: no'; ";
-    let (code, told, record) = answer(&[], raises);
-    assert_eq!((code, told, record.is_some()), (1, json!({"judgement": "raised"}), true));
+    let (code, reply, record) = answer(&[], raises);
+    assert_eq!((code, reply, record.is_some()), (1, json!({"judgement": "raised"}), true));
 
     let script = format!("{raises} outcome '{}'", r"ExpectedFailure\tbug 7");
-    let (code, told, record) = answer(&[], &script);
-    assert_eq!((code, told), (0, json!({"judgement": "passed"})));
+    let (code, reply, record) = answer(&[], &script);
+    assert_eq!((code, reply), (0, json!({"judgement": "passed"})));
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Pass, "it failed, as expected: bug 7"));
 
     // A skipped test is not judged, whether its body had begun or not.
     for script in [format!("{raises} outcome '{}'", "Skipped"), "outcome 'Skipped'".into()] {
-        let (code, told, record) = answer(&["peak_rss=1 KiB"], &script);
-        assert_eq!((code, told, record.is_none()), (0, json!({"judgement": "passed"}), true));
+        let (code, reply, record) = answer(&["peak_rss=1 KiB"], &script);
+        assert_eq!((code, reply, record.is_none()), (0, json!({"judgement": "passed"}), true));
     }
 
-    let (_, told, record) = answer(&[], r"outcome 'Raised\ta fixture'");
-    assert_eq!(told["message"], "test_sum[1]: it raised before its body began: a fixture");
+    let (_, reply, record) = answer(&[], r"outcome 'Raised\ta fixture'");
+    assert_eq!(reply["message"], "test_sum[1]: it raised before its body began: a fixture");
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Fail, "it raised before its body began: a fixture"));
 }
 
@@ -89,17 +89,17 @@ fn an_end_before_the_bodys_is_told() {
         ("ready; exit 3", "its process exited with code 3 before its body had ended: did the test end its process?"),
         ("ready; kill -SEGV $$", "its process was killed by SIGSEGV (signal 11) before its body had ended"),
     ] {
-        let (code, told, record) = answer(&[], script);
-        assert_eq!((code, told), (1, json!({"judgement": "failed", "message": format!("test_sum[1]: {says}")})));
+        let (code, reply, record) = answer(&[], script);
+        assert_eq!((code, reply), (1, json!({"judgement": "failed", "message": format!("test_sum[1]: {says}")})));
         assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Fail, says));
     }
 }
 
 #[test]
 fn every_wrong_argument_is_told_and_nothing_is_run() {
-    let (code, told, record) = answer(&["peek_rss=1 MiB", "timeout=soon", "enforce"], "ready");
-    assert_eq!((code, &told["judgement"], record.is_none()), (2, &json!("refused"), true));
-    let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().map(|error| error.as_str().unwrap()).collect();
+    let (code, reply, record) = answer(&["peek_rss=1 MiB", "timeout=soon", "enforce"], "ready");
+    assert_eq!((code, &reply["judgement"], record.is_none()), (2, &json!("refused"), true));
+    let errors: Vec<&str> = reply["errors"].as_array().unwrap().iter().map(|error| error.as_str().unwrap()).collect();
     assert_eq!(errors.len(), 3, "{errors:?}");
     assert_eq!(errors[0], "`peek_rss` is not an argument: did you mean `peak_rss`?");
     assert_eq!(errors[2], "enforce: `` is neither true nor false");

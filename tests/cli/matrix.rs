@@ -78,7 +78,7 @@ fn configurations_run_in_turn_and_are_metered() {
     bench.plan(&TAKES.replace("112", "17"));
     let (code, _, said) = bench.table(&["--resume"]);
     assert!(
-        code == 0 && said.contains("note: not kept, for they failed or their configuration was changed: 2"),
+        code == 0 && said.contains("note: runs to repeat, as they failed or their configuration changed: 2"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(bench.path("order")).unwrap(), "16 112 16 112 17 17 ");

@@ -100,8 +100,8 @@ fn a_kill_of_plimsoll_leaves_no_process_and_a_partial_record() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(comes(|| !sleeps(&mark)), "a process is left");
-    let told = "plimsoll was killed, and ended the command with it. What was read is in record.json.partial";
-    assert!(comes(|| scene.text("report").contains(told)), "{}", scene.text("report"));
+    let notice = "plimsoll was killed, and ended the command with it. What was read is in record.json.partial";
+    assert!(comes(|| scene.text("report").contains(notice)), "{}", scene.text("report"));
     let record = scene.partial();
     assert_eq!(record.state, RunState::Interrupted);
     assert!(record.phases[0].readings.contains_key(&Metric::PeakRss) && record.end.is_some(), "{record:?}");

@@ -85,7 +85,7 @@ fn a_run_that_fails_is_the_last_unless_it_is_to_go_on() {
     assert_eq!((code, counted.runs(), counted.record().runs.len()), (9, 4, 4), "{report}");
     let counted = Counted::new();
     let (code, _, report) = run(&mut counted.command(&["--warmup", "3", "--repeat", "4"], fails));
-    assert_eq!((code, counted.runs()), (9, 2), "a warm-up that fails is told: {report}");
+    assert_eq!((code, counted.runs()), (9, 2), "a failed warm-up is reported: {report}");
 }
 
 #[test]

@@ -123,18 +123,18 @@ fn torchs_own_script_agrees_where_it_is_right() {
     };
     let (code, stats, err) = viz("stats");
     assert_eq!(code, 0, "{err}");
-    let told = |name: &str| {
+    let stated = |name: &str| {
         let line = stats.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{stats}"));
         line[name.len()..].split_whitespace().next().unwrap().to_owned()
     };
     let state = &documents[0]["state"];
     let bytes = |name: &str| state[name].as_u64().unwrap();
-    assert!(close(&told("total_reserved:"), bytes("reserved")), "{stats}");
+    assert!(close(&stated("total_reserved:"), bytes("reserved")), "{stats}");
     let pending = bytes("pending_free");
     assert_eq!(pending, 3 << 20);
     // The script's "allocated" is the requested size of allocated blocks; its "free" counts only pending ones.
-    assert!(close(&told("total_allocated:"), bytes("requested") - pending), "{stats}");
-    assert!(close(&told("total_free:"), bytes("free") + bytes("rounding") + pending), "{stats}");
+    assert!(close(&stated("total_allocated:"), bytes("requested") - pending), "{stats}");
+    assert!(close(&stated("total_free:"), bytes("free") + bytes("rounding") + pending), "{stats}");
 
     let (_, trace, _) = viz("trace");
     let total = trace.lines().find_map(|line| line.strip_prefix("TOTAL MEM: ")).unwrap();

@@ -103,7 +103,7 @@ impl Check<'_> {
     }
 
     /// Like `equal`, for facts that the truth may omit.
-    fn told<T: PartialEq + Debug>(&mut self, path: &str, what: &str, seen: Option<T>, truth: Option<T>) {
+    fn compare<T: PartialEq + Debug>(&mut self, path: &str, what: &str, seen: Option<T>, truth: Option<T>) {
         if truth.is_some() {
             self.equal(path, what, seen, truth);
         }
@@ -116,13 +116,13 @@ impl Check<'_> {
     fn tensor(&mut self, seen: &SeenTensor, truth: &Tensor) {
         let path = &truth.path;
         self.equal(path, "kind", seen.kind, truth.kind.as_str());
-        self.told(path, "dtype", seen.dtype.as_deref(), truth.dtype.as_deref().filter(|_| truth.strides.is_some()));
-        self.told(path, "shape", seen.shape.as_ref(), truth.shape.as_ref());
-        self.told(path, "strides", seen.strides.as_ref(), truth.strides.as_ref());
-        self.told(path, "storage_offset", seen.bits.map(|bits| bits.0), truth.storage_offset);
-        self.told(path, "conj", seen.bits.map(|bits| bits.1), truth.conj);
-        self.told(path, "neg", seen.bits.map(|bits| bits.2), truth.neg);
-        self.told(path, "sha256", seen.sha256.as_ref(), truth.sha256.as_ref());
+        self.compare(path, "dtype", seen.dtype.as_deref(), truth.dtype.as_deref().filter(|_| truth.strides.is_some()));
+        self.compare(path, "shape", seen.shape.as_ref(), truth.shape.as_ref());
+        self.compare(path, "strides", seen.strides.as_ref(), truth.strides.as_ref());
+        self.compare(path, "storage_offset", seen.bits.map(|bits| bits.0), truth.storage_offset);
+        self.compare(path, "conj", seen.bits.map(|bits| bits.1), truth.conj);
+        self.compare(path, "neg", seen.bits.map(|bits| bits.2), truth.neg);
+        self.compare(path, "sha256", seen.sha256.as_ref(), truth.sha256.as_ref());
         if seen.kind != "foreign" && seen.kind != "nested" && seen.kind != "sparse" {
             self.equal(path, "requires_grad", seen.requires_grad, truth.requires_grad);
         }

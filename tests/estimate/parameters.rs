@@ -55,8 +55,8 @@ fn a_family_that_is_not_known_is_refused_by_its_name_and_with_what_to_do() {
     let message = scene.model(&widths).unwrap_err().to_string();
     assert!(message.contains("`holomorphic`") && message.contains("give --params"), "{message}");
     // Its widths are useful if the number of parameters is known.
-    let told = read(&scene.file("config.json", &widths.to_string())).unwrap();
-    let (model, _) = Settings { parameters: Some(1000), ..Settings::default() }.or(told).finish().unwrap();
+    let settings = read(&scene.file("config.json", &widths.to_string())).unwrap();
+    let (model, _) = Settings { parameters: Some(1000), ..Settings::default() }.or(settings).finish().unwrap();
     assert_eq!((model.parameters, model.shape.unwrap().layers), (1000, 2));
     // An unknown part is named together with the whole; a model without a family is refused as well.
     let seen = json!({"model_type": "llava", "vision_config": {"model_type": "owl_eyes"}, "text_config": {"model_type": "llama"}});

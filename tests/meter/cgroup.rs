@@ -34,7 +34,7 @@ fn a_group_counts_what_its_processes_take_and_is_removed() {
     let resets = group.reset_peak().is_ok();
     for step in ["spike 64", "nothing", "allocate 32"] {
         meter.phase(step);
-        program.tell(step);
+        program.order(step);
     }
     let phases = meter.finish();
     // The kernel charges a group in advance, some pages per processor.
@@ -61,7 +61,7 @@ fn a_process_that_is_left_in_a_group_goes_back_where_it_came_from() {
     let mut program = Program::start_in(&group);
     drop(group);
     assert!(!path.exists());
-    program.tell("nothing");
+    program.order("nothing");
     assert_eq!(Cgroup::of(program.pid()).unwrap(), origin);
 }
 

@@ -26,7 +26,7 @@ fn memory_of_each_kind_is_told_apart() {
     let before = ProcessMemory::read(program.pid()).unwrap();
     for step in ["allocate 96", "shmem 64", "file 48"] {
         meter.phase(step);
-        program.tell(step);
+        program.order(step);
     }
     let phases = meter.finish();
     let [anon, shmem, file] = &phases[..] else { panic!("{phases:?}") };
@@ -59,11 +59,11 @@ fn memory_of_each_kind_is_told_apart() {
 #[test]
 fn growth_and_what_stays_are_counted_from_the_start() {
     let mut program = Program::start();
-    program.tell("allocate 40");
+    program.order("allocate 40");
     let meter = program.meter(Duration::from_secs(60));
     for step in ["spike 64", "allocate 24"] {
         meter.phase(step);
-        program.tell(step);
+        program.order(step);
     }
     let phases = meter.finish();
     let [spike, kept] = &phases[..] else { panic!("{phases:?}") };
@@ -89,9 +89,9 @@ fn a_spike_between_two_samples_is_in_the_exact_peak_and_in_no_other() {
     let before = ProcessMemory::read(program.pid()).unwrap();
     let meter = program.meter(Duration::from_secs(60));
     meter.phase("spike");
-    program.tell("spike 64");
+    program.order("spike 64");
     meter.phase("quiet");
-    program.tell("nothing");
+    program.order("nothing");
     let phases = meter.finish();
     let [spike, quiet] = &phases[..] else { panic!("{phases:?}") };
     assert_close("peak", bytes(spike, Metric::PeakRss), before.rss.bytes() + 64 * MIB);
@@ -106,7 +106,7 @@ fn a_spike_between_two_samples_is_in_the_exact_peak_and_in_no_other() {
 fn the_own_peak_is_exact_in_every_phase() {
     let mut program = Program::start();
     let before = ProcessMemory::read(program.pid()).unwrap();
-    let phases: Vec<PhaseReadings> = serde_json::from_str(&program.tell("meter 1")).unwrap();
+    let phases: Vec<PhaseReadings> = serde_json::from_str(&program.order("meter 1")).unwrap();
     for (phase, mib) in phases.iter().zip([64, 0]) {
         let peak = &phase.readings[&Metric::PeakRss];
         assert_close(&phase.phase, peak.bytes, before.rss.bytes() + mib * MIB);
@@ -117,7 +117,7 @@ fn the_own_peak_is_exact_in_every_phase() {
 #[test]
 fn a_mark_that_another_meter_has_reset_is_not_called_exact() {
     let mut program = Program::start();
-    let phases: Vec<PhaseReadings> = serde_json::from_str(&program.tell("meter 2")).unwrap();
+    let phases: Vec<PhaseReadings> = serde_json::from_str(&program.order("meter 2")).unwrap();
     let source = |phase: &PhaseReadings| of(phase, program.pid()).peak_rss.source;
     assert_eq!((source(&phases[0]), source(&phases[1])), (Source::Exact, Source::LowerBound));
 }
@@ -125,11 +125,11 @@ fn a_mark_that_another_meter_has_reset_is_not_called_exact() {
 #[test]
 fn a_child_that_has_not_yet_executed_its_program_is_not_counted_as_its_parent() {
     let mut program = Program::start();
-    program.tell("allocate 200");
+    program.order("allocate 200");
     let truth = ProcessMemory::read(program.pid()).unwrap().rss;
     let meter = program.meter(Duration::from_micros(100));
     meter.phase("spawn");
-    program.tell("run 300");
+    program.order("run 300");
     let peak = bytes(&meter.finish()[0], Metric::PeakRss);
     assert!(peak < truth + ByteSize::mib(20), "{peak}, and the parent alone is {truth}");
 }
@@ -137,7 +137,7 @@ fn a_child_that_has_not_yet_executed_its_program_is_not_counted_as_its_parent() 
 #[test]
 fn a_child_of_a_large_parent_is_not_taken_for_large() {
     let mut program = Program::start();
-    program.tell("allocate 200");
+    program.order("allocate 200");
     let meter = program.meter(Duration::from_millis(1));
     meter.phase("spawn");
     let (pid, maxrss) = program.child(8);
@@ -155,7 +155,7 @@ fn a_child_of_a_large_parent_is_not_taken_for_large() {
 #[test]
 fn a_tree_is_summed_at_one_instant() {
     let mut program = Program::start();
-    program.tell("threads 20");
+    program.order("threads 20");
     let meter = program.meter(Duration::from_millis(5));
     meter.phase("tree");
     let pids: Vec<u32> = [32, 48].map(|mib| program.child(mib).0).into();
@@ -182,8 +182,8 @@ fn a_process_that_ends_is_exact_only_where_it_was_observed() {
             Meter::start_with(MeterOptions { sample_interval: Duration::from_millis(2), ..MeterOptions::default() })
                 .unwrap();
         meter.phase("worker");
-        program.tell("allocate 40");
-        program.tell("spike 40");
+        program.order("allocate 40");
+        program.order("spike 40");
         let truth = ProcessMemory::read(pid).unwrap().peak_rss.unwrap();
         if observed {
             meter.observe_exit(pid);
@@ -205,10 +205,10 @@ fn a_process_that_ends_is_exact_only_where_it_was_observed() {
 #[test]
 fn a_forked_child_shares_what_it_does_not_write() {
     let mut program = Program::start();
-    program.tell("allocate 64");
+    program.order("allocate 64");
     let meter = program.meter(Duration::from_millis(5));
     meter.phase("fork");
-    program.tell("fork 16");
+    program.order("fork 16");
     // A fork counts after it has lived for a while.
     let counted =
         || meter.so_far()[0].readings.get(&Metric::PeakRss).is_some_and(|peak| peak.bytes >= ByteSize::mib(128));
@@ -226,7 +226,7 @@ fn a_spike_of_some_milliseconds_is_exact_where_the_kernel_marks_it_and_sampled_e
     let before = ProcessMemory::read(program.pid()).unwrap();
     let meter = program.meter(Duration::from_millis(10));
     meter.phase("spike");
-    program.tell("short 64");
+    program.order("short 64");
     let phase = meter.finish().remove(0);
     let peak = &phase.readings[&Metric::PeakRss];
     assert_close("resident", peak.bytes, before.rss.bytes() + 64 * MIB);
@@ -243,7 +243,7 @@ fn faults_and_processor_time_are_of_the_tree_and_of_what_it_reaped() {
     let meter = program.meter(Duration::from_secs(60));
     for step in ["faults 64", "nothing", "run 20"] {
         meter.phase(step);
-        program.tell(step);
+        program.order(step);
     }
     let phases = meter.finish();
     let faults: Vec<u64> = phases.iter().map(|phase| phase.activity.minor_faults.unwrap()).collect();
@@ -258,11 +258,11 @@ fn a_tree_with_a_child_too_short_to_see_is_not_called_exact() {
     let mut program = Program::start();
     let meter = program.meter(Duration::from_secs(60));
     meter.phase("alone");
-    program.tell("nothing");
-    program.tell("allocate 2");
+    program.order("nothing");
+    program.order("allocate 2");
     meter.phase("not alone");
-    program.tell("run 1");
-    program.tell("allocate 2");
+    program.order("run 1");
+    program.order("allocate 2");
     let phases = meter.finish();
     assert_eq!(phases[0].readings[&Metric::PeakRss].source, Source::Exact);
     assert_ne!(phases[1].readings[&Metric::PeakRss].source, Source::Exact);
@@ -278,9 +278,9 @@ fn a_runaway_process_is_told_at_once() {
     let meter = Meter::start_with(MeterOptions { root, watches, ..MeterOptions::default() }).unwrap();
     meter.name_process(root, "worker 1");
     meter.phase("validate");
-    program.tell("allocate 50");
+    program.order("allocate 50");
     assert_eq!(meter.breach(), None);
-    program.tell("allocate 60");
+    program.order("allocate 60");
     let mut poll = [rustix::event::PollFd::from_borrowed_fd(meter.breach_fd(), rustix::event::PollFlags::IN)];
     assert_eq!(rustix::event::poll(&mut poll, None).unwrap(), 1);
     let breach = meter.breach().unwrap();
@@ -300,7 +300,7 @@ fn a_root_that_ends_ends_no_meter() {
     let mut program = Program::start();
     let meter = program.meter(Duration::from_millis(1));
     meter.phase("alive");
-    program.tell("allocate 40");
+    program.order("allocate 40");
     std::thread::sleep(Duration::from_millis(50));
     drop(program);
     std::thread::sleep(Duration::from_millis(20));
@@ -322,7 +322,7 @@ fn a_meter_of_no_process_is_refused() {
 fn the_end_of_a_worker_is_proven() {
     let available_before = SystemMemory::read().unwrap().available;
     let mut program = Program::start();
-    program.tell("allocate 300");
+    program.order("allocate 300");
     let release = Release::begin(ProcessId::of(program.pid()).unwrap(), available_before);
     drop(program);
     // Other programs on this machine take memory too, so it may not return to its earlier value.
@@ -337,7 +337,7 @@ fn a_ceiling_names_the_process_that_broke_it() {
     let meter = program.meter(Duration::from_millis(10));
     meter.name_process(program.pid(), "worker 1");
     meter.phase("validate");
-    program.tell("allocate 80");
+    program.order("allocate 80");
     let verdicts =
         judge(&meter.finish(), &"peak_rss = 64 MiB, peak_anon = 1 GiB, swap_growth = 1 GiB".parse().unwrap());
     let status: Vec<CeilingStatus> = verdicts.iter().map(|verdict| verdict.status).collect();

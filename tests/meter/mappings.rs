@@ -29,7 +29,7 @@ fn what_grew_is_told_apart_by_kind() {
     let meter = program.meter_with(MeterOptions { mappings: true, ..MeterOptions::default() });
     for (step, ..) in steps {
         meter.phase(step);
-        program.tell(step);
+        program.order(step);
     }
     for (phase, (step, kind, mib)) in meter.finish().iter().zip(steps) {
         let first = phase.mappings.first().unwrap_or_else(|| panic!("{step}: nothing grew"));
@@ -44,7 +44,7 @@ fn mappings_are_told_only_where_they_were_asked_for() {
     let mut program = Program::start();
     let meter = program.meter_with(MeterOptions::default());
     meter.phase("load");
-    program.tell("allocate 8");
+    program.order("allocate 8");
     assert_eq!(meter.finish()[0].mappings, []);
 }
 

@@ -49,7 +49,7 @@ impl Program {
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut program = Self { child, input, output };
-        program.tell("nothing");
+        program.order("nothing");
         program
     }
 
@@ -66,7 +66,7 @@ impl Program {
     }
 
     /// Makes it do `step` and waits until that is done; returns its answer.
-    pub fn tell(&mut self, step: &str) -> String {
+    pub fn order(&mut self, step: &str) -> String {
         writeln!(self.input, "{step}").unwrap();
         let mut line = String::new();
         loop {
@@ -81,7 +81,7 @@ impl Program {
 
     /// A child that holds `mib` MiB; returns its id, and its initial `ru_maxrss`.
     pub fn child(&mut self, mib: u64) -> (u32, ByteSize) {
-        let answer = self.tell(&format!("child {mib}"));
+        let answer = self.order(&format!("child {mib}"));
         let (pid, kib) = answer.split_once(' ').unwrap();
         (pid.parse().unwrap(), ByteSize::new(kib.parse::<u64>().unwrap() << 10))
     }
@@ -243,8 +243,8 @@ fn program() {
             }
             "child" => {
                 let mut child = std::thread::spawn(Program::start).join().unwrap();
-                let inherited = child.tell("maxrss");
-                child.tell(&format!("allocate {size}"));
+                let inherited = child.order("maxrss");
+                child.order(&format!("allocate {size}"));
                 answer = format!("{} {inherited}", child.pid());
                 children.push(child);
             }

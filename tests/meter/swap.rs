@@ -83,7 +83,7 @@ fn memory_that_was_swapped_out_is_of_the_tree_and_of_the_system() {
         let mut program = Program::start();
         let meter = program.meter_with(MeterOptions { swap, ..MeterOptions::default() });
         meter.phase("swap");
-        let truth: u64 = program.tell("pageout 64").parse().unwrap();
+        let truth: u64 = program.order("pageout 64").parse().unwrap();
         let phase = meter.finish().remove(0);
         assert_close("written out", ByteSize::new(truth), 64 * MIB);
         assert_close("of the tree", bytes(&phase, Metric::PeakSwap), truth);
@@ -105,8 +105,8 @@ fn a_neighbour_that_swaps_is_not_counted_for_the_tree() {
     let (mut program, mut neighbour) = (Program::start(), Program::start());
     let meter = program.meter_with(MeterOptions { swap: SwapScope::Tree, ..MeterOptions::default() });
     meter.phase("quiet");
-    neighbour.tell("pageout 64");
-    program.tell("nothing");
+    neighbour.order("pageout 64");
+    program.order("nothing");
     let phase = meter.finish().remove(0);
     assert_eq!(bytes(&phase, Metric::SwapGrowth), ByteSize::ZERO);
 }
@@ -122,7 +122,7 @@ fn what_a_group_has_no_room_for_is_swapped() {
     let mut program = Program::start_in(&group);
     let meter = program.meter_with(MeterOptions { cgroup: Some(group.clone()), ..MeterOptions::default() });
     meter.phase("beyond");
-    program.tell("allocate 160");
+    program.order("allocate 160");
     let in_group = group.swap().unwrap();
     let phase = meter.finish().remove(0);
     let swapped = bytes(&phase, Metric::PeakSwap);

@@ -91,25 +91,25 @@ class Truth:
 
     def tensor(self, path, tensor):
         kind, parts = self.parts(path, tensor)
-        told = {"path": path, "kind": kind, "requires_grad": tensor.requires_grad}
+        facts = {"path": path, "kind": kind, "requires_grad": tensor.requires_grad}
         if kind != "foreign":
-            told["dtype"] = str(tensor.dtype).removeprefix("torch.")
+            facts["dtype"] = str(tensor.dtype).removeprefix("torch.")
         if kind not in ("foreign", "nested"):
-            told["shape"] = list(tensor.shape)
+            facts["shape"] = list(tensor.shape)
         if kind in ("strided", "quantized", "meta", "wrapper"):
-            told["strides"] = list(tensor.stride())
+            facts["strides"] = list(tensor.stride())
         if kind in ("strided", "quantized"):
             # Nibbles and pairs of bits have no elements that can be viewed.
             packed = tensor.dtype in (torch.quint4x2, torch.quint2x4)
             storage = tensor.untyped_storage()
-            told |= {
+            facts |= {
                 "storage_offset": tensor.storage_offset(),
                 "conj": tensor.is_conj(),
                 "neg": tensor.is_neg(),
                 "storage": None if packed else self.storages.setdefault(storage._cdata, len(self.storages)),
                 "sha256": None if packed else hashlib.sha256(logical_bytes(tensor)).hexdigest(),
             }
-        self.tensors.append(told)
+        self.tensors.append(facts)
         if kind == "foreign":
             return parts
         state = tensor.__getstate__()

@@ -41,11 +41,11 @@ class JUnit(unittest.TestCase):
             "failed by itself": (["run", "--peak-rss", "1GiB", "--", "sh", "-c", "exit 7"], 7, ["exited with code 7"]),
             "several runs": (["run", "--repeat", "2", "--peak-rss", "1GiB", "--", "true"], 0, ["ceiling peak_rss"]),
         }
-        for name, (arguments, code, told) in runs.items():
+        for name, (arguments, code, parts) in runs.items():
             with self.subTest(name):
                 text = self.document(*arguments, code=code)
                 self.schema.validate(text)
-                for words in told:
+                for words in parts:
                     self.assertIn(words, text)
 
     def test_what_ci_would_refuse_is_not_valid(self):

@@ -152,7 +152,7 @@ class Pages(unittest.TestCase):
                     self.assertTrue(heights and all(height > 40 for height in heights), heights)
                     self.assertEqual(self.browser.problems(), [])
 
-    def told(self, plot):
+    def caption(self, plot):
         """The details that the plot shows for its first and last dot, by the keys, and for one under the pointer."""
         call, value = self.browser.call, self.browser.value
         tip = f"document.querySelector('{plot} .tip').innerText"
@@ -171,7 +171,7 @@ class Pages(unittest.TestCase):
         page = self.page(one)
         self.readable(page, ".strip .dots")
         self.assertEqual(self.browser.value("document.querySelectorAll('.strip:first-child circle').length"), 8)
-        first, last, under = self.told(".dots")
+        first, last, under = self.caption(".dots")
         self.assertTrue("run 1" in first and "60.00 MiB" in first and "exit 0" in first, first)
         self.assertIn("run 8", last)
         self.assertEqual(under, first)
@@ -190,7 +190,7 @@ class Pages(unittest.TestCase):
         value = self.browser.value
         self.assertEqual(value("[...document.querySelectorAll('.plot circle')].map(c => c.className.baseVal).join(' ')"), "one " * 6 + "bad" + " one" * 5)
         self.assertEqual(value("document.querySelector('.step-label').innerText"), "+16.6 %")
-        first, last, under = self.told(".plot.dots")
+        first, last, under = self.caption(".plot.dots")
         self.assertTrue("0000000000" in first and "60." in first, first)
         self.assertIn("70.", last)
         self.assertEqual(under, first)

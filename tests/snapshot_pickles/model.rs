@@ -61,8 +61,8 @@ proptest! {
         prop_assert_eq!(trace.peak_reserved.reserved.bytes(), reserved);
         let kept_ooms: Vec<usize> = allocator.ooms.iter().filter(|&&at| at >= first).map(|&at| at - first).collect();
         prop_assert_eq!(trace.oom_count, kept_ooms.len() as u64);
-        let told = &kept_ooms[kept_ooms.len().saturating_sub(8)..];
-        prop_assert_eq!(trace.ooms.iter().map(|oom| oom.moment.point.entry.unwrap() as usize).collect::<Vec<_>>(), told);
+        let expected = &kept_ooms[kept_ooms.len().saturating_sub(8)..];
+        prop_assert_eq!(trace.ooms.iter().map(|oom| oom.moment.point.entry.unwrap() as usize).collect::<Vec<_>>(), expected);
         for moment in trace.ooms.iter().map(|oom| &oom.moment).chain([&trace.peak]) {
             let truth = truth_at(moment.point.entry);
             prop_assert_eq!(moment.point.allocated.bytes(), truth.allocated);
@@ -209,8 +209,8 @@ fn the_profilers_categories_come_first() {
     let bytes = pickle(&snapshot, Dialect::Python(4));
     let findings = Snapshot::read("profile", &bytes[..], Options::default()).unwrap().findings().unwrap();
     let bands = &findings.devices[0].trace.as_ref().unwrap().peak.bands;
-    let told: Vec<_> = bands.iter().map(|band| (band.category.name(), band.bytes.bytes(), band.source)).collect();
+    let found: Vec<_> = bands.iter().map(|band| (band.category.name(), band.bytes.bytes(), band.source)).collect();
     use plimsoll::diagnose::snapshot::CategorySource::Profiler;
-    assert_eq!(told, [("parameters", 512, Profiler), ("activations", 512, Profiler)]);
+    assert_eq!(found, [("parameters", 512, Profiler), ("activations", 512, Profiler)]);
     assert_eq!(findings.devices[0].bands[0].category.name(), "parameters");
 }

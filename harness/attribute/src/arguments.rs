@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Ident, Lit, Token};
 
-/// Calls of the builder of `plimsoll`, one an argument.
+/// The builder calls of `plimsoll`, one per argument.
 #[derive(Debug, Default)]
 pub struct Arguments {
     pub calls: Vec<TokenStream>,
@@ -44,7 +44,7 @@ impl Parse for Arguments {
                 call(&name, &text, &value)
             };
             seen.push(text);
-            // All wrong arguments are reported at once.
+            // Report all wrong arguments at once.
             match (call, &mut errors) {
                 (Ok(call), _) => arguments.calls.push(call),
                 (Err(error), Some(errors)) => errors.combine(error),
@@ -55,8 +55,8 @@ impl Parse for Arguments {
     }
 }
 
-/// What an argument does. Whatever has no meaning of its own is a metric, by the constants that `assert_memory!` knows
-/// them by: the compiler says which of them a wrong name may mean, at the name, and which limit is none, at the limit.
+/// The builder call of an argument. Any other argument is a metric, by the constants of `assert_memory!`: the compiler
+/// then reports a wrong name at the name, with the ones that were probably meant, and a missing limit at the limit.
 fn call(name: &Ident, text: &str, value: &Expr) -> syn::Result<TokenStream> {
     let at = value.span();
     Ok(match text {

@@ -1,4 +1,4 @@
-//! The function that stands in place of the test.
+//! The function that replaces the test.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{Attribute, Error, ItemFn, Meta, Path, Signature};
 
 use crate::arguments::Arguments;
 
-/// A function of the test's name and attributes that has its body run elsewhere.
+/// A function with the test's name and attributes that runs its body elsewhere.
 pub fn expand(arguments: &Arguments, function: ItemFn) -> syn::Result<TokenStream> {
     let ItemFn { attrs, vis, sig, block, .. } = function;
     check(&attrs, &sig)?;
@@ -16,7 +16,7 @@ pub fn expand(arguments: &Arguments, function: ItemFn) -> syn::Result<TokenStrea
     let should_panic = has(&attrs, |path| path.is_ident("should_panic")).then(|| quote!(.should_panic()));
     let test = (!has(&attrs, is_test)).then(|| quote!(#[::core::prelude::v1::test]));
     let run = if asyncness.is_some() { quote!(run_async(body).await) } else { quote!(run(body)) };
-    // A panic of the runtime is told at the name of the test.
+    // Report a panic of the runtime at the name of the test.
     let run = quote_spanned! {ident.span()=>
         ::plimsoll::assert::test(
             ::core::env!("CARGO_PKG_NAME"),

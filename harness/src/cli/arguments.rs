@@ -1,4 +1,4 @@
-//! [`Arguments`]: every command with its arguments, flags that are not given taken from `plimsoll.toml`.
+//! [`Arguments`]: every command with its arguments; flags that are not given come from `plimsoll.toml`.
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -55,7 +55,7 @@ pub struct Arguments {
     pub command: Command,
 }
 
-// The arguments of a subcommand are laid out once it is the one that was asked for: there are many.
+// Only the called subcommand's arguments are built, as there are many.
 #[derive(Subcommand)]
 #[command(defer = true)]
 pub enum Command {
@@ -153,7 +153,7 @@ pub fn program() -> clap::Command {
     groups::in_groups(Arguments::command())
 }
 
-/// The arguments of this call, flags that are not given taken from the configuration, and that.
+/// Parses the arguments of this call; flags that are not given come from the configuration, which is returned as well.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let parsed = |command: clap::Command| {
         let matches = command.clone().try_get_matches().unwrap_or_else(|error| without_hidden(error, &command).exit());
@@ -169,14 +169,14 @@ pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
         return Ok((arguments, Some(settings)));
     }
     let set = Settings::of(Some(&settings), label.as_deref())?;
-    // One whose arguments are not left to be laid out later. Help, which it lacks the words for, was given above.
+    // Arguments not deferred to the second pass. Help, which would lack their text, was handled above.
     let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
     let command = program().mut_subcommand(name, whole);
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
     Ok((arguments, Some(settings)))
 }
 
-/// The error without the suggestions of commands that are not for people.
+/// The error without suggestions of internal commands.
 fn without_hidden(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
     if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
@@ -188,7 +188,7 @@ fn without_hidden(mut error: clap::Error, command: &clap::Command) -> clap::Erro
     error
 }
 
-/// When what is printed has colours.
+/// When to colour the output.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -213,18 +213,18 @@ impl Color {
 struct Use<'a> {
     /// The subcommand.
     name: &'static str,
-    /// Gives it its arguments.
+    /// Adds the arguments to the subcommand.
     augment: fn(clap::Command) -> clap::Command,
-    /// Which configuration.
+    /// Which configuration applies.
     flags: &'a ConfigFlags,
     /// The sections that hold defaults of its flags.
     sections: &'static [&'static str],
-    /// What is run.
+    /// The label of the command that is run.
     label: Option<String>,
 }
 
 impl<'a> Use<'a> {
-    /// `None` if it uses none.
+    /// `None` if the command uses no configuration.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);
@@ -263,11 +263,11 @@ impl<'a> Use<'a> {
     }
 }
 
-/// `command` with what is set as the defaults of its flags, which a flag and its environment variable go before.
+/// `command` with configured values as the defaults of its flags; a flag and its environment variable override them.
 fn with_defaults(mut command: clap::Command, set: &Resolved, sections: &[&str]) -> clap::Command {
     for setting in settings().filter(|setting| sections.contains(&setting.section)) {
         let Some(set) = set.get(&setting.key()) else { continue };
-        // Comparing figures reads no output: what runs are diagnosed for is not asked of `ab`.
+        // `ab` compares figures and reads no output, so settings of diagnosis do not apply to it.
         if command.get_name() == "ab" && matches!(setting.name, "diagnose" | "fail_on") {
             continue;
         }
@@ -301,7 +301,7 @@ mod tests {
             let subcommand = match setting.section {
                 "run" => "run",
                 "check" => "check",
-                // A ceiling without a flag is judged by the gate alone.
+                // Only the gate judges a ceiling without a flag.
                 _ => continue,
             };
             let mut command = program();
@@ -322,7 +322,7 @@ mod tests {
             let Some(default) = setting.default else { continue };
             let subcommand = command.find_subcommand(setting.section).unwrap();
             let flag = subcommand.get_arguments().find(|argument| argument.get_id() == setting.name).unwrap();
-            // A switch is off, and the record's place depends on --json.
+            // A switch is off by default, and the record's path depends on --json.
             let Some(value) = flag.get_default_values().first().filter(|value| *value != "false") else { continue };
             assert_eq!(value.to_string_lossy(), default.flag(), "{}", setting.key());
             checked += 1;
@@ -342,7 +342,7 @@ mod tests {
         let before = about(&command);
         command.build();
         let after = about(&command);
-        // A doc comment of arguments that are flattened into others takes the place of the command's own.
+        // The doc comment of flattened arguments would replace the command's own.
         assert_eq!(before[..], after[..before.len()]);
         assert!(before.len() > 20);
     }

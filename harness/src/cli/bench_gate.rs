@@ -18,7 +18,7 @@ use super::{Failed, output};
 #[derive(Args)]
 #[command(
     after_help = "A regression exceeds every part of its limit, and the interval of its change excludes no change. \
-    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
+    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 undecided, or there is nothing to compare with."
 )]
 pub struct BenchGate {
     /// Criterion's or gungraun's folder, or a saved output [default: target/criterion]
@@ -35,7 +35,7 @@ pub struct BenchGate {
     #[arg(long, value_name = "NAME|FILE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 
-    /// What a benchmark may grow by, such as '5% | 1 MiB'; may be repeated
+    /// By how much a benchmark may grow, such as '5% | 1 MiB'; may be repeated
     ///
     /// `PATTERN=..` is for benchmarks whose name matches (`*` is any text); the last match counts. Default: 5% | 1 MiB
     /// of resident memory, 5% | 64 KiB of anything else.
@@ -54,10 +54,10 @@ pub struct BenchGate {
     pub json: bool,
 }
 
-/// What resident memory may grow by if nothing else is said.
+/// The limit on the growth of resident memory if none is given.
 const RESIDENT: &str = "5% | 1 MiB";
 
-/// Judges every benchmark; 1 if one regressed, 3 if that cannot be decided.
+/// Judges every benchmark; 1 if one regressed, 3 if undecided.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
     let path = arguments.path.unwrap_or_else(default_folder);
@@ -65,9 +65,8 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     let baseline = named.as_deref().unwrap_or(DEFAULT_BASELINE);
     let limits = if arguments.limits.is_empty() { set.limits("bench_gate") } else { arguments.limits };
     let confidence = arguments.confidence.or(set.confidence("bench_gate")).unwrap_or(DEFAULT_CONFIDENCE);
-    // Repeats within one process share what its allocator and kernel have made of memory, so that their interval does
-    // not tell how much the next process differs: by up to a MiB of what is resident, by nothing of what an allocator
-    // counts.
+    // Repeats within one process share the state of allocator and kernel, so their interval does not show how much the
+    // next process differs: up to a MiB for resident memory, nothing for what an allocator counts.
     let resident = Metric::ALL.into_iter().filter(|metric| metric.facts().of == Subject::Processes);
     let resident =
         resident.map(|metric| format!("*{metric}*={RESIDENT}").parse()).collect::<Result<Vec<Limit>, _>>()?;

@@ -1,4 +1,4 @@
-//! `calibrate`: ceilings for a command, from several runs of it.
+//! `calibrate`: proposes ceilings for a command from several runs.
 
 use clap::Args;
 use plimsoll::gate::Allowance;
@@ -27,7 +27,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
     pub runs: NonZeroU32,
 
-    /// What is left free beyond the worst reading: the larger of the two parts
+    /// Room above the worst reading: the larger of the two parts
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
@@ -47,7 +47,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
     pub write: Option<PathBuf>,
 
-    /// Kill a run once it has taken so long
+    /// Kill a run that takes longer
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
@@ -73,7 +73,7 @@ pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
         Ok(measured) => measured,
         Err(code) => return Ok(code),
     };
-    // A ceiling that was asked for and cannot be had is not success, and half a table is none.
+    // A missing ceiling that was asked for is an error, and half a table would mislead.
     let lacking = proposal.ceilings.is_empty() || arguments.metrics.len() > proposal.ceilings.len();
     let written = arguments.write.as_deref().filter(|_| !lacking);
     if let Some(file) = written {
@@ -88,7 +88,7 @@ pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
     Ok(if lacking { NOT_MEASURABLE } else { 0 })
 }
 
-/// The label of the command and the ceilings that are proposed for it; else the exit code of what went wrong.
+/// The label of the command and the proposed ceilings, or the exit code of the failure.
 pub fn measure(arguments: &Calibrate) -> Result<Result<(String, Proposal), u8>, Failed> {
     let cancel = Cancel::install()?;
     let label = super::run::label(arguments.label.as_deref(), &arguments.command);
@@ -114,7 +114,7 @@ pub fn measure(arguments: &Calibrate) -> Result<Result<(String, Proposal), u8>, 
     Ok(Ok((label, proposal)))
 }
 
-/// One run. Its standard output is left away, so that what is printed here is the calibration alone.
+/// One run. Its standard output is discarded, so that only the calibration is printed here.
 fn under_the_meter(arguments: &Calibrate, cancel: &Cancel) -> Result<Ended, Failed> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
@@ -139,7 +139,7 @@ fn under_the_meter(arguments: &Calibrate, cancel: &Cancel) -> Result<Ended, Fail
     Ok(running.wait()?)
 }
 
-/// Tells someone who waits at a terminal how far it is.
+/// Shows the progress to someone who waits at a terminal.
 fn progress(number: u32, runs: u32, ended: &Ended) {
     if !std::io::stderr().is_terminal() {
         return;
@@ -162,7 +162,7 @@ fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option
     text
 }
 
-/// The ceilings as flags of `run`, those that it has, each with a blank behind it.
+/// The proposed ceilings as flags of `run`, each followed by a space.
 fn flags(ceilings: &Ceilings) -> String {
     let has = ceilings.iter().filter(|ceiling| ceiling.metric.facts().flag);
     has.map(|ceiling| format!("--{} {} ", flag(ceiling.metric), ceiling.limit.exact().replace(' ', ""))).collect()

@@ -1,4 +1,4 @@
-//! Ceilings as a table of a TOML file, beside whatever else it holds.
+//! Writes ceilings as a table of a TOML file that may hold other things.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ pub enum CeilingsTomlError {
         /// What is wrong, with line and column.
         source: TomlError,
     },
-    /// `ceilings`, or what is called like the command in it, is not a table.
+    /// `ceilings`, or its entry for the command, is not a table.
     #[error("{}: `{key}` is not a table, and the file was not changed: rename it, or give another --label", path.display())]
     NoTable {
         /// The file.
@@ -40,14 +40,14 @@ pub enum CeilingsTomlError {
     },
 }
 
-/// The table `[ceilings.LABEL]` by itself.
+/// Only the table `[ceilings.LABEL]`.
 pub fn fresh(label: &str, proposal: &Proposal) -> String {
     let mut document = DocumentMut::new();
     put(&mut document, label, proposal).expect("an empty document has nothing in the way");
     document.to_string()
 }
 
-/// Puts the table into `file`, which is made if it is missing; one of the same name gives way, all else stays.
+/// Puts the table into `file`, which is created if missing; a table of the same name is replaced, all else stays.
 ///
 /// # Errors
 /// [`CeilingsTomlError`]; the file is then as it was.
@@ -63,7 +63,7 @@ pub fn write(file: &Path, label: &str, proposal: &Proposal) -> Result<(), Ceilin
     replace(file, document.to_string().as_bytes()).map_err(io("write"))
 }
 
-/// The key of what stands in the way.
+/// The key of the conflicting value.
 fn put(document: &mut DocumentMut, label: &str, proposal: &Proposal) -> Result<(), String> {
     let all = document.entry("ceilings").or_insert_with(|| {
         let mut table = Table::new();
@@ -90,7 +90,7 @@ fn put(document: &mut DocumentMut, label: &str, proposal: &Proposal) -> Result<(
         }
         table.insert(ceiling.metric.name(), limit);
     }
-    // What stood before the table, such as a comment of the user's, stays.
+    // Keep what is above the table, such as a user's comment.
     if let Some(before) = all.get(label).and_then(Item::as_table) {
         *table.decor_mut() = before.decor().clone();
         table.set_position(before.position());

@@ -28,7 +28,7 @@ pub enum ConfigCommand {
     Show(ConfigShow),
 }
 
-/// Shows what is set; `program` is laid out, so that its flags tell their environment variables.
+/// Shows the settings; `program` is built first, so that its flags name their environment variables.
 pub fn run(command: &ConfigCommand, settings: Option<&Settings>, program: &clap::Command) -> Result<u8, Failed> {
     let ConfigCommand::Show(arguments) = command;
     show(arguments, settings, program)
@@ -59,7 +59,7 @@ fn show(arguments: &ConfigShow, configured: Option<&Settings>, program: &clap::C
     Ok(u8::from(configured.is_none()))
 }
 
-/// The environment variable that sets what a setting sets, and its value.
+/// The environment variable of a setting, and its value.
 fn variable(command: &clap::Command, section: &str, name: &str) -> Option<(String, String)> {
     let subcommand = match section {
         "ceilings" | "run" | "report" => "run",

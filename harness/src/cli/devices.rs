@@ -1,4 +1,4 @@
-//! `devices`: the GPUs of this machine. `check` asks it whether there is one.
+//! `devices`: the GPUs of this machine. `check` uses it to find out whether there is one.
 
 use clap::Args;
 use plimsoll::gpu::{Devices, Place};

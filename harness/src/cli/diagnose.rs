@@ -54,7 +54,7 @@ pub struct Diagnose {
     pub json: bool,
 }
 
-/// The time between two looks at a log that is followed.
+/// The time between two looks at a followed log.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Prints the findings: 0 if there is no event, 1 if there is one, 2 if an input could not be read.
@@ -86,17 +86,17 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     Ok(if failures.is_empty() { code } else { USAGE })
 }
 
-/// The ladder of the model that the flags tell, for the device of `--vram` or of the first message that tells one.
+/// The ladder of the model in the flags, for a device of `--vram` or of the first message that names a capacity.
 fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Failed> {
-    if !diagnose.model.told() {
+    if !diagnose.model.is_given() {
         return Ok(None);
     }
     let (model, setup) = diagnose.model.read()?;
-    let told = || {
+    let reported = || {
         let events = analysis.findings(None).events;
         events.iter().filter(|event| event.kind == Kind::VramOom).find_map(|event| event.numbers.capacity)
     };
-    let limits = Limits { vram: diagnose.vram.or_else(told), ram: None };
+    let limits = Limits { vram: diagnose.vram.or_else(reported), ram: None };
     Ok(Some(estimate::ladder(&model, &setup, &limits)?))
 }
 
@@ -108,7 +108,7 @@ fn text(findings: &Findings, code: u8, diagnose: &Diagnose) -> String {
     }
 }
 
-/// Reads an input; a snapshot is given back.
+/// Reads an input; returns it if it is a snapshot.
 fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, DiagnoseError> {
     let name = file.display().to_string();
     let rest = if file.as_os_str() == "-" {
@@ -139,20 +139,20 @@ fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, Diagno
     }
 }
 
-/// Prints each event once it is whole, until interrupted.
+/// Prints each event once it is complete, until interrupted.
 fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
     let mut analysis = Analysis::default();
     let mut follower = Follower::open(file, &mut analysis)?;
     let (mut shown, mut said) = (BTreeSet::new(), None);
     loop {
-        // A log that has not grown since the last look has ended its messages.
+        // If a log has not grown since the last look, its messages are complete.
         if follower.look(&mut analysis)? == Change::None {
             let mut findings = analysis.findings(ladder(diagnose, &analysis)?.as_ref());
             findings.events.retain(|event| {
                 let first = event.evidence.iter().min_by_key(|evidence| evidence.offset);
                 let first = first.map(|first| (first.offset, first.text.clone()));
                 match event.kind {
-                    // What telemetry says is said again if it has become something else.
+                    // Print a finding of telemetry again once it has changed.
                     Kind::Report => {
                         event.verdict != Verdict::ReportOnly && said.replace(event.verdict) != Some(event.verdict)
                     }

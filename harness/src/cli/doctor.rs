@@ -1,5 +1,4 @@
-//! `doctor`: which figures are exact on this machine, how to improve the others, and how a kernel can be
-//! isolated.
+//! `doctor`: which figures are exact on this machine, how to improve the others, and how a kernel can be isolated.
 
 use clap::Args;
 use plimsoll::meter::Doctor;

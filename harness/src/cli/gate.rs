@@ -1,4 +1,4 @@
-//! `gate`: records held against ceilings and a baseline.
+//! `gate`: judges records by ceilings and against a baseline.
 
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Gate {
     #[arg(long, env = "PLIMSOLL_UPDATE_BASELINE")]
     pub update_baseline: bool,
 
-    /// What a figure may get worse by, such as '5% | 64 MiB'; may be repeated
+    /// By how much a figure may get worse, such as '5% | 64 MiB'; may be repeated
     ///
     /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
     /// counts. Default: 5% | 4 MiB on the memory of what was run.
@@ -70,7 +70,7 @@ pub struct Gate {
     pub json: bool,
 }
 
-/// Judges the records; 1 if one fails, 3 if that cannot be decided.
+/// Judges the records; 1 if one fails, 3 if undecided.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
     arguments.documents.check()?;
     let records = records::read(&arguments.records)?;
@@ -101,8 +101,8 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
     Ok(report.exit_code())
 }
 
-/// What is judged by: what flags say and, if they say nothing, what is set. A list of the command line takes the place
-/// of one that is set; ceilings count one by one.
+/// The rules of the gate: flags, or the settings if there are none. A list on the command line replaces the configured
+/// list; ceilings are replaced one by one.
 pub fn rules(
     set: &Resolved,
     flags: Ceilings,
@@ -112,7 +112,7 @@ pub fn rules(
 ) -> Rules {
     let mut ceilings = flags;
     for ceiling in set.ceilings().iter() {
-        // What a flag limits stays.
+        // Keep what a flag limits.
         let _ = ceilings.add(ceiling);
     }
     let limits = if limits.is_empty() { set.limits("gate") } else { limits.to_vec() };
@@ -157,7 +157,7 @@ fn updating(path: &Path, records: &[PathBuf]) -> String {
     words.join(" ")
 }
 
-/// Makes the records the baseline, unless one of them failed or broke a ceiling: such a run says nothing about others.
+/// Makes the records the baseline, unless one failed or broke a ceiling: such a run is not comparable.
 fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report: &GateReport) -> Result<u8, Failed> {
     let path = match source {
         BaselineSource::Path(path) => path,
@@ -172,7 +172,7 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
             || subject.verdicts.iter().any(|verdict| verdict.status == VerdictStatus::Fail)
     };
     let refused = report.subjects.iter().find(failed);
-    // The first baseline is held against nothing: there is no judgement to show.
+    // The first baseline has nothing to be compared with, so there is no judgement to show.
     let is_first = refused.is_none() && report.subjects.iter().all(|subject| subject.baseline.is_none());
     if is_first && !arguments.json {
         arguments.documents.write_gate(report, records)?;

@@ -86,7 +86,7 @@ pub enum PresetName {
     Embedding,
 }
 
-/// Entries of the preset `embedding` if none are asked for.
+/// The number of entries of the preset `embedding` by default.
 const EMBEDDING_ENTRIES: u64 = 8;
 
 /// Writes the capture; the signal's code if it was interrupted.

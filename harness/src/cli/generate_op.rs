@@ -1,4 +1,4 @@
-//! `generate --op`: a synthetic capture of an operator of PyTorch, which computes the outputs.
+//! `generate --op`: a synthetic capture of a PyTorch operator; PyTorch computes the outputs.
 
 use super::generate::Generate;
 use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall};
@@ -15,7 +15,7 @@ use super::{Failed, output};
 use crate::signals::Cancel;
 use crate::supervisor::{WorkerLauncher, Workers};
 
-/// Entries if none are asked for.
+/// The number of entries by default.
 const ENTRIES: u64 = 4;
 
 /// Writes the capture; the signal's code if it was interrupted.
@@ -33,7 +33,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     }
     let spec: KernelSpec = format!("torch:{name}").parse()?;
     let cancel = Cancel::install()?;
-    // What a worker leaves behind stays below this process, and is ended.
+    // Processes that a worker leaves behind stay below this process, and are ended.
     let workers = Workers::of(std::env::current_exe()?)?.cancelled_by(&cancel).subreaper()?;
     let context = RunContext::new(Meter::start()?);
     let mut launcher = workers.launcher(spec, Role::Kernel, &context)?;
@@ -65,7 +65,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     }
 }
 
-/// What the operator gives for an entry.
+/// The outputs of the operator for an entry.
 fn compute(launcher: &mut WorkerLauncher<'_>, entry: &Entry) -> Result<Vec<Computed>, String> {
     let bound = entry.bind_by_name(&ParameterOrder::of([entry])).map_err(|error| error.to_string())?;
     let launched = launcher.launch(Job { entry, bound: &bound }).map_err(|failure| failure.message)?;

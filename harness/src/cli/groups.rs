@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 use clap::builder::Styles;
 
-/// Every command, by what it is for; the first of a group is the one to begin with.
+/// Every command, grouped by purpose; the first of a group is the one to begin with.
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Hold memory", &["run", "init", "config", "calibrate", "ratchet", "mark", "doctor"]),
     ("Check kernels", &["check", "validate", "profile", "kernel", "devices"]),
@@ -16,7 +16,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Other", &["report", "schema", "completions", "man"]),
 ];
 
-/// `program` with a help that lists its commands in groups.
+/// `program` with a help that lists commands in groups.
 pub fn in_groups(program: Command) -> Command {
     let styles = Styles::styled();
     let (header, literal) = (styles.get_header(), styles.get_literal());

@@ -1,4 +1,4 @@
-//! `init`: a `plimsoll.toml` with comments.
+//! `init`: writes a `plimsoll.toml` with comments.
 
 use clap::Args;
 use plimsoll::gate::Allowance;
@@ -24,7 +24,7 @@ pub struct Init {
     #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
     pub runs: NonZeroU32,
 
-    /// What is left free beyond the worst reading: the larger of the two parts
+    /// Room above the worst reading: the larger of the two parts
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
@@ -32,11 +32,11 @@ pub struct Init {
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
     pub label: Option<String>,
 
-    /// Kill a run once it has taken so long
+    /// Kill a run that takes longer
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// Take the place of a file that is there
+    /// Replace an existing file
     #[arg(long, env = "PLIMSOLL_FORCE")]
     pub force: bool,
 
@@ -66,7 +66,7 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
             command: arguments.command.clone(),
         };
         match calibrate::measure(&asked)? {
-            // What `run` has no flag for it would not judge.
+            // `run` would not judge a ceiling for which it has no flag.
             Ok((label, proposal)) => {
                 let judged: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| metric.facts().flag).collect();
                 measured = Some((label, proposal.only(&judged)));
@@ -75,19 +75,19 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
         }
     }
     let text = text(measured.as_ref());
-    // What is written has to be read again.
+    // Check that the written file can be read.
     Config::parse(file, &text)?;
     replace(file, text.as_bytes()).map_err(|error| format!("cannot write {FILE_NAME}: {error}"))?;
     output::note(&format_args!("wrote {FILE_NAME}; `plimsoll config show` lists what it sets"));
     Ok(0)
 }
 
-/// The file: what was measured, then every setting with its default, commented out.
+/// The file: measured ceilings, then every setting with its default, commented out.
 fn text(measured: Option<&(String, Proposal)>) -> String {
     let mut text = String::from(
         "# Settings of plimsoll for this project. A setting is taken from the first place that has it: the flag, its\n\
          # environment variable, the overrides of the profile and of the file, the profile, the file, its default.\n\
-         # `plimsoll config show` tells which; `plimsoll schema config` prints a JSON Schema for editors.\n",
+         # `plimsoll config show` shows which; `plimsoll schema config` prints a JSON Schema for editors.\n",
     );
     for (section, about) in SECTIONS {
         text += &format!("\n# {about}.\n");

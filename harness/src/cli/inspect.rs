@@ -1,4 +1,4 @@
-//! `inspect`: what is inside files.
+//! `inspect`: shows what is inside files.
 
 use clap::{Args, ValueEnum};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::{Failed, USAGE, output};
 pub struct Inspect {
     /// A file of torch.save, a folder of them, a store, or STORE/captures/NAME
     ///
-    /// Of a folder, *.pt, *.pth, *.ckpt and *.bin are inspected.
+    /// In a folder, *.pt, *.pth, *.ckpt and *.bin are inspected.
     pub path: PathBuf,
 
     /// Compute the digest of each tensor's elements
@@ -56,7 +56,7 @@ pub enum DigestFunctionName {
     Blake3,
 }
 
-/// Shows what was found, or takes a tensor out; 2 if something could not be read.
+/// Shows what files contain, or extracts a tensor; 2 if something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     let local = inspect.remote.open(&inspect.path)?;
     if let (Some(tensor), Some(out)) = (&inspect.tensor, &inspect.out) {
@@ -75,7 +75,7 @@ pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     let error = if inspect.json {
         let written = Written::new(path, options, &mut note);
         output::json(&written)?;
-        // Whoever reads a pipe may have seen enough before the end.
+        // The reader of a pipe may close it before the end.
         written.into_summary().and_then(|summary| summary.error)
     } else {
         let found = terminal::Inspected::read(path, options, &mut note);

@@ -1,4 +1,4 @@
-//! `isolate`: a test of another runner in a process of its own. The pytest plugin starts it, once a test.
+//! `isolate`: runs one test of another runner in a process of its own. The pytest plugin starts it once per test.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,16 +34,16 @@ pub struct Isolate {
     #[arg(long, value_name = "FILE")]
     answer: PathBuf,
 
-    /// The command that runs the test and tells of it at its standard input
+    /// The command that runs the test and reports its result at its standard input
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
-/// What the runner is told.
+/// What the runner should do.
 #[derive(Serialize)]
 #[serde(tag = "judgement", rename_all = "snake_case")]
 enum Answer {
-    /// Every ceiling holds and the body returned; or it was skipped.
+    /// Every ceiling holds, and the body returned or was skipped.
     Passed,
     /// Every ceiling holds, and the body raised an exception.
     Raised,
@@ -55,11 +55,11 @@ enum Answer {
 
 /// Runs the test and writes the judgement; 1 if it fails.
 pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
-    // Whoever waits for the judgement may be killed: then the test is given up with all its processes.
+    // If the process that waits for the judgement is killed, the test is given up with all its processes.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     let cancel = Cancel::install()?;
     let mut test = plimsoll::assert::test(&arguments.package, &arguments.suite, &arguments.name);
-    // All wrong arguments are reported at once.
+    // Report all wrong arguments at once.
     let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
     let (answer, code) = if errors.is_empty() {
         let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
@@ -77,7 +77,7 @@ pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     Ok(code)
 }
 
-/// What is wrong with an argument.
+/// The error in an argument, if any.
 fn take(test: &mut Isolated, argument: &str) -> Option<String> {
     let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
     test.argument(name, value).err().map(|error| error.to_string())

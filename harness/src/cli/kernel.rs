@@ -1,4 +1,4 @@
-//! `kernel new`: a kernel to begin with.
+//! `kernel new`: writes a kernel to begin with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use plimsoll::capture::Capture;
 use super::{Failed, output, quoted};
 use crate::scaffold::{KernelName, Language, Scaffold, Signature};
 
-/// What is done about kernels.
+/// The action on kernels.
 #[derive(Subcommand)]
 pub enum KernelCommand {
-    /// Write the source of a kernel: of embedding one that passes, of others one that takes a captured call's arguments
+    /// Write a kernel's source: a finished one for embedding, a skeleton with the captured arguments for others
     New(New),
 }
 
@@ -29,7 +29,7 @@ pub struct New {
     #[arg(long, value_name = "LANGUAGE", env = "PLIMSOLL_LANG")]
     pub lang: Language,
 
-    /// The capture whose calls it is to answer; only `embedding` is known without one
+    /// The capture of the calls to compute; only `embedding` needs none
     #[arg(long, value_name = "CAPTURE", env = "PLIMSOLL_CAPTURE")]
     pub capture: Option<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct New {
     pub folder: Option<PathBuf>,
 }
 
-/// Writes the files and says how they are built and checked.
+/// Writes the files and says how to build and check them.
 pub fn run(command: &KernelCommand) -> Result<u8, Failed> {
     let KernelCommand::New(new) = command;
     let signature = match &new.capture {
@@ -46,7 +46,7 @@ pub fn run(command: &KernelCommand) -> Result<u8, Failed> {
         None if new.name.to_string() == "embedding" => Signature::embedding(),
         None => {
             let message = format!(
-                "which arguments does {} take? name a capture of its calls with --capture; only `embedding` is known without",
+                "the arguments of {} are not known: name a capture of its calls with --capture (only `embedding` needs none)",
                 new.name
             );
             return Err(message.into());
@@ -55,7 +55,7 @@ pub fn run(command: &KernelCommand) -> Result<u8, Failed> {
     let scaffold = Scaffold::new(&new.name, new.lang, &signature);
     let folder = new.folder.clone().unwrap_or_else(|| PathBuf::from(new.name.to_string()));
     write(&folder, &scaffold)?;
-    output::text(&told(new, &folder, &scaffold))?;
+    output::text(&next_steps(new, &folder, &scaffold))?;
     Ok(0)
 }
 
@@ -77,7 +77,7 @@ fn write(folder: &Path, scaffold: &Scaffold) -> Result<(), Failed> {
     Ok(fs::rename(&made, folder).map_err(cannot)?)
 }
 
-fn told(new: &New, folder: &Path, scaffold: &Scaffold) -> String {
+fn next_steps(new: &New, folder: &Path, scaffold: &Scaffold) -> String {
     let word = |path: &Path| quoted(&path.display().to_string());
     let files: Vec<String> = scaffold.files.iter().map(|(name, _)| word(&folder.join(name))).collect();
     let mut text = format!("wrote {}\n", files.join(", "));

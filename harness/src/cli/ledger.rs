@@ -1,4 +1,4 @@
-//! `ledger`: bytes a parameter by stage, measured beside expected.
+//! `ledger`: bytes per parameter by stage, measured beside expected.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -90,7 +90,7 @@ pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
     Ok(u8::from(found.exceeds || found.verdict.is_some()))
 }
 
-/// The most resident memory that a record has.
+/// The largest resident memory in a record.
 fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
     let record = Record::read(path)?;
     let peak = worst_reading(&record.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes);
@@ -98,7 +98,7 @@ fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
     Ok(Reading::new(stage, path.display().to_string(), peak))
 }
 
-/// What is retained at the end of each phase of a record whose name tells a stage; `None` if `path` is not a record.
+/// What each phase of a record retains at its end, if its name is that of a stage; `None` if `path` is not a record.
 fn phases(path: &Path) -> Option<Vec<Reading>> {
     let record = path.extension().is_some_and(|extension| extension == "json").then(|| Record::read(path).ok())??;
     let start = record.phases.first().and_then(|phase| phase.at_start);
@@ -107,7 +107,7 @@ fn phases(path: &Path) -> Option<Vec<Reading>> {
     for phase in &record.phases {
         let before = readings.last().map(|reading| reading.stage);
         let Some(stage) = Stage::of_label(&phase.phase, before) else { continue };
-        // The last phase ends with the process: its last sample is what it held until then.
+        // The last phase ends with the process, so its last sample is what was held until then.
         let last = phase.timeline.last().map(|point| point.rss);
         if let Some(bytes) = phase.at_end.map(|end| end.rss).or(last) {
             readings.push(Reading::new(stage, phase.phase.clone(), bytes));

@@ -29,7 +29,7 @@ pub fn run(which: &Man, mut program: Command) -> Result<u8, Failed> {
     Ok(0)
 }
 
-/// What is said of a command that does not exist.
+/// The error for a command that does not exist.
 fn unknown(name: &str) -> String {
     let known: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
     let hint = match nearest(name, &known) {
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    /// Text that Markdown takes for no markup of its own.
+    /// Escapes Markdown's markup.
     fn as_prose(text: &str) -> String {
         text.replace('<', "\\<")
     }
@@ -127,7 +127,7 @@ mod tests {
         while let Some((path, command)) = commands.pop() {
             let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
             commands.extend(inner.map(|inner| (format!("{path}_{}", inner.get_name()), inner.clone())));
-            // The values of this process's environment are none of a snapshot's business.
+            // A snapshot must not contain values from this process's environment.
             let mut command = command.mut_args(|argument| argument.hide_env_values(true));
             let texts = format!("{}\n==== --help ====\n\n{}", command.render_help(), command.render_long_help());
             insta::with_settings!({

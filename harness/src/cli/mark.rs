@@ -1,4 +1,4 @@
-//! `mark`: a phase of the run that this process is in.
+//! `mark`: begins a phase of the run that this process belongs to.
 
 use clap::Args;
 

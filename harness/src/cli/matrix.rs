@@ -1,4 +1,4 @@
-//! `matrix`: configurations of a command beside a baseline.
+//! `matrix`: compares configurations of a command with a baseline.
 
 use std::fs;
 use std::io::Write;
@@ -47,10 +47,10 @@ pub struct Matrix {
     pub json: bool,
 }
 
-/// Runs what is due and judges it; 1 if a configuration is not as expected, 3 if that cannot be decided.
+/// Runs what is due and judges it; 1 if a configuration is not as expected, 3 if undecided.
 pub fn run(arguments: Matrix) -> Result<u8, Failed> {
     let plan = Plan::read(&arguments.file)?.only(&arguments.only)?;
-    // Where the documents go is tried before hours of work, not after.
+    // Check that the documents can be written now, not after hours of work.
     for path in arguments.markdown.iter().chain(&arguments.html) {
         if !folder_of(path).is_dir() {
             return Err(format!("{}: there is no folder {}", path.display(), folder_of(path).display()).into());
@@ -89,7 +89,7 @@ pub fn run(arguments: Matrix) -> Result<u8, Failed> {
     Ok(table.exit_code())
 }
 
-/// The runs that are kept. Without `resume` none is, but half a matrix is not thrown away unasked.
+/// The runs to keep: none without `resume`, but half a matrix is not thrown away unasked.
 fn begin(plan: &Plan, file: &Path, resume: bool) -> Result<State, Failed> {
     let mut state = State::read(file)?;
     if resume {
@@ -97,7 +97,7 @@ fn begin(plan: &Plan, file: &Path, resume: bool) -> Result<State, Failed> {
         let dropped = state.retain(plan, |run| due.contains(run));
         if dropped > 0 {
             output::note(&format_args!(
-                "note: not kept, for they failed or their configuration was changed: {dropped}"
+                "note: runs to repeat, as they failed or their configuration changed: {dropped}"
             ));
         }
         return Ok(state);
@@ -105,7 +105,7 @@ fn begin(plan: &Plan, file: &Path, resume: bool) -> Result<State, Failed> {
     let (done, due): (Vec<_>, Vec<_>) = commands(plan).partition(|turn| state.done(plan, turn).is_some());
     if !done.is_empty() && !due.is_empty() {
         return Err(format!(
-            "{}: {} of {} runs are done: --resume continues; to begin afresh remove the file",
+            "{}: {} of {} runs are done: --resume continues; to start over, remove the file",
             file.display(),
             done.len(),
             done.len() + due.len()
@@ -120,7 +120,7 @@ fn commands(plan: &Plan) -> impl Iterator<Item = Turn<'_>> {
     plan.turns().filter(|turn| plan.command(turn.configuration).is_some())
 }
 
-/// Makes the runs that are not done; the state is written after each. Gives an exit code if a signal came.
+/// Makes the missing runs and writes the state after each. Returns an exit code if a signal came.
 fn run_what_is_due(
     plan: &Plan,
     state: &mut State,
@@ -155,7 +155,7 @@ fn run_what_is_due(
     Ok(None)
 }
 
-/// What a log that is there already tells, or the plan itself.
+/// The result of an existing log, or of values in the plan.
 fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Folders) -> Result<matrix::Run, Failed> {
     let mut run = matrix::Run::new(&turn.configuration.name, plan.digest(turn.configuration), turn.repeat);
     if let Some(given) = turn.configuration.given() {
@@ -166,7 +166,7 @@ fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Folders) -> Result<matrix::Run
     Ok(run)
 }
 
-/// Writes `text` beside `path` and puts it in its place.
+/// Writes `text` to a file beside `path`, then renames it.
 fn write(path: &Path, text: &str) -> Result<(), Failed> {
     let written = tempfile::Builder::new()
         .prefix(".plimsoll-matrix-")
@@ -179,7 +179,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
     written.map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }
 
-/// The folder that `path` is in.
+/// The folder of `path`.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

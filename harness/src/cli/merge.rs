@@ -16,7 +16,7 @@ use super::{Failed, USAGE, output, quoted, records};
 pub struct Merge {
     /// The records of all shards or ranks, or folders of them
     ///
-    /// Merged records are records too. Of a folder the *.json are taken, and each *.json.partial that has no *.json beside it.
+    /// Merged records can be merged again. In a folder, all *.json are read, and each *.json.partial without a *.json beside it.
     /// Files and folders may be at addresses of an object store.
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Merge {
     #[arg(long, value_name = "RECORD")]
     pub out: PathBuf,
 
-    /// Merge what there is, though shards or ranks are missing; exit code 3
+    /// Merge the given records although some are missing; exit code 3
     #[arg(long)]
     pub partial: bool,
 
@@ -37,7 +37,7 @@ pub struct Merge {
     pub documents: ReportFlags,
 }
 
-/// Merges, and gives the exit code of the merged record's verdicts.
+/// Merges, and returns the exit code of the merged record's verdicts.
 pub fn run(merge: &Merge) -> Result<u8, Failed> {
     merge.documents.check()?;
     let file = RecordFile::prepare(&merge.out)?;
@@ -71,7 +71,7 @@ pub fn run(merge: &Merge) -> Result<u8, Failed> {
     Ok(code)
 }
 
-/// The folder of the file that entries wait in: that of the record, whose disk has room for it, unless it is at an address.
+/// The folder of the temporary file of entries: the folder of the record, whose disk has room, unless that is an address.
 fn scratch(out: &Path) -> PathBuf {
     if is_address(out) {
         return std::env::temp_dir();
@@ -79,7 +79,7 @@ fn scratch(out: &Path) -> PathBuf {
     out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The records at `path`; of a folder also what is left of runs that were killed, and not what is written.
+/// The records at `path`; for a folder also the partial records of killed runs, but not the output file.
 fn parts(path: &Path, out: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut files = records::files(path)?;
     if !path.is_dir() {
@@ -101,7 +101,7 @@ fn parts(path: &Path, out: &Path) -> Result<Vec<PathBuf>, Failed> {
     Ok(files)
 }
 
-/// A command line as a shell takes it.
+/// A command line, quoted for a shell.
 fn line(command: &[String]) -> String {
     command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line: one file per command.
 
 mod ab;
 mod args;
@@ -54,7 +54,7 @@ use crate::supervisor::NoLauncher;
 
 /// Bad usage or unreadable input.
 const USAGE: u8 = 2;
-/// What was to be measured cannot be measured here.
+/// A figure cannot be measured on this machine.
 const NOT_MEASURABLE: u8 = 3;
 
 /// An error on its way to the user: one message with its causes.
@@ -122,7 +122,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             match no_launcher(error.as_ref()) {
-                // An error is one line whatever stands in it; this one has a command to copy below.
+                // An error is one line whatever it contains; this one has a command to copy below.
                 Some(NoLauncher::NotInstalled(worker)) => {
                     report_message(&worker.missing());
                     output::aside(worker.remedy());
@@ -134,7 +134,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The launcher's own error, if that ends a command.
+/// The launcher's own error, if one ends the command.
 fn no_launcher<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a NoLauncher> {
     match error.downcast_ref::<RunError>() {
         Some(RunError::Launch(refused)) => refused.downcast_ref(),
@@ -142,7 +142,7 @@ fn no_launcher<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a N
     }
 }
 
-/// What an error that ends a command is to whoever started it.
+/// What the caller should know about an error that ends a command.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
     match no_launcher(error) {
         Some(NoLauncher::NotInstalled(_) | NoLauncher::Absent(_)) => NOT_MEASURABLE,
@@ -150,8 +150,8 @@ fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
     }
 }
 
-/// The terminal that documents are laid out for; what is not a terminal takes them 120 columns wide, and anstream strips the
-/// colours.
+/// The terminal that documents are laid out for. If the output is not a terminal, the width is 120 columns and anstream
+/// strips the colours.
 fn screen() -> Screen {
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
     Screen::new(width, Palette::colour())
@@ -162,18 +162,18 @@ fn own_command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// A path as a terminal may show it.
+/// A path that is safe to show on a terminal.
 fn shown(path: &std::path::Path) -> String {
     terminal::clean(&path.to_string_lossy())
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else if word.chars().any(|c| terminal::clean(c.encode_utf8(&mut [0; 4])).chars().ne([c])) {
-        // A terminal would obey it, or hide it: in the form that shells read back.
+        // A terminal would obey or hide it: use the form that shells read back.
         let escaped = |c: char| match c {
             '\'' | '\\' => format!("\\{c}"),
             c if terminal::clean(c.encode_utf8(&mut [0; 4])).chars().eq([c]) => c.to_string(),
@@ -185,7 +185,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints an error and what caused it, once each.
+/// Prints an error and its causes, each once.
 fn report(error: &dyn std::error::Error) {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -244,7 +244,7 @@ mod tests {
             for file in files(path) {
                 let text = fs::read_to_string(&file).unwrap();
                 let text = text.split("#[cfg(test)]").next().unwrap().replace("super::super::", "above::");
-                // What a file within a folder calls `super` is its own room.
+                // What a file within a folder calls `super` is that folder's module.
                 let above = if path.is_dir() && name(&file) != "mod" { "above::" } else { "super::" };
                 for after in text.split(above).skip(1) {
                     let group = after.strip_prefix('{').map_or(after, |group| group.split('}').next().unwrap());
@@ -259,7 +259,7 @@ mod tests {
             used.remove(&**room);
         }
         assert!(uses["arguments"].len() > 20 && uses["check"].contains("args"), "{uses:?}");
-        // Whatever uses nothing that is left is not a part of a circle.
+        // A module that uses none of the remaining ones is not part of a cycle.
         while let Some(done) = uses.iter().find(|(_, used)| used.iter().all(|name| !uses.contains_key(name))) {
             let done = *done.0;
             uses.remove(done);

@@ -8,7 +8,7 @@ use plimsoll::estimate::{
     Attention, Convention, Count, EstimateError, Model, Offload, Optimizer, Precision, Setup, Tuning, ZeroStage,
 };
 
-/// The rank of an adapter where `--qlora` gives none.
+/// The rank of an adapter if `--qlora` does not give one.
 const RANK: u64 = 16;
 
 #[derive(Args)]
@@ -115,29 +115,30 @@ pub struct ModelFlags {
     pub sequence_parallel: bool,
 }
 
-/// The optimizer of a name, as [`Optimizer::named`] knows it.
+/// Parses the name of an optimizer, as [`Optimizer::named`] knows it.
 fn optimizer(text: &str) -> Result<Optimizer, String> {
     let known = || text.parse::<Optimizer>().map_err(|error| error.to_string());
     Optimizer::named(text).map_or_else(known, Ok)
 }
 
 impl ModelFlags {
-    /// Whether a flag or configuration tells of a model.
-    pub fn told(&self) -> bool {
+    /// Whether a flag or configuration describes a model.
+    pub fn is_given(&self) -> bool {
         !self.configs.is_empty() || self.params.is_some() || self.layers.is_some()
     }
 
-    /// The model and the setup that flags and configurations tell.
+    /// The model and the setup from flags and configurations.
     pub fn read(&self) -> Result<(Model, Setup), EstimateError> {
         self.settings()?.finish()
     }
 
-    /// What flags and configurations say.
+    /// The settings from flags and configurations.
     pub fn settings(&self) -> Result<Settings, EstimateError> {
         let configs = self.configs.iter().map(|path| config::read(path));
         let mut settings =
-            configs.into_iter().try_fold(self.flags(), |told, more| Ok::<_, EstimateError>(told.or(more?)))?;
-        // Layers and width on the command line are another model than that of a file, whose count no longer holds.
+            configs.into_iter().try_fold(self.flags(), |settings, more| Ok::<_, EstimateError>(settings.or(more?)))?;
+        // Layers and width on the command line describe another model than a file's, so the file's count no longer
+        // holds.
         if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
             (settings.parameters, settings.adapter_sides, settings.cache) = (None, None, None);
             settings.largest_layer = self.largest_layer.map(|count| count.0);

@@ -1,5 +1,4 @@
-//! What the command says. Standard output may be a pipe whose reader has seen enough, or a full disk: the first is no
-//! failure, the second one like any other.
+//! Prints output. If the reader of a pipe closes it, that is not a failure; a full disk is an error like any other.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -9,49 +8,48 @@ use serde::Serialize;
 
 use super::Failed;
 
-/// Prints a text for people; a terminal shows its colours and obeys nothing else of it. What comes from elsewhere is
-/// [`clean`]ed by whoever puts it in.
+/// Prints a text for people with colours on a terminal. The caller must [`clean`] any text from elsewhere.
 pub fn text(text: &str) -> Result<(), Failed> {
     verbatim(&terminal::document(text))
 }
 
-/// Prints a text for programs, such as a page or a script, as it is.
+/// Prints a text for programs, such as a page or a script, unchanged.
 pub fn verbatim(text: &str) -> Result<(), Failed> {
     let mut out = anstream::stdout().lock();
     finished(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Prints a document as it is made, so that one of many entries is never held as text.
+/// Prints a document while it is made, so that one with many entries is never held as text.
 pub fn json(document: &impl Serialize) -> Result<(), Failed> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
     finished(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
 }
 
-/// Prints a document on standard error, because standard output is a command's own.
+/// Prints a document on standard error, because standard output belongs to a command.
 pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
     let mut out = BufWriter::new(io::stderr().lock());
     let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
     written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).map_err(Failed::from)
 }
 
-/// Prints a line on standard error, one whatever stands in it.
+/// Prints one line on standard error, whatever `line` contains.
 pub fn note(line: &dyn Display) {
     aside(&clean(&line.to_string()));
 }
 
-/// Prints an error on standard error, in one line whatever stands in it.
+/// Prints an error on standard error as one line, whatever it contains.
 pub fn error(message: &str) {
     let style = clap::builder::Styles::styled();
     let error = style.get_error();
     aside(&format!("{error}error:{error:#} {}", clean(message)));
 }
 
-/// Prints a text for people on standard error. There is nowhere to say that this failed.
+/// Prints a text for people on standard error. A failure cannot be reported anywhere.
 pub fn aside(text: &str) {
     let mut line = format!("{}\n", terminal::document(text));
     let mut stderr = io::stderr().lock();
-    // Written at once: standard error has no buffer, and each word of a report would be a call of the system.
+    // Write everything at once: standard error has no buffer, and each word of a report would be a system call.
     if anstream::AutoStream::choice(&stderr) == anstream::ColorChoice::Never {
         line = anstream::adapter::strip_str(&line).to_string();
     }

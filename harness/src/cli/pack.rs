@@ -1,4 +1,4 @@
-//! `pack`: a folder of entries into a store.
+//! `pack`: puts a folder of entries into a store.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -62,7 +62,7 @@ pub struct Pack {
 /// Packs; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(pack: &Pack) -> Result<u8, Failed> {
     if is_address(&pack.dir) {
-        let why = "pack takes a folder of this machine: a store keeps the times of files, which objects do not have";
+        let why = "pack needs a local folder: a store keeps the times of files, which objects do not have";
         return Err(format!("{}: {why}; copy the capture here first", shown(&pack.dir)).into());
     }
     if pack.remove && is_address(&pack.out) {
@@ -109,12 +109,13 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
     Ok(if report.errors.is_empty() { 0 } else { USAGE })
 }
 
-/// The files of the share that is packed; `None` if all are.
+/// The files of the share to pack; `None` to pack all.
 fn share(pack: &Pack) -> Result<Option<BTreeSet<OsString>>, Failed> {
     let Some(chosen) = pack.share.chosen()? else { return Ok(None) };
     if pack.remove {
         return Err(
-            "--move deletes files that other shards deal out: pack all shards, verify the store, then delete".into()
+            "--move would delete files that other shards need: pack all shards, verify the store, then delete them"
+                .into(),
         );
     }
     let (files, sizes): (Vec<OsString>, Vec<ByteSize>) = packable(&pack.dir)?.into_iter().unzip();

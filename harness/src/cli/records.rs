@@ -1,4 +1,4 @@
-//! Records that a command is given.
+//! Reads the records that are named on a command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use plimsoll::record::Record;
 
 use super::Failed;
 
-/// The records at `paths`: files, and of a folder all that end in `.json`.
+/// The records at `paths`: files, and for a folder all files that end in `.json`.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
     let mut records = Vec::new();
     for path in paths {
@@ -20,7 +20,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
     Ok(records)
 }
 
-/// The records at `path`: itself, or of a folder all files that end in `.json`.
+/// The records at `path`: the file itself, or for a folder all files that end in `.json`.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, Failed> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

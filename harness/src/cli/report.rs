@@ -1,4 +1,4 @@
-//! `report`: documents from records; and the same documents from what other commands have just made.
+//! `report`: documents from records, for this and for other commands.
 
 use clap::Args;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use crate::replace::replace;
 
 #[derive(Args)]
 pub struct Report {
-    /// The records: of two a page says what changed between them
+    /// The records; a page of two shows what changed between them
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
@@ -24,22 +24,22 @@ pub struct Report {
     pub documents: ReportFlags,
 }
 
-/// A format's documents.
+/// The documents of a format.
 #[derive(Clone, Copy)]
 struct Format {
-    /// Of records.
+    /// Documents of records.
     records: fn(&[Record]) -> String,
-    /// Of the gate's judgement of records.
+    /// Documents of the gate's judgement of records.
     gate: fn(&GateReport, &[Record]) -> String,
 }
 
-/// Reads the records and writes what was asked for.
+/// Reads the records and writes the documents.
 pub fn run(arguments: &Report) -> Result<u8, Failed> {
     let documents = &arguments.documents;
     documents.check()?;
     let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
     if !documents.are_asked_for() {
-        // What the command that made it has printed.
+        // The text that the command which made the record printed.
         for record in &records {
             output::text(&report::terminal::record(record, None, &super::screen()))?;
         }
@@ -49,7 +49,7 @@ pub fn run(arguments: &Report) -> Result<u8, Failed> {
 }
 
 impl ReportFlags {
-    /// The documents that are asked for, and where each goes.
+    /// The requested documents, and where each goes.
     fn asked_for(&self) -> impl Iterator<Item = (&Path, Format)> {
         use report::gate;
         let of = |records, gate| Format { records, gate };
@@ -67,12 +67,12 @@ impl ReportFlags {
         all.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
     }
 
-    /// Whether any document is asked for.
+    /// Whether any document is requested.
     pub fn are_asked_for(&self) -> bool {
         self.asked_for().next().is_some()
     }
 
-    /// Looks whether the documents can be written, as far as that shows: before hours of work, not after.
+    /// Checks before hours of work whether the documents can be written, as far as that can be seen.
     pub fn check(&self) -> Result<(), Failed> {
         for (path, _) in self.asked_for().filter(|(path, _)| !is_stdout(path)) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -89,12 +89,12 @@ impl ReportFlags {
         Ok(())
     }
 
-    /// Writes the documents of `records`, each whole or not at all. What cannot be written keeps none of the others from it.
+    /// Writes the documents of `records`, each whole or not at all. If one cannot be written, the others still are.
     pub fn write(&self, records: &[Record]) -> Result<(), Failed> {
         self.put(|format| (format.records)(records))
     }
 
-    /// Writes the documents of the gate's judgement of `records`, as those of records are written.
+    /// Writes the documents of the gate's judgement of `records`, in the same way.
     pub fn write_gate(&self, gate: &GateReport, records: &[Record]) -> Result<(), Failed> {
         self.put(|format| (format.gate)(gate, records))
     }
@@ -105,7 +105,7 @@ impl ReportFlags {
         for (path, format) in self.asked_for() {
             let text = document(format);
             let written = match () {
-                // Steps of a job share it.
+                // Steps of a job share the file.
                 () if summary.as_deref().is_some_and(|summary| summary == path.as_os_str()) => append(path, &text),
                 () => put(path, &text),
             };

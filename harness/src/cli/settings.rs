@@ -14,7 +14,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What is set for `label`; nothing if there is no configuration.
+    /// The settings for `label`; empty if there is no configuration.
     pub fn of(settings: Option<&Self>, label: Option<&str>) -> Result<Resolved, ConfigError> {
         settings.map_or_else(
             || Ok(Resolved::default()),
@@ -22,7 +22,7 @@ impl Settings {
         )
     }
 
-    /// What `flags` name, else what lies in the working directory or above it; nothing if there is none.
+    /// The configuration that `flags` name, else one in the working directory or above; empty if there is none.
     ///
     /// # Errors
     /// The file cannot be read, or has no such profile.
@@ -30,7 +30,7 @@ impl Settings {
         let config = match &flags.file {
             _ if flags.no_config => None,
             Some(path) => Some(Config::read(path)?),
-            // If the working directory is gone, there is no configuration in it.
+            // A deleted working directory holds no configuration.
             None => match env::current_dir().ok().and_then(|folder| find(&folder)) {
                 Some(path) => Some(Config::read_found(&path)?),
                 None => None,
@@ -43,7 +43,7 @@ impl Settings {
             };
         };
         let settings = Self { config, profile: flags.profile.clone() };
-        // A profile that is not there is found before anything is run.
+        // Report an unknown profile before anything runs.
         Self::of(Some(&settings), None)?;
         Ok(Some(settings))
     }

@@ -28,7 +28,7 @@ pub struct Shard {
     pub json: bool,
 }
 
-/// So many shares have a row.
+/// The most shares that are shown as rows.
 const ROWS: u32 = 64;
 
 /// Shows the shares.
@@ -51,7 +51,7 @@ pub fn run(shard: &Shard) -> Result<u8, Failed> {
     output::text(&text).map(|()| 0)
 }
 
-/// The launcher in a line.
+/// The launcher in one line.
 fn words(found: &Found) -> String {
     let set: Vec<String> = found.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut words = format!("{} ({})", found.launcher, clean(&set.join(", ")));

@@ -1,4 +1,4 @@
-//! What `diagnose` does with memory snapshots: pictures of one, and what changed from another.
+//! Memory snapshots in `diagnose`: pictures of one, and changes from another.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct SnapshotFlags {
     pub flamegraph: Option<PathBuf>,
 }
 
-/// Compares and draws the one snapshot, as far as the flags ask for it.
+/// Compares and draws the only snapshot, as the flags ask.
 pub fn run(snapshots: &mut [Snapshot], flags: &SnapshotFlags, analysis: &mut Analysis) -> Result<(), Failed> {
     if flags.baseline.is_none() && flags.html.is_none() && flags.flamegraph.is_none() {
         return Ok(());
@@ -58,7 +58,7 @@ pub fn run(snapshots: &mut [Snapshot], flags: &SnapshotFlags, analysis: &mut Ana
     Ok(())
 }
 
-/// Writes beside the file and renames, so that there is a whole picture or none.
+/// Writes beside the file and renames, so that a picture is whole or missing.
 fn write(path: &Path, text: &str) -> Result<(), Failed> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
@@ -68,12 +68,12 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The permissions of a file that others may read, as the umask allows; temporary files begin without.
+/// The permissions of a readable file under the umask; temporary files start without.
 fn plain() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
-/// What the snapshots say, for the terminal.
+/// The findings of the snapshots, for the terminal.
 pub fn text(findings: &Findings) -> String {
     let screen = super::screen();
     let mut text = String::new();

@@ -109,7 +109,7 @@ fn stat(place: &StorePlace) -> Result<u8, Failed> {
 
 fn collect(place: &StorePlace) -> Result<u8, Failed> {
     if is_address(&place.store) {
-        let why = "other writers cannot be kept out of an object store while it is cleaned";
+        let why = "an object store cannot lock out other writers while it is cleaned";
         return Err(format!("{}: {why}; make a local copy, or delete the store whole", shown(&place.store)).into());
     }
     let garbage = Store::open(&place.store)?.collect_garbage()?;

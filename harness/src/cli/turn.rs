@@ -16,10 +16,10 @@ use plimsoll::timing::nanoseconds;
 use super::{Failed, own_command, run};
 use crate::signals::Cancel;
 
-/// Times of files are coarser than those of the clock.
+/// File times are coarser than the clock.
 const COARSE: Duration = Duration::from_millis(100);
 
-/// Where a matrix runs.
+/// The folders of a matrix.
 pub struct Folders {
     /// The folder of the plan: commands run there, and its paths are relative to it.
     pub folder: PathBuf,
@@ -29,7 +29,7 @@ pub struct Folders {
     pub records: Option<PathBuf>,
 }
 
-/// Makes a run; `None` if a signal came meanwhile: its tree is ended, and what it did counts for nothing.
+/// Makes a run; `None` if a signal came, in which case its processes are ended and its result is dropped.
 pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> Result<Option<Run>, Failed> {
     let (name, repeat) = (&turn.configuration.name, turn.repeat);
     let words = plan.command(turn.configuration).expect("only commands are run");
@@ -62,7 +62,7 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> R
     Ok(Some(made))
 }
 
-/// Reads `path` into `run`, with a note if it says nothing.
+/// Reads `path` into `run`, with a note if it contains nothing.
 pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
     let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
     let label = plan.label.as_deref();
@@ -97,7 +97,7 @@ fn is_new(path: &Path, since: SystemTime) -> bool {
     modified.is_ok_and(|modified| modified + COARSE >= since)
 }
 
-/// A file name for a run: the name as far as a file may have it, the configuration's digest, the repeat.
+/// The file name of a run: as much of the name as fits, the configuration's digest, the repeat.
 fn stem(name: &str, digest: &str, repeat: u32) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = name.chars().map(plain).take(60).collect();

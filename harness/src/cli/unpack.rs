@@ -1,4 +1,4 @@
-//! `unpack`: entries of a store as files.
+//! `unpack`: restores entries of a store as files.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;

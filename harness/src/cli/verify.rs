@@ -1,4 +1,4 @@
-//! `verify`: proof that a store gives every file back.
+//! `verify`: checks that a store can restore every file.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -54,7 +54,7 @@ pub fn run(verify: &Verify) -> Result<u8, Failed> {
         show(verify, &VerifyReport::default())?;
         return Ok(0);
     };
-    // Recipes that cannot be read are found by verifying, not by the bar.
+    // Verification reports unreadable recipes, not the bar.
     let bytes = store.file_bytes(&entries).unwrap_or_default();
     let bar = progress::bytes("verify", if verify.against.is_some() { bytes + bytes } else { bytes });
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
@@ -79,8 +79,8 @@ pub fn run(verify: &Verify) -> Result<u8, Failed> {
     Ok(if report.holds() { 0 } else { DAMAGED })
 }
 
-/// The entries of the share that is verified, and whether objects that no entry uses are read as well; `None` of a share without
-/// entries.
+/// The entries of the share to verify, and whether objects that no entry uses are read as well; `None` for a share
+/// without entries.
 fn share(verify: &Verify, store: &Store) -> Result<Option<(Vec<OsString>, bool)>, Failed> {
     let Some(chosen) = verify.share.chosen()? else { return Ok(Some((verify.entries.clone(), false))) };
     if verify.against.is_some() {

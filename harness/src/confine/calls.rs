@@ -1,4 +1,4 @@
-//! System calls that no kernel needs, refused by seccomp.
+//! System calls that kernels do not need, refused by seccomp.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Other processes, other name spaces, the machine, and what would pass by this filter.
+/// Calls that reach other processes, other namespaces or the machine, or that would bypass this filter.
 const REFUSED: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -51,9 +51,9 @@ const REFUSED: &[i64] = &[
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
 ];
-/// Kinds of sockets that reach beyond the machine's own processes.
+/// Socket types that reach beyond the machine's own processes.
 const NETWORKS: [i32; 5] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK];
-/// Name spaces that a clone may ask for.
+/// Namespaces that a clone may ask for.
 const SPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWPID,
@@ -64,7 +64,7 @@ const SPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Refuses them to this process and those below it.
+/// Refuses the calls to this process and its descendants.
 pub fn restrict(supervisor: u32) -> Result<(), Box<dyn std::error::Error>> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
@@ -74,7 +74,7 @@ pub fn restrict(supervisor: u32) -> Result<(), Box<dyn std::error::Error>> {
     rules.insert(libc::SYS_socket, networks.into_iter().collect::<Result<_, _>>()?);
     let spaces = SPACES.map(|space| rule(0, Op::MaskedEq(space as u64), space as u64));
     rules.insert(libc::SYS_clone, spaces.into_iter().collect::<Result<_, _>>()?);
-    // By its number, its group, or everybody.
+    // By process number, by group, or everybody.
     let others = [supervisor, supervisor.wrapping_neg(), u32::MAX];
     for call in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
         let rules_of_call = others.map(|process| rule(0, Op::Eq, u64::from(process)));
@@ -95,7 +95,7 @@ pub fn restrict(supervisor: u32) -> Result<(), Box<dyn std::error::Error>> {
         let action = SeccompAction::Errno(error as u32);
         Ok(SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?)
     };
-    // The flags of clone3 lie in memory, where no filter sees them: the C library then takes clone.
+    // The flags of clone3 are in memory, where filters cannot read them: the C library falls back to clone.
     seccompiler::apply_filter(&refuse(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?)?;
     seccompiler::apply_filter(&refuse(rules, libc::EPERM)?)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Files, TCP ports, signals and other processes, by Landlock.
+//! Restricts files, TCP ports, signals and other processes by Landlock.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,13 @@ use landlock::{
 
 use super::Rights;
 
-/// The newest version of Landlock that is used; of an older one, what it has.
+/// The newest version of Landlock that is used; an older one is used for what it supports.
 const NEWEST: ABI = ABI::V6;
-/// How deep a folder is searched for what is left out of it.
+/// How deep a folder is searched for hidden paths.
 const DEEPEST: usize = 64;
 
-/// Leaves this process, and those below it, the files of `rights`, no TCP, and no signal to processes outside.
+/// Limits this process and its descendants to the files of `rights`, without TCP and without signals to processes
+/// outside.
 pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -22,7 +23,7 @@ pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
-    // Of processes its own alone; this one becomes the worker.
+    // Only its own processes; this process becomes the worker.
     let own = [PathBuf::from("/proc/self")];
     for (paths, access) in [
         (&rights.read[..], AccessFs::from_read(NEWEST)),
@@ -30,7 +31,7 @@ pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
         (&rights.write[..], AccessFs::from_all(NEWEST)),
     ] {
         for path in paths {
-            // What is not there need not be allowed.
+            // Missing files need no rule.
             let Ok(place) = PathFd::new(path) else { continue };
             let of_file = AccessFs::from_file(NEWEST);
             let access = if path.is_dir() { access } else { access & of_file };
@@ -40,7 +41,7 @@ pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
     rules.restrict_self().map(drop)
 }
 
-/// `folder`, or what is in it but for `hidden`: a rule can only allow.
+/// `folder`, or its contents without `hidden`: a rule can only allow.
 pub fn without(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let mut allowed = Vec::new();
     collect(folder, hidden, DEEPEST, &mut allowed);

@@ -1,7 +1,7 @@
 //! Confined programs: a worker of a kernel that is not trusted has fewer rights than its user.
 //!
-//! The supervisor starts `plimsoll confined`, which gives up rights and becomes the worker. Whatever the worker starts has no
-//! more. Each layer is used if this machine has it; [`layers`] says which are.
+//! The supervisor starts `plimsoll confined`, which gives up rights and becomes the worker. Every process that the
+//! worker starts has the same limits. Each layer is used if this machine supports it; [`layers`] lists them.
 
 mod calls;
 mod files;
@@ -23,16 +23,16 @@ pub use files::without;
 /// Names the [`Rights`] in the environment of `plimsoll confined`.
 pub const RIGHTS: &str = "PLIMSOLL_RIGHTS";
 
-/// What a confined program may do.
+/// The rights of a confined program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rights {
-    /// Files and folders that it may read and run.
+    /// Files and folders that the program may read and run.
     pub read: Vec<PathBuf>,
-    /// The folders that it may change.
+    /// Folders that the program may change.
     pub write: Vec<PathBuf>,
-    /// The process that it may neither signal nor limit.
+    /// The process that the program may neither signal nor limit.
     pub supervisor: u32,
-    /// Whether it has shared memory of its own.
+    /// Whether the program has its own shared memory.
     pub own_memory: bool,
 }
 
@@ -43,11 +43,11 @@ pub enum ConfineError {
     #[error("`plimsoll confined` is started by `plimsoll check --untrusted`, not by hand: {0}")]
     NoSupervisor(&'static str),
     /// The system refused a layer that it has.
-    #[error("the rights of the worker cannot be given up ({layer}): {reason}")]
+    #[error("the worker cannot give up its rights ({layer}): {reason}")]
     Refused {
         /// The layer.
         layer: &'static str,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The program could not be started.
@@ -55,12 +55,12 @@ pub enum ConfineError {
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The layers that this machine gives a program that `plimsoll`, a file, starts confined.
+/// The layers available on this machine to a confined program started by the file `plimsoll`.
 pub fn layers(plimsoll: &Path) -> Vec<Layer> {
     let landlock = landlock_version();
     let has = |layer: &Layer| match layer {
@@ -73,7 +73,7 @@ pub fn layers(plimsoll: &Path) -> Vec<Layer> {
     Layer::ALL.into_iter().filter(has).collect()
 }
 
-/// Whether a confined program can have shared memory of its own, tried once.
+/// Whether a confined program can have its own shared memory, tried once.
 pub fn has_own_memory(plimsoll: &Path) -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
@@ -86,13 +86,13 @@ pub fn has_own_memory(plimsoll: &Path) -> bool {
 }
 
 impl Rights {
-    /// What the environment of `plimsoll confined` holds.
+    /// The value of the variable in the environment of `plimsoll confined`.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("rights are plain data")
     }
 }
 
-/// The version of Landlock that the kernel speaks; negative if it has none.
+/// The version of Landlock in the kernel; negative if it has none.
 fn landlock_version() -> i64 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the call reads no attributes, makes nothing, and gives a number.
@@ -115,7 +115,7 @@ pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible,
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| ConfineError::Refused { layer: "no_new_privs", reason: error.to_string() })?;
     let refused = |layer, reason: String| ConfineError::Refused { layer, reason };
-    // Before what forbids it.
+    // Before the rules that would forbid it.
     if rights.own_memory {
         shared::separate().map_err(|error| refused("own memory", error.to_string()))?;
     }

@@ -1,4 +1,4 @@
-//! Shared memory of its own: `/dev/shm` of limited size, and System V memory, by name spaces for mounts and for IPC.
+//! Private shared memory: `/dev/shm` of limited size and System V memory, by mount and IPC namespaces.
 
 use std::ffi::CStr;
 use std::fs;
@@ -6,12 +6,12 @@ use std::io;
 
 use plimsoll::ByteSize;
 
-/// The most that `/dev/shm` holds.
+/// The capacity of `/dev/shm`.
 const SIZE: ByteSize = ByteSize::gib(4);
-/// Where programs share memory by name.
+/// The folder where programs share memory by name.
 const SHARED: &CStr = c"/dev/shm";
 
-/// Gives this process, and those below it, shared memory of their own.
+/// Gives this process and its descendants their own shared memory.
 ///
 /// # Errors
 /// The system allows this user no name spaces, or no mounts in them.
@@ -22,12 +22,12 @@ pub fn separate() -> io::Result<()> {
         unshare(spaces)?;
     } else {
         unshare(spaces | libc::CLONE_NEWUSER)?;
-        // Whoever may write the map of groups could leave one that denies something.
+        // A process that may write the group map could drop a group that denies access.
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{user} {user} 1", user = user.as_raw()))?;
         fs::write("/proc/self/gid_map", format!("{group} {group} 1", group = group.as_raw()))?;
     }
-    // What is mounted here is to be seen nowhere else.
+    // Mounts made here must not be visible elsewhere.
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
     let options = std::ffi::CString::new(format!("size={},mode=1777", SIZE.bytes())).expect("a text without zeros");
     mount(c"tmpfs", SHARED, Some(&options), libc::MS_NOSUID | libc::MS_NODEV)

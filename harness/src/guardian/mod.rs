@@ -1,13 +1,13 @@
-//! Two processes in place of one, so that no death of either leaves the command running.
+//! Two processes in place of one, so that the command ends whichever of them dies.
 //!
-//! `plimsoll run` splits as the first thing it does. The process that was started becomes the guardian: small, it holds the
-//! place in the terminal's job, takes the signals and waits. Its child, the meter, does everything else. Each sees the end
-//! of the other: if the meter is killed, the guardian inherits the command and ends it (it is a subreaper, so that
-//! daemons come to it as well); if the guardian is killed, the meter ends the command and keeps what it has read.
+//! `plimsoll run` splits as its first action. The original process becomes the guardian: small, it keeps the place in
+//! the terminal's job, takes the signals and waits. Its child, the meter, does everything else. Each notices the end of
+//! the other: if the meter is killed, the guardian inherits the command and ends it (it is a subreaper, so it inherits
+//! daemons as well); if the guardian is killed, the meter ends the command and keeps its readings.
 //!
-//! Guardian, meter and command share one process group, that of the terminal's job. In a group of its own the meter would
-//! outlive a kill of the whole job, but, as a parent beside the group, would keep the kernel from passing over Ctrl-Z if
-//! no shell is there to continue the job. It has the terminal's signals blocked instead.
+//! Guardian, meter and command share one process group, that of the terminal's job. A meter in a group of its own would
+//! survive a kill of the whole job and, as a parent beside the group, would keep the kernel from ignoring Ctrl-Z if no
+//! shell is there to continue the job. The meter blocks the terminal's signals instead.
 
 mod pages;
 mod signals;
@@ -20,17 +20,17 @@ use std::sync::OnceLock;
 pub use pages::let_go;
 pub use signals::Signals;
 
-/// What the meter knows of its guardian.
+/// The meter's view of its guardian.
 #[derive(Debug)]
 pub struct Guarded {
-    /// What the guardian tells.
+    /// The signals that the guardian forwards.
     pub signals: Signals,
-    /// The signals that the command is to have blocked: those that this process was started with.
+    /// The signals to block in the command: those blocked when this process was started.
     mask: libc::sigset_t,
 }
 
 impl Guarded {
-    /// Has `command` run with the mask of signals that was inherited.
+    /// Restores the inherited signal mask in `command`.
     pub fn prepare(&self, command: &mut Command) {
         let mask = self.mask;
         // SAFETY: between fork and exec it makes one system call, with memory of its own.
@@ -45,9 +45,9 @@ impl Guarded {
 
 static GUARDED: OnceLock<Guarded> = OnceLock::new();
 
-/// Splits this process. Gives the exit code in the guardian, once the meter has ended, and nothing in the meter.
+/// Splits this process. Returns the exit code in the guardian, once the meter has ended, and `None` in the meter.
 ///
-/// To be called before anything else, as there may be no second thread and few pages are touched yet.
+/// Must be called first, while there is only one thread and few pages are touched.
 pub fn split() -> Option<u8> {
     match split::split() {
         Ok(split::Side::Guardian(code)) => Some(code),
@@ -56,13 +56,13 @@ pub fn split() -> Option<u8> {
             None
         }
         Err(error) => {
-            eprintln!("error: cannot start a process for the meter: {error}; is the limit of processes reached?");
+            eprintln!("error: cannot start a process for the meter: {error}; check the limit of processes");
             Some(2)
         }
     }
 }
 
-/// The guardian of this process, if it has one.
+/// The guardian of this process, if there is one.
 pub fn guarded() -> Option<&'static Guarded> {
     GUARDED.get()
 }

@@ -1,26 +1,26 @@
-//! Memory that starting took and that is not needed from then on.
+//! Releases memory that was needed only at the start.
 
 use std::ffi::{c_int, c_void};
 
-/// A page of any of the architectures that this runs on is no larger.
+/// No architecture that this runs on has larger pages.
 const LARGEST_PAGE: usize = 64 << 10;
 
-/// Gives back the pages of the program and its libraries that starting has mapped, and what is free of the heap.
+/// Releases the pages of the program and its libraries that were mapped at the start, and free memory of the heap.
 ///
-/// Reading the arguments of a command line touches megabytes of code that waiting for a command does not. What is needed
-/// again is mapped again from the page cache, at less than a microsecond a page.
+/// Parsing a command line touches megabytes of code that waiting for a command does not need. Pages that are needed
+/// again are mapped from the page cache, at less than a microsecond per page.
 pub fn let_go() {
     // SAFETY: the callback is called with a description of each loaded object, and keeps none of it.
     unsafe { libc::dl_iterate_phdr(Some(each), std::ptr::null_mut()) };
     #[cfg(target_env = "gnu")]
-    // SAFETY: the allocator gives back what nobody holds.
+    // SAFETY: the allocator releases only memory that nobody holds.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Has all threads allocate from one heap: a second one is 128 MiB of addresses and pages of its own, for threads that do
-/// next to nothing.
+/// Makes all threads allocate from one heap: a second one is 128 MiB of addresses and its own pages, for threads that
+/// do next to nothing.
 pub fn share_one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: a parameter of the allocator is set, before there is a second thread.
@@ -29,7 +29,7 @@ pub fn share_one_heap() {
     }
 }
 
-/// Gives back the pages of the read-only segments of an object.
+/// Releases the pages of the read-only segments of an object.
 unsafe extern "C" fn each(object: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid description with as many headers as it says.
     let (base, headers) = unsafe {
@@ -41,7 +41,7 @@ unsafe extern "C" fn each(object: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
         return 0;
     }
     for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W == 0) {
-        // Whole pages, none of which another segment can have a part of.
+        // Whole pages that no other segment shares.
         let start = (base + header.p_vaddr as usize).next_multiple_of(LARGEST_PAGE);
         let end = (base + header.p_vaddr as usize + header.p_memsz as usize) / LARGEST_PAGE * LARGEST_PAGE;
         if start < end {
@@ -53,13 +53,13 @@ unsafe extern "C" fn each(object: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
     0
 }
 
-/// Whether this is what the kernel maps into every process, which is of no file.
+/// Whether this is the object that the kernel maps into every process, which belongs to no file.
 fn is_vdso(base: usize) -> bool {
     // SAFETY: a value is looked up.
     base != 0 && base == unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize
 }
 
-/// Whether the loader had to write to code, so that it is no longer as in its file. Hardly any object is so.
+/// Whether the loader had to write to code, so that the code differs from the file. Hardly any object is like that.
 ///
 /// # Safety
 /// The headers are of an object that is loaded at `base`.
@@ -102,7 +102,7 @@ mod tests {
         let_go();
         let after = resident();
         assert!(after < before, "{before}, then {after}");
-        // Code, constants and the heap are as they were.
+        // Code, constants and the heap are unchanged.
         let words: Vec<String> = (0..1000).map(|n| format!("{n:05} {:?}", f64::from(n).sqrt())).collect();
         assert_eq!((words[4].as_str(), words.len()), ("00004 2.0", 1000));
         assert!(std::panic::catch_unwind(|| panic!("it unwinds")).is_err());

@@ -1,4 +1,4 @@
-//! The signals that the guardian takes and hands to the meter.
+//! The signals that the guardian takes and forwards to the meter.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal};
 
-/// What a command that runs under this process is to get as if it had been sent the signal itself.
+/// Signals that a command under this process gets as if it had been sent them itself.
 pub const HANDED_ON: [libc::c_int; 11] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -25,10 +25,10 @@ pub const HANDED_ON: [libc::c_int; 11] = [
 /// A signal on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its number.
+    /// The signal's number.
     pub number: libc::c_int,
-    /// Whether the kernel sent it for the terminal: then every process of the foreground got it, but for a hang-up, which
-    /// the leader of the session alone gets.
+    /// Whether the kernel sent the signal for the terminal: then every foreground process got it, except a hang-up,
+    /// which only the leader of the session gets.
     pub by_terminal: bool,
 }
 
@@ -37,18 +37,18 @@ impl Sent {
         [self.number as u8, self.by_terminal.into()]
     }
 
-    /// Whether the command is to be sent it: it has it already if the terminal sent it to the whole foreground.
+    /// Whether to send the signal to the command, which already has it if the terminal sent it to the whole foreground.
     fn is_due(self) -> bool {
         !self.by_terminal || self.number == libc::SIGHUP
     }
 
-    /// Whether it asks a program to end.
+    /// Whether the signal asks a program to end.
     fn ends(self) -> bool {
         matches!(self.number, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)
     }
 }
 
-/// The meter's side: what the guardian has told so far.
+/// The meter's side: the signals that the guardian has sent so far.
 #[derive(Debug)]
 pub struct Signals {
     pipe: UnixStream,
@@ -67,7 +67,7 @@ impl Signals {
         self.pipe.as_fd()
     }
 
-    /// Whether a signal came so far that asks a program to end.
+    /// Whether a terminating signal came so far.
     pub fn ends(&self) -> bool {
         self.ends.load(Ordering::Relaxed)
     }
@@ -77,20 +77,20 @@ impl Signals {
         self.orphaned.load(Ordering::Relaxed)
     }
 
-    /// Takes what has come and hands it on to the process `pid`, which is a child of this one that was not reaped.
+    /// Takes new signals and forwards them to `pid`, a child of this process that was not reaped.
     pub fn hand_on(&self, pid: u32) {
         let Some(pid) = Pid::from_raw(pid.cast_signed()) else { return };
         self.take(|sent| {
-            // One that was continued with its whole group is not told again.
+            // A command that was continued with its whole group needs no second signal.
             let due = sent.is_due() && (sent.number != libc::SIGCONT || is_stopped(pid));
             if let Some(signal) = Signal::from_named_raw(sent.number).filter(|_| due) {
-                // It may have ended by now.
+                // The command may have ended by now.
                 let _ = rustix::process::kill_process(pid, signal);
             }
         });
     }
 
-    /// Takes what has come and is not to be handed on, as the command has ended.
+    /// Takes new signals without forwarding them, as the command has ended.
     pub fn note(&self) {
         self.take(|_| {});
     }
@@ -99,7 +99,7 @@ impl Signals {
         let mut bytes = [0; 2];
         loop {
             match (&self.pipe).read(&mut bytes) {
-                // Both bytes of one were written at once.
+                // Both bytes of a signal were written at once.
                 Ok(2) => {
                     let sent = Sent { number: bytes[0].into(), by_terminal: bytes[1] != 0 };
                     self.ends.fetch_or(sent.ends(), Ordering::Relaxed);
@@ -113,8 +113,8 @@ impl Signals {
     }
 }
 
-/// Tells the meter; one that has stopped to read is told no more.
-pub fn tell(mut pipe: &UnixStream, sent: Sent) {
+/// Sends the signal to the meter; a meter that has stopped reading gets no more.
+pub fn send(mut pipe: &UnixStream, sent: Sent) {
     let _ = pipe.write(&sent.to_bytes());
 }
 
@@ -128,9 +128,9 @@ fn is_stopped(pid: Pid) -> bool {
 mod tests {
     use super::*;
 
-    fn told(sent: &[Sent]) -> (Signals, UnixStream) {
+    fn received(sent: &[Sent]) -> (Signals, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        sent.iter().for_each(|&sent| tell(&theirs, sent));
+        sent.iter().for_each(|&sent| send(&theirs, sent));
         (Signals::new(ours).unwrap(), theirs)
     }
 
@@ -144,13 +144,13 @@ mod tests {
     #[test]
     fn the_end_of_the_guardian_is_seen_and_what_it_told_before_is_not_lost() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let (signals, guardian) = told(&[
+        let (signals, guardian) = received(&[
             Sent { number: libc::SIGINT, by_terminal: true },
             Sent { number: libc::SIGCONT, by_terminal: false },
         ]);
         signals.hand_on(child.id());
         assert!(signals.ends() && !signals.orphaned() && child.try_wait().unwrap().is_none());
-        tell(&guardian, Sent { number: libc::SIGTERM, by_terminal: false });
+        send(&guardian, Sent { number: libc::SIGTERM, by_terminal: false });
         drop(guardian);
         signals.hand_on(child.id());
         assert!(signals.orphaned());

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, WaitOptions};
 
-use super::signals::{HANDED_ON, Sent, Signals, tell};
+use super::signals::{HANDED_ON, Sent, Signals, send};
 use super::{Guarded, pages};
 
 /// Which process this is after the split.
@@ -18,15 +18,15 @@ pub enum Side {
     Meter(Guarded),
 }
 
-/// The kernel's `si_code` of a signal that it sends itself, as for a terminal.
+/// The kernel's `si_code` of a signal that it sends itself, for example for a terminal.
 const SI_KERNEL: libc::c_int = 0x80;
 
 pub fn split() -> io::Result<Side> {
     let (ours, theirs) = UnixStream::pair()?;
-    // Both sides: orphans come to the nearest that is left. If the kernel knows none, some are lost.
+    // On both sides: orphans go to the nearest subreaper that is left. Without kernel support, some are lost.
     let own = rustix::process::getpid();
     let _ = rustix::process::set_child_subreaper(Some(own));
-    // The guardian takes them one by one. The meter keeps them blocked, as they are not for it.
+    // The guardian takes signals one by one. The meter keeps them blocked, as they are not meant for it.
     let signals = set_of(&[&HANDED_ON[..], &[libc::SIGCHLD]].concat());
     let mask = change_mask(libc::SIG_BLOCK, &signals);
     // If the one who started this ignores the ends of children, they could not be waited for.
@@ -49,7 +49,7 @@ pub fn split() -> io::Result<Side> {
     }
 }
 
-/// Waits for the end of the meter, and tells it of signals until then.
+/// Waits for the end of the meter, and forwards signals to it until then.
 fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
     let _ = pipe.set_nonblocking(true);
     let_go(pipe.as_raw_fd());
@@ -62,7 +62,7 @@ fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
             // SAFETY: the call has succeeded, and so has written the structure.
             let code = unsafe { info.assume_init_ref().si_code };
             let sent = Sent { number, by_terminal: code == SI_KERNEL };
-            tell(pipe, sent);
+            send(pipe, sent);
             if number == libc::SIGTSTP {
                 stop();
             }
@@ -73,7 +73,8 @@ fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
     }
 }
 
-/// The exit code, once the meter has ended. What it leaves of the command, as when it was killed, is ended first.
+/// The exit code, once the meter has ended. Processes of the command that it leaves, for example when it was killed,
+/// are ended first.
 fn ended(meter: Pid) -> Option<u8> {
     let (_, status) = rustix::process::waitpid(Some(meter), WaitOptions::NOHANG).ok().flatten()?;
     let has_children = !matches!(rustix::process::wait(WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD));
@@ -82,7 +83,7 @@ fn ended(meter: Pid) -> Option<u8> {
         return Some((code & 0xff) as u8);
     }
     let signal = status.terminating_signal()?;
-    // There is nowhere to say that this failed.
+    // A failure cannot be reported anywhere.
     let _ = writeln!(
         io::stderr(),
         "error: the meter was killed by signal {signal}; the command was ended with it, {left} of its processes by the \
@@ -91,7 +92,7 @@ fn ended(meter: Pid) -> Option<u8> {
     Some((128 + signal).clamp(129, 255) as u8)
 }
 
-/// Stops this process as the terminal would have stopped it, until it is continued.
+/// Stops this process as the terminal would have, until it is continued.
 fn stop() {
     let stop = set_of(&[libc::SIGTSTP]);
     // SAFETY: the signal has its default action, or is ignored: no function of this process is called.
@@ -100,7 +101,7 @@ fn stop() {
     change_mask(libc::SIG_BLOCK, &stop);
 }
 
-/// Lets go of what belongs to the command: the reader of a pipe is to see its end when the command closes it.
+/// Closes what belongs to the command: the reader of a pipe must see its end when the command closes it.
 fn let_go(pipe: i32) {
     if let Ok(null) = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty()) {
         let _ = rustix::stdio::dup2_stdin(&null);
@@ -130,7 +131,7 @@ fn set_of(numbers: &[libc::c_int]) -> libc::sigset_t {
     }
 }
 
-/// Gives the mask of before.
+/// Restores the previous mask.
 fn change_mask(how: libc::c_int, set: &libc::sigset_t) -> libc::sigset_t {
     let mut before = MaybeUninit::zeroed();
     // SAFETY: the set is initialised; the mask of before is a plain array of bits, of which zeros are the empty one.

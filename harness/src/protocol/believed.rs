@@ -1,11 +1,11 @@
-//! What is checked of an answer before anything else reads it.
+//! Checks an answer before anything else reads it.
 
 use plimsoll::timing::Samples;
 
 use super::{Outcome, Request};
 
 impl Request {
-    /// The launches that an answer may have a time for.
+    /// The most launches that an answer may time.
     pub fn launches(&self) -> usize {
         match self {
             Self::Profile { protocol, .. } => protocol.launches().get() as usize,
@@ -16,8 +16,8 @@ impl Request {
 }
 
 impl Outcome {
-    /// Checks that outputs lie in `size` bytes of shared memory and are as long as their shapes say, and that no arguments are
-    /// named but `params`.
+    /// Checks that outputs are inside `size` bytes of shared memory and as long as their shapes require, and that only
+    /// arguments of `params` are named.
     ///
     /// # Errors
     /// What cannot be.
@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// Checks that the arguments that a kernel is said to have changed are among `params`.
+/// Checks that the arguments which a kernel is said to have changed are among `params`.
 ///
 /// # Errors
 /// A name that is not.
@@ -44,7 +44,7 @@ pub fn check_names(names: &[String], params: &[String]) -> Result<(), String> {
     }
 }
 
-/// Checks that times are some, and not negative.
+/// Checks that there are times and that none is negative.
 ///
 /// # Errors
 /// What cannot be.
@@ -59,7 +59,7 @@ pub fn check_samples(samples: &Samples) -> Result<(), String> {
     }
 }
 
-/// As much of a name as a message has room for.
+/// The front of a name, as much as fits in a message.
 fn front(name: &str) -> String {
     name.chars().take(80).collect()
 }

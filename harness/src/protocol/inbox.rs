@@ -1,43 +1,43 @@
-//! [`Inbox`]: answers of a worker, out of the bytes that it sends.
+//! [`Inbox`]: splits the bytes of a worker into answers.
 //!
-//! A worker may be hostile: what is kept of a message, and what reading it takes, is bounded.
+//! A worker may be hostile, so the kept part of a message and the memory to read it are bounded.
 
 use super::Reply;
 
 /// The longest message that a worker may send, in bytes.
 const LONGEST_MESSAGE: usize = 64 << 20;
-/// The most values in a message, as far as its brackets and commas show: each takes up to 32 bytes while it is read.
+/// The most values in a message, estimated from brackets and commas: each takes up to 32 bytes while it is read.
 const MOST_VALUES: usize = 4 << 20;
-/// As much of a message that is refused as is shown.
+/// How much of a refused message is shown.
 const SHOWN: usize = 200;
 
-/// What a worker has sent and nobody has taken.
+/// Bytes of a worker that were not taken yet.
 #[derive(Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
-    /// How many of the bytes are known to hold no end of line.
+    /// How many of the bytes are known to contain no end of line.
     scanned: usize,
-    /// How many values the message that is coming may have beside [`MOST_VALUES`].
+    /// How many values the next message may have beside [`MOST_VALUES`].
     more_values: usize,
 }
 
 impl Inbox {
-    /// Whether nothing is there.
+    /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The answer that is awaited has a time for each of so many launches.
+    /// The awaited answer has a time for each of this many launches.
     pub fn expect(&mut self, launches: usize) {
         self.more_values = launches;
     }
 
-    /// Adds what was read.
+    /// Adds bytes that were read.
     pub fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message; `None` if its end has not come.
+    /// The next message; `None` until its end has come.
     ///
     /// # Errors
     /// What the worker sent that is not of the protocol.

@@ -1,8 +1,8 @@
-//! The worker protocol, version 2: one JSON object a line over a socket that the supervisor passes in.
+//! The worker protocol, version 2: one JSON object per line over a socket that the supervisor passes in.
 //!
-//! One schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
-//! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
-//! `hello`, then any number of `launch`, `profile` (with a `next` after each call that was timed) and `release`, then `bye`.
+//! The built-in worker and `harness/python/plimsoll_worker.py` share one schema. Tensors are never sent: inputs are
+//! paths and offsets of storages, and outputs are in shared memory that the worker grows. An exchange is `hello`, then
+//! any number of `launch`, `profile` (with a `next` after each timed call) and `release`, then `bye`.
 
 mod believed;
 mod inbox;
@@ -35,9 +35,9 @@ pub const VALUES: &str = "PLIMSOLL_VALUES";
 pub struct StorageRange {
     /// The file, absolute.
     pub path: PathBuf,
-    /// Where the storage begins.
+    /// The offset of the storage.
     pub offset: u64,
-    /// Its length.
+    /// The storage's length.
     pub bytes: u64,
 }
 
@@ -50,14 +50,14 @@ pub struct CallMessage {
     pub args: Vec<Argument>,
     /// The storages that the arguments' tensors view.
     pub storages: Vec<StorageRange>,
-    /// The tensors that the captured call gave, which tell a kernel that is given its outputs what they are.
+    /// The tensors that the captured call returned, for kernels that are given their outputs.
     pub outputs: Vec<CapturedOutput>,
 }
 
-/// Where bytes are put into an argument: the storage, the place in it, how many.
+/// Where bytes are put into an argument: the storage, the offset in it, and the number of bytes.
 pub type Place = (usize, u64, u64);
 
-/// What the supervisor says.
+/// A message of the supervisor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
@@ -65,12 +65,12 @@ pub enum Request {
     Hello {
         /// [`VERSION`].
         protocol: u32,
-        /// What to load.
+        /// The kernel to load.
         kernel: KernelSpec,
-        /// The number of the GPU to launch it on; absent if that is the CPU.
+        /// The number of the GPU to launch on; absent for the CPU.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<u32>,
-        /// Whether the device's memory is held to a ceiling, and its context is to take little of it.
+        /// Whether the device's memory is held to a ceiling, so that its context should take little of it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         small_context: bool,
     },
@@ -81,7 +81,7 @@ pub enum Request {
         /// The call.
         call: CallMessage,
     },
-    /// Keep these calls resident together and time each by itself.
+    /// Keep these calls resident together and time each separately.
     Profile {
         /// Names this request in the answers.
         id: u64,
@@ -93,7 +93,7 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         graph: bool,
     },
-    /// The outputs of the call that was timed last are judged: go on.
+    /// The outputs of the last timed call are judged: go on.
     Next,
     /// Keep this call resident: regions of launches of it follow.
     Audit {
@@ -102,29 +102,29 @@ pub enum Request {
         /// The call.
         call: CallMessage,
     },
-    /// Launch so many times on the call of the audit, each time on other values, and time each launch.
+    /// Launch the call of the audit this many times, each time on other values, and time each launch.
     Region {
         /// Names this request in the answer.
         id: u64,
-        /// For each launch, what is put into the arguments before it. The bytes lie in the shared memory for values, one
-        /// after the other.
+        /// For each launch, the values to put into the arguments before it. The bytes are in the shared memory for
+        /// values, one after the other.
         launches: Vec<Vec<Place>>,
         /// The launches whose outputs are kept, in order.
         keep: Vec<usize>,
-        /// What the memory of outputs is filled with before each launch, if the kernel is handed it.
+        /// The fill of the outputs' memory before each launch, if the kernel is given it.
         fill: u8,
     },
-    /// Put back what was captured, and say what the kernel has changed.
+    /// Restore the captured values, and name the arguments that the kernel has changed.
     Settle {
         /// Names this request in the answer.
         id: u64,
     },
-    /// Before any kernel is loaded: a region of launches that do nothing. As many bytes as are put in before a launch are
-    /// kept of it.
+    /// Before any kernel is loaded: a region of launches that do nothing. As many bytes are kept of each launch as are
+    /// put in before it.
     Idle {
         /// Names this request in the answer.
         id: u64,
-        /// For each launch, what is put in before it.
+        /// For each launch, the values to put in before it.
         launches: Vec<Vec<Place>>,
     },
     /// Drop every mapped input, output and cache.
@@ -134,20 +134,20 @@ pub enum Request {
     Bye,
 }
 
-/// What one launch gave.
+/// The result of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The time of the launch, as the worker saw it.
     pub elapsed_ns: u64,
-    /// Its outputs, flattened; tensors lie in the shared memory.
+    /// The flattened outputs; tensors are in the shared memory.
     pub outputs: Vec<Output>,
     /// The arguments whose bytes the kernel changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutated: Vec<String>,
-    /// What it took of the device's memory; absent on the CPU.
+    /// The device memory that the launch took; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
-    /// More files that the kernel is made of, which this launch has shown.
+    /// Further files of the kernel, found by this launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<PathBuf>,
 }
@@ -161,7 +161,7 @@ impl Outcome {
     }
 }
 
-/// What a worker says.
+/// A message of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Reply {
@@ -173,10 +173,10 @@ pub enum Reply {
         worker: String,
         /// Its process id.
         pid: u32,
-        /// What it runs on.
+        /// The software that the kernel runs on.
         #[serde(default)]
         versions: std::collections::BTreeMap<String, String>,
-        /// The files that the kernel is made of beside its own, as far as loading it has shown.
+        /// Files of the kernel beside its own, as far as loading has shown.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sources: Vec<PathBuf>,
     },
@@ -184,7 +184,7 @@ pub enum Reply {
     Launched {
         /// Of the request.
         id: u64,
-        /// What it gave.
+        /// The result.
         #[serde(flatten)]
         outcome: Outcome,
     },
@@ -192,12 +192,12 @@ pub enum Reply {
     Timed {
         /// Of the request.
         id: u64,
-        /// Of the call in the batch.
+        /// The index of the call in the batch.
         index: usize,
-        /// What was measured.
+        /// The measurements.
         #[serde(flatten)]
         samples: Samples,
-        /// One more launch, on arguments and outputs that lie elsewhere. The worker waits for `next` before it goes on.
+        /// One more launch, on arguments and outputs at other addresses. The worker waits for `next` before going on.
         again: Outcome,
     },
     /// A batch is done.
@@ -216,10 +216,10 @@ pub enum Reply {
         id: u64,
         /// The time of each launch, as the worker saw it.
         durations_ns: Vec<u64>,
-        /// The outputs that were to be kept.
+        /// The kept outputs.
         outputs: Vec<Vec<Output>>,
     },
-    /// What was captured is back.
+    /// The captured values are restored.
     Settled {
         /// Of the request.
         id: u64,
@@ -234,12 +234,12 @@ pub enum Reply {
         /// Of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<u64>,
-        /// Of the call in the batch.
+        /// The index of the call in the batch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<usize>,
-        /// What kind of failure.
+        /// The kind of failure.
         kind: Reason,
-        /// One line.
+        /// The message, on one line.
         message: String,
         /// A traceback, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,20 +1,20 @@
-//! [`Reason`]: the record's [`FailureKind`] as a worker may name it.
+//! [`Reason`]: the record's [`FailureKind`], limited to kinds that a worker may name.
 
 use plimsoll::record::FailureKind;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why a worker could not do what it was asked: a word of JSON.
+/// Why a worker could not do what was asked: a word of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reason {
-    /// What stands in the record of the call.
+    /// A failure for the record of the call.
     Failure(#[serde(deserialize_with = "of_a_worker")] FailureKind),
     /// The kernel cannot be loaded on this machine.
     Unavailable(Unavailable),
 }
 
-/// What the kernel is to run on or by is not there: in answer to `hello` alone.
+/// A requirement of the kernel is missing: only in answer to `hello`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unavailable {
     /// `unavailable`.
@@ -23,7 +23,7 @@ pub enum Unavailable {
 }
 
 impl Reason {
-    /// The failure that stands in the record.
+    /// The failure for the record.
     pub fn failure(self) -> FailureKind {
         match self {
             Self::Failure(kind) => kind,
@@ -38,8 +38,8 @@ impl From<FailureKind> for Reason {
     }
 }
 
-/// Whether a worker can know of such a failure. The supervisor alone sees how a worker ends, and a worker that could name
-/// such an end would write the evidence of others.
+/// Whether a worker can know of such a failure. Only the supervisor sees how a worker ends; a worker that could name
+/// such an end would forge evidence.
 const fn is_of_a_worker(kind: FailureKind) -> bool {
     match kind {
         FailureKind::Exception
@@ -70,7 +70,7 @@ fn of_a_worker<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FailureKind
     if is_of_a_worker(kind) {
         Ok(kind)
     } else {
-        Err(D::Error::custom(format!("the supervisor alone says `{}`", kind.name())))
+        Err(D::Error::custom(format!("only the supervisor may report `{}`", kind.name())))
     }
 }
 

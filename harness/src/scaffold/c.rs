@@ -1,4 +1,4 @@
-//! Kernels in C and CUDA, by the TVM-FFI C ABI.
+//! Kernels in C and CUDA, using the TVM-FFI C ABI.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ pub struct Compiled {
     extension: &'static str,
     /// The compiler with its flags.
     compiler: &'static str,
-    /// Stands before the macro that begins a kernel.
+    /// The text before the macro that begins a kernel.
     linkage: &'static str,
-    /// An embedding that is right.
+    /// A correct embedding.
     embedding: &'static str,
-    /// Where the tensors lie.
+    /// The place of the tensors.
     place: &'static str,
 }
 
@@ -25,7 +25,7 @@ pub const C: Compiled = Compiled {
     compiler: "cc -O2 -shared -fPIC",
     linkage: "",
     embedding: include_str!("../../examples/embedding.c"),
-    place: "Tensors lie on the CPU.",
+    place: "Tensors are on the CPU.",
 };
 
 pub const CUDA: Compiled = Compiled {
@@ -33,7 +33,7 @@ pub const CUDA: Compiled = Compiled {
     compiler: "nvcc -O2 -shared -Xcompiler -fPIC",
     linkage: "extern \"C\" ",
     embedding: include_str!("../../examples/embedding.cu"),
-    place: "Tensors lie where their device says: kernel_data is an address of the GPU where device_type is 2.",
+    place: "Tensors are on the device that they name: kernel_data is an address of the GPU where device_type is 2.",
 };
 
 const HEADER: (&str, &str) = ("plimsoll_kernel.h", include_str!("../../examples/plimsoll_kernel.h"));
@@ -77,7 +77,7 @@ fn skeleton(name: &KernelName, signature: &Signature, language: &Compiled) -> St
         language.compiler, language.extension, language.place, language.linkage,
     );
     if let Some(entry) = &signature.entry {
-        let _ = writeln!(text, "  /* What {} gives; other entries may differ. */", comment(entry));
+        let _ = writeln!(text, "  /* The values of {}; other entries may differ. */", comment(entry));
     }
     let mut tensors = Vec::new();
     let mut declared = Vec::new();
@@ -115,7 +115,7 @@ fn skeleton(name: &KernelName, signature: &Signature, language: &Compiled) -> St
     text + &format!("  return kernel_fail(\"NotImplementedError\", \"{name} is not written yet\");\n}}\n")
 }
 
-/// The variable that holds argument `at`; `None` if the value has no form of its own in C.
+/// The variable that holds argument `at`; `None` if the value has no form in C.
 fn declaration(name: &str, at: usize, argument: &Argument) -> Option<String> {
     Some(match argument {
         Argument::Tensor(_) => format!("const DLTensor *{name} = kernel_tensor(&args[{at}]);"),
@@ -132,7 +132,7 @@ fn declaration(name: &str, at: usize, argument: &Argument) -> Option<String> {
     })
 }
 
-/// A line that ends no comment.
+/// A line without the end of a comment.
 fn comment(text: &str) -> String {
     line(text).replace("*/", "* /").replace("/*", "/ *")
 }

@@ -1,7 +1,7 @@
-//! A kernel to begin with: its source, how it is built, and under which name it is checked.
+//! A kernel to begin with: its source, how to build it, and the name to check it by.
 //!
-//! Of embedding it is one that is right; of any other operator one that compiles, takes the arguments of a captured call
-//! apart, and says that it is not written yet.
+//! For embedding, the kernel is correct. For any other operator it compiles, unpacks the arguments of a captured call,
+//! and reports that it is not written yet.
 
 mod c;
 mod names;
@@ -14,9 +14,9 @@ use plimsoll::kernel::CapturedOutput;
 
 pub use names::KernelName;
 
-/// The operator that a kernel is at hand of.
+/// The operator with a ready kernel.
 const EMBEDDING: &str = "torch.nn.functional.embedding";
-/// Its parameters.
+/// The operator's parameters.
 const EMBEDDING_PARAMETERS: [&str; 7] =
     ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"];
 
@@ -31,20 +31,20 @@ pub enum Language {
     Python,
 }
 
-/// The call that a kernel is to answer.
+/// The call that a kernel should compute.
 pub struct Signature {
     /// The operator, such as `torch.nn.functional.linear`.
     pub operator: String,
-    /// The parameters, each with what the call of the first entry gave for it.
+    /// The parameters, each with its value in the call of the first entry.
     pub arguments: Vec<(String, Argument)>,
     /// The tensors that it returned.
     pub outputs: Vec<TensorSpec>,
-    /// The file that they were read from; absent of embedding without a capture.
+    /// The file that the values were read from; absent for embedding without a capture.
     pub entry: Option<String>,
 }
 
 impl Signature {
-    /// Of the first entry of `capture`.
+    /// The signature of the first entry of `capture`.
     ///
     /// # Errors
     /// [`CaptureError`] if it cannot be read.
@@ -59,13 +59,13 @@ impl Signature {
         })
     }
 
-    /// Of embedding, whose arguments are known without a capture.
+    /// The signature of embedding, whose arguments are known without a capture.
     pub fn embedding() -> Self {
         let arguments = EMBEDDING_PARAMETERS.map(|name| (name.to_owned(), Argument::None)).to_vec();
         Self { operator: EMBEDDING.to_owned(), arguments, outputs: Vec::new(), entry: None }
     }
 
-    /// Whether it is a call that the kernels at hand are right of.
+    /// Whether the ready kernels compute this call.
     fn is_embedding(&self) -> bool {
         let names = self.arguments.iter().map(|(name, _)| name.as_str());
         self.operator == EMBEDDING && names.eq(EMBEDDING_PARAMETERS)
@@ -76,11 +76,11 @@ impl Signature {
 pub struct Scaffold {
     /// Their names and texts; the first is the source.
     pub files: Vec<(String, String)>,
-    /// The command that builds it in its folder; absent of a language that needs none.
+    /// The build command, run in the folder; absent if the language needs none.
     pub build: Option<String>,
-    /// What follows its folder in the name under which it is checked, and what goes before: `lib:`, `embedding.so`.
+    /// The prefix and suffix of the folder in the kernel's name: `lib:`, `embedding.so`.
     pub kernel: (&'static str, String),
-    /// Whether it is right as it is.
+    /// Whether the kernel is correct as it is.
     pub finished: bool,
 }
 
@@ -94,16 +94,16 @@ impl Scaffold {
         }
     }
 
-    /// Under which name the kernel in `folder` is checked.
+    /// The name by which the kernel in `folder` is checked.
     pub fn kernel_in(&self, folder: &Path) -> String {
         let path = folder.join(&self.kernel.1);
-        // A library is looked for by its path, never by its name alone.
+        // A library is found by its path, never by its name alone.
         let here = if path.is_absolute() || path.starts_with(".") { "" } else { "./" };
         format!("{}{here}{}", self.kernel.0, path.display())
     }
 }
 
-/// What an argument was in the captured call, in few words: `bfloat16 [4, 128]`, `2.0`.
+/// A short description of an argument of the captured call: `bfloat16 [4, 128]`, `2.0`.
 fn words(argument: &Argument) -> String {
     match argument {
         Argument::Tensor(tensor) => {
@@ -120,14 +120,14 @@ fn tensor_words(dtype: Dtype, shape: &[u64]) -> String {
     format!("{dtype} {shape:?}")
 }
 
-/// A text from a file on one line of a comment, and not too long.
+/// A text from a file, shortened to fit on one line of a comment.
 fn line(text: &str) -> String {
     const LONGEST_LINE: usize = 160;
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}');
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(LONGEST_LINE).collect()
 }
 
-/// The name of an operator, as it may stand in any comment or text of a source.
+/// The name of an operator, safe for any comment or text of a source.
 fn plain(operator: &str) -> String {
     operator.chars().map(|c| if c.is_ascii_alphanumeric() || "._:".contains(c) { c } else { '_' }).take(160).collect()
 }
@@ -153,12 +153,12 @@ mod tests {
             let scaffold = Scaffold::new(&name, language, &signature);
             let source = &scaffold.files[0].1;
             assert!(!scaffold.finished && !source.contains('\u{202e}') && !source.contains("\nimport os"), "{source}");
-            let told = source.lines().filter(|line| line.contains("system("));
+            let lines = source.lines().filter(|line| line.contains("system("));
             if language == Language::Python {
-                assert!(told.clone().all(|line| line.starts_with("    #")) && told.count() > 0, "{source}");
+                assert!(lines.clone().all(|line| line.starts_with("    #")) && lines.count() > 0, "{source}");
                 continue;
             }
-            assert!(told.clone().all(|line| line.trim_start().starts_with("/*")) && told.count() > 0, "{source}");
+            assert!(lines.clone().all(|line| line.trim_start().starts_with("/*")) && lines.count() > 0, "{source}");
             assert_eq!(source.matches("*/").count(), source.matches("/*").count(), "{source}");
             assert!(source.split("*/").all(|part| part.matches("/*").count() <= 1), "{source}");
         }

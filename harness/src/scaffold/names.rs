@@ -1,9 +1,9 @@
-//! Names that stand in sources.
+//! Names in sources.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Words that name nothing of one's own in C, C++ and CUDA, or in Python; and what the skeletons name themselves.
+/// Words reserved in C, C++, CUDA or Python, and names that the skeletons use.
 const TAKEN: &[&str] = &[
     "False",
     "None",
@@ -106,11 +106,11 @@ const TAKEN: &[&str] = &[
     "yield",
 ];
 
-/// The name of a kernel: of its folder, its file and its function.
+/// The name of a kernel, its folder, its file and its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelName(String);
 
-/// A text that names no kernel.
+/// A text that cannot name a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` cannot name a kernel: write letters, digits and `_`, not a digit first, and not a keyword of C or Python"
@@ -140,7 +140,7 @@ fn is_identifier(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The parameters as names of variables, all different: what no name may hold is `_`, and one that is taken gets one more.
+/// The parameters as distinct variable names: an invalid character becomes `_`, and a name that is taken gets one more.
 pub fn variables<'a>(parameters: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut given: Vec<String> = Vec::new();
     for parameter in parameters {

@@ -3,7 +3,7 @@
 use super::names::variables;
 use super::{KernelName, Scaffold, Signature, line, plain, tensor_words, words};
 
-/// An embedding that is right if no row is to be renormalised, as in every capture of one without `max_norm`.
+/// An embedding that is correct if no row has to be renormalised, as in every captured embedding without `max_norm`.
 const EMBEDDING: &str = "\
 def launch(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
     if max_norm is not None:
@@ -28,7 +28,7 @@ fn skeleton(name: &KernelName, signature: &Signature) -> String {
     let names = variables(signature.arguments.iter().map(|(name, _)| name.as_str()));
     let mut text = format!("def launch({}):\n", names.join(", "));
     if let Some(entry) = &signature.entry {
-        text += &format!("    # What {} gives; other entries may differ.\n", line(entry));
+        text += &format!("    # The values of {}; other entries may differ.\n", line(entry));
     }
     for (name, (_, argument)) in names.iter().zip(&signature.arguments) {
         text += &format!("    #   {name}: {}\n", line(&words(argument)));

@@ -1,7 +1,8 @@
-//! [`Building`]: whether a first launch that takes longer than a launch may is building its kernel.
+//! [`Building`]: whether a first launch that takes longer than allowed is building its kernel.
 //!
-//! `load_inline` and `torch.compile` run compilers when a kernel is first launched. While processes below the worker use
-//! processor time, the worker builds; a launch that hangs, or sleeps with a child that sleeps, ends at its timeout as ever.
+//! `load_inline` and `torch.compile` run compilers when a kernel is first launched. While processes below the worker
+//! use processor time, the worker builds; a launch that hangs, or sleeps with a sleeping child, still ends at its
+//! timeout.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use plimsoll::meter::process_tree;
 pub struct Building {
     worker: u32,
     until: Instant,
-    /// The processor time of what the worker started, in ticks, at the last look.
+    /// The processor time of the worker's descendants, in ticks, at the last look.
     seen: u64,
 }
 
@@ -30,13 +31,14 @@ impl Building {
     }
 }
 
-/// The processor time of all processes below `worker`, those included that it has waited for.
+/// The processor time of all processes below `worker`, including those that it has waited for.
 fn ticks_below(worker: u32) -> u64 {
     let tree = process_tree(worker).unwrap_or_default();
     tree.iter().filter_map(|process| ticks(process.pid, process.pid == worker)).sum()
 }
 
-/// Of one process, in ticks: its own time, unless its children's `alone` are asked for, and that of children it has waited for.
+/// The time of one process, in ticks: its own, unless only its children's (`alone`) is wanted, and that of children it
+/// has waited for.
 fn ticks(pid: u32, alone: bool) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in brackets and may hold anything; utime is the twelfth field behind it, then stime, cutime, cstime.
@@ -57,11 +59,11 @@ mod tests {
         let own = std::process::id();
         let mut building = Building::begin(own, Duration::from_secs(600));
         let mut asleep = Command::new("sleep").arg("600").spawn().unwrap();
-        // Until it is asleep: starting it takes time too.
+        // Wait until the process sleeps: starting takes time too.
         while building.goes_on() {
             std::thread::yield_now();
         }
-        // The shell counts until it has used a few ticks, however long it takes it.
+        // The shell counts until it has used a few ticks, however long that takes.
         let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         while !building.goes_on() {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! A job as the message of a call: tensors by storage, storages by path and offset.
+//! Turns a job into the message of a call: tensors by storage, storages by path and offset.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ use super::temporary::Held;
 use super::untrusted::Copies;
 use crate::protocol::{CallMessage, StorageRange};
 
-/// The message of a job, and the files that it needs while it is under way.
+/// The message of a job, and the files that must stay until the call is done.
 pub struct CallBuilder {
     message: CallMessage,
-    /// What a capture elsewhere has sent of the arguments.
+    /// The arguments sent so far for a remote capture.
     _fetched: Fetched,
-    /// Storages that lie compressed in their file are given to workers unpacked.
+    /// Storages that are compressed in their file are unpacked for workers.
     _unpacked: Vec<Held<TempPath>>,
 }
 
 impl CallBuilder {
-    /// The call of `job`. A kernel that only `looks_up` rows of a table reads no other rows of it.
+    /// The call of `job`. A kernel that only `looks_up` rows of a table reads no other rows.
     ///
     /// # Errors
     /// A failure of kind `input` if a storage cannot be read, or not be unpacked.
@@ -63,7 +63,7 @@ impl CallBuilder {
         Ok(Self { message, _fetched: fetched, _unpacked: unpacked })
     }
 
-    /// A call whose arguments are copied to where a worker without a path to them finds them.
+    /// A call whose arguments are copied for a worker that has no access to their files.
     fn copied(job: Job<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let mapped = job.entry.map()?;
         let path = PathBuf::from(format!("/proc/self/fd/{ARGUMENTS_FD}"));
@@ -79,7 +79,7 @@ impl CallBuilder {
         }
         let mut storages = Vec::with_capacity(used.len());
         for (index, used) in used.into_iter().enumerate() {
-            // What only the output needs is not the kernel's to know.
+            // The kernel must not see data that only the output needs.
             let bytes = if used { mapped.storage(index)? } else { &[] };
             let offset = copies.add(bytes).map_err(|error| input(format!("arguments cannot be copied: {error}")))?;
             storages.push(StorageRange { path: path.clone(), offset, bytes: bytes.len() as u64 });
@@ -99,7 +99,7 @@ impl CallBuilder {
         &self.message.params
     }
 
-    /// `failure`, with its cause if that is an input that shrank under the worker.
+    /// Adds the cause to `failure` if an input shrank under the worker.
     pub fn explain(&self, failure: Failure) -> Failure {
         if failure.signal != Some(SIGBUS) {
             return failure;

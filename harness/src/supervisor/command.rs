@@ -16,7 +16,7 @@ use super::process::SOURCES_FD;
 use super::sealed;
 use super::untrusted::Untrusted;
 
-/// The worker for `py:` kernels, carried inside of the program.
+/// The worker for `py:` kernels, embedded in the program.
 const PYTHON_WORKER: [(&str, &str); 12] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
@@ -32,7 +32,7 @@ const PYTHON_WORKER: [(&str, &str); 12] = [
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
 
-/// Runs the worker from the descriptor that it is given, from byte 0 on: all workers share the position in it.
+/// Runs the worker from the given descriptor, from byte 0 on: all workers share the position in it.
 const START: &str = "import json, os; SOURCES = json.loads(os.pread({fd}, os.fstat({fd}).st_size, 0)); os.close({fd}); \
     exec(compile(SOURCES['plimsoll_sealed.py'], '<plimsoll>/plimsoll_sealed.py', 'exec'))";
 
@@ -40,13 +40,14 @@ const START: &str = "import json, os; SOURCES = json.loads(os.pread({fd}, os.fst
 pub struct WorkerCommand {
     kernel: KernelSpec,
     program: PathBuf,
-    /// Whether `program` is `plimsoll`, which is other things as well.
+    /// Whether `program` is `plimsoll`, which has other uses as well.
     own: bool,
-    /// The Python worker's files, in memory that no kernel can write to: it could alter the worker that times it.
+    /// The Python worker's files, in memory that no kernel can write to: a kernel could otherwise alter the worker that
+    /// times it.
     sources: Option<OwnedFd>,
-    /// The implementation of the ABI, for a library that needs it.
+    /// The implementation of the ABI, for a library that needs one.
     runtime: Option<PathBuf>,
-    /// What takes the rights of its user from the worker.
+    /// Removes the rights of its user from the worker.
     untrusted: Option<Untrusted>,
 }
 
@@ -95,7 +96,7 @@ impl WorkerCommand {
         }
     }
 
-    /// Starts workers that do not have the rights of their user.
+    /// Starts workers without the rights of their user.
     ///
     /// # Errors
     /// The folder of the workers cannot be made.
@@ -104,17 +105,17 @@ impl WorkerCommand {
         Ok(self)
     }
 
-    /// Whether the shared memory of its workers is their own.
+    /// Whether its workers have their own shared memory.
     pub fn has_own_memory(&self) -> bool {
         self.untrusted.as_ref().is_some_and(Untrusted::has_own_memory)
     }
 
-    /// What is wrong with what a kernel that is not trusted has written to its folder.
+    /// The problem with what an untrusted kernel has written to its folder, if any.
     pub fn excess(&self) -> Option<String> {
         self.untrusted.as_ref().and_then(Untrusted::excess)
     }
 
-    /// What the worker is to load.
+    /// The kernel that the worker should load.
     pub fn kernel(&self) -> KernelSpec {
         self.kernel.clone()
     }
@@ -124,7 +125,7 @@ impl WorkerCommand {
         self.program.display().to_string()
     }
 
-    /// What there is to say of a worker that the system could not start.
+    /// The message about a worker that the system could not start.
     pub fn not_started(&self, error: &io::Error) -> String {
         let program = self.program();
         let advice = match self.kernel {
@@ -136,7 +137,7 @@ impl WorkerCommand {
         format!("{program} could not be started: {error}{advice}")
     }
 
-    /// What there is to say of a worker of `torch:` that the system's loader has refused, for `reason`.
+    /// The message about a worker of `torch:` that the system's loader has refused, for `reason`.
     pub fn unlinked(&self, reason: &str) -> String {
         let program = self.program();
         let reason = reason.trim();
@@ -149,7 +150,7 @@ impl WorkerCommand {
         )
     }
 
-    /// The command line of one worker, and what it finds at the descriptor [`SOURCES_FD`].
+    /// The command line of one worker, and the file for its descriptor [`SOURCES_FD`].
     ///
     /// # Errors
     /// There is no descriptor left.

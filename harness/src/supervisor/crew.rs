@@ -10,12 +10,12 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Takes in a worker that has started.
+    /// Adds a worker that has started.
     pub(super) fn enter(&self, pid: u32) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
     }
 
-    /// Ends whatever a worker that has ended left behind. The others are spared, and what they have started.
+    /// Ends the processes that a finished worker left behind, but not other workers and their processes.
     pub(super) fn leave(&self, pid: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|other| *other != pid);

@@ -10,8 +10,8 @@ use signal_hook::consts::SIGKILL;
 use super::process::{Cause, End};
 use crate::protocol::Reason;
 
-/// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
-/// while the worker lived; absent if that could not be read.
+/// The failure of the current entry when a worker ends by `end`. `oom_kills` is how many processes the kernel's OOM
+/// killer took while the worker lived; absent if that could not be read.
 pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
     let pid = end.pid;
     let (kind, message) = match &end.cause {
@@ -27,13 +27,15 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         Cause::Unasked => (
             FailureKind::Tampered,
             format!(
-                "worker {pid} answered what nobody had asked: the kernel writes to the channel of its worker, whose answers are \
+                "worker {pid} sent an answer without a request: the kernel writes to the channel of its worker, whose answers are \
                  not to be believed"
             ),
         ),
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
-            format!("worker {pid} lives on but closed its channel: does the kernel close descriptors it did not open?"),
+            format!(
+                "worker {pid} still runs but closed its channel: the kernel may close descriptors that it did not open"
+            ),
         ),
         Cause::Died => died(end, oom_kills),
     };
@@ -71,18 +73,18 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     }
 }
 
-/// The kind of failure that a worker reports. What is unavailable is so to a worker after the first, whose machine has lost since
-/// what the first had.
+/// The kind of failure that a worker reports. If a later worker reports that something is unavailable, the machine has
+/// lost it since the first worker.
 pub fn reported(reason: Reason, message: String, detail: Option<String>) -> Failure {
     let kind = reason.failure();
     let (message, detail) = (bounded(message), detail.map(bounded));
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }
 
-/// As much of what a worker said as is kept of its standard error, in bytes: a record takes no text of any length.
+/// How much of a worker's standard error is kept, in bytes: a record must not hold text of unlimited length.
 const LONGEST_STDERR: usize = 64 << 10;
 
-/// The front of a text that is longer.
+/// The front of a long text.
 fn bounded(mut text: String) -> String {
     if text.len() > LONGEST_STDERR {
         let end = (0..=LONGEST_STDERR).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();

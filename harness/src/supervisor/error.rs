@@ -4,20 +4,20 @@ use std::io;
 
 use plimsoll::kernel::{KernelSpec, SpecError};
 
-/// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.
+/// The worker of `torch:` kernels, a separate program because only it needs libtorch.
 pub(super) const TORCH_WORKER: &str = "plimsoll-torch-worker";
-/// Names that program's file in the environment.
+/// The environment variable with that program's file.
 pub(super) const TORCH_WORKER_VARIABLE: &str = "PLIMSOLL_TORCH_WORKER";
 
 /// The program that serves workers of built-in kernels and shared libraries.
 pub(super) const PROGRAM: &str = "plimsoll";
-/// Names that program's file in the environment.
+/// The environment variable with that program's file.
 pub(crate) const PROGRAM_VARIABLE: &str = "PLIMSOLL_WORKER";
 
 /// Why no worker could be started for a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLauncher {
-    /// The kernel cannot be had.
+    /// The kernel cannot be loaded.
     #[error(transparent)]
     Kernel(#[from] SpecError),
     /// The worker's files cannot be made.
@@ -29,12 +29,13 @@ pub enum NoLauncher {
     /// The program that serves workers is not installed.
     #[error(transparent)]
     NoProgram(#[from] NoProgram),
-    /// What the worker or the kernel needs is not there.
+    /// A requirement of the worker or the kernel is missing.
     #[error("{0}")]
     Absent(String),
 }
 
-/// There is no program for `torch:` kernels. Its text is [`missing`](Self::missing) and [`remedy`](Self::remedy), a line each.
+/// There is no program for `torch:` kernels. The message is [`missing`](Self::missing) and [`remedy`](Self::remedy),
+/// one line each.
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n{}", self.missing(), self.remedy())]
 pub struct NoTorchWorker {
@@ -43,7 +44,7 @@ pub struct NoTorchWorker {
 }
 
 impl NoTorchWorker {
-    /// What is missing, and where it was looked for.
+    /// What is missing, and where it was searched.
     pub fn missing(&self) -> String {
         format!("{} needs {TORCH_WORKER}, but there is none {}", self.kernel, self.looked)
     }

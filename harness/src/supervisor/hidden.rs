@@ -1,4 +1,5 @@
-//! Memory that a worker holds and maps nowhere, so that no resident set has it: memfds, and files of its own `/dev/shm`.
+//! Memory that a worker holds without mapping it, so that no resident set counts it: memfds, and files of its own
+//! `/dev/shm`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use plimsoll::ByteSize;
 use plimsoll::meter::{ProcessMemory, process_tree};
 
-/// What the file of a memfd begins with, as the system names it.
+/// The prefix of memfds in the system's file names.
 const MEMFD: &[u8] = b"/memfd:";
 
-/// A file, told from all others.
+/// The identity of a file.
 pub type FileId = (u64, u64);
 
-/// What the worker and the processes below it hold in memory that none of them maps; `own` are files of the supervisor's, which
-/// do not count. `own_memory` is whether the worker has a `/dev/shm` of its own.
+/// Memory that the worker and its descendants hold without mapping it. `own` are files of the supervisor, which do not
+/// count; `own_memory` is whether the worker has its own `/dev/shm`.
 pub fn hidden(worker: u32, own: &[FileId], own_memory: bool) -> ByteSize {
     let (mut files, mut mapped) = (BTreeMap::new(), 0);
     for process in process_tree(worker).unwrap_or_default() {

@@ -34,26 +34,26 @@ use crate::confine;
 use crate::protocol::{Reason, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
-/// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
+/// Loading a kernel may build it first, and so may the first launch: both may take longer than other launches.
 const START_LIMIT: Duration = Duration::from_secs(600);
 /// A worker closes its channel a moment before it can be waited for.
 const DYING: Duration = Duration::from_millis(100);
-/// Measuring an entry takes many launches: it may take this many times the limit of one.
+/// Measuring an entry needs many launches: it may take this many times the limit of one launch.
 const PROFILE_FACTOR: u32 = 10;
-/// The status with which the system's loader ends a program whose libraries it does not find.
+/// The exit status of a program whose libraries the system's loader does not find.
 const UNLINKED: i32 = 127;
 
-/// Signals that a kernel which fails while it is loaded does not die of.
+/// Signals that do not mean that a kernel failed while it was loaded.
 const FROM_OTHERS: [i32; 4] = [SIGKILL, SIGTERM, SIGINT, SIGHUP];
 
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
-    /// What kernels are launched on; absent if that is the CPU.
+    /// The device of launches; absent for the CPU.
     gpu: Option<OnGpu>,
-    /// The kernel, and the files that it is known to be made of.
+    /// The kernel, and its known files.
     made: Made,
-    /// What its workers are called in readings of memory.
+    /// The name of its workers in readings of memory.
     name: &'static str,
     timeout: Duration,
     cancel: Cancel,
@@ -64,29 +64,29 @@ pub struct WorkerLauncher<'a> {
     /// The number of the last worker.
     number: Option<u32>,
     requests: u64,
-    /// What was seen of the memory of every worker that ended.
+    /// The memory readings of every worker that ended.
     proofs: Vec<Release>,
     versions: BTreeMap<String, String>,
-    /// Whether the last worker was killed by others while it started.
+    /// Whether others killed the last worker while it started.
     killed_at_start: bool,
     /// The file of `plimsoll`.
     program: PathBuf,
-    /// Copies of arguments, for workers that are given no paths.
+    /// Copies of arguments, for workers without access to paths.
     copies: Option<Copies>,
-    /// Whether the kernel is known to read no more of a table than the rows that it looks up.
+    /// Whether the kernel is known to read only the rows of a table that it looks up.
     looks_up: bool,
     /// Whether launches are audited, and their times judged.
     audit: bool,
-    /// What the worker takes beside launches; measured if they are audited.
+    /// The worker's overhead beside launches; measured if they are audited.
     overhead: Overhead,
-    /// Why the kernel cannot be loaded: no fresh worker would fare better.
+    /// Why the kernel cannot be loaded: a fresh worker could not load it either.
     unloadable: Option<Unloadable>,
 }
 
 /// Why no worker can load the kernel.
 struct Unloadable {
     failure: Failure,
-    /// Whether something is not there that the kernel needs, and nothing is wrong with the kernel.
+    /// Whether a requirement of the kernel is missing, while the kernel itself may be correct.
     absent: bool,
 }
 
@@ -99,15 +99,15 @@ struct Running {
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
-    /// Whether it was asked to load its kernel, and whether it has.
+    /// Whether the worker was asked to load its kernel, and whether it has.
     hello: Hello,
-    /// Whether what it takes beside launches is measured, before it loads the kernel.
+    /// Whether to measure the worker's overhead before it loads the kernel.
     measured: bool,
-    /// Whether it has launched: the first launch may build the kernel, and those after it not.
+    /// Whether the worker has launched: only the first launch may build the kernel.
     launched: bool,
 }
 
-/// How far the start of a worker is.
+/// The stage of a worker's start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hello {
     ToBeSaid,
@@ -116,7 +116,7 @@ enum Hello {
 }
 
 impl Running {
-    /// How much longer than others the next launch may take to build the kernel.
+    /// How much longer the next launch may take, to build the kernel.
     fn may_build(&mut self) -> Option<Duration> {
         let first = !std::mem::replace(&mut self.launched, true);
         first.then_some(START_LIMIT)
@@ -161,7 +161,7 @@ impl<'a> WorkerLauncher<'a> {
             proofs: Vec::new(),
             versions: BTreeMap::new(),
             killed_at_start: false,
-            // An audit looks up other rows than were captured.
+            // An audit looks up other rows than the captured ones.
             looks_up: matches!(spec, KernelSpec::Builtin(_)) && !settings.audit,
             audit: settings.audit && matches!(role, Role::Kernel | Role::Versus),
             overhead: Overhead::default(),
@@ -173,12 +173,12 @@ impl<'a> WorkerLauncher<'a> {
         Watch { limit, building: None, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
-    /// What is watched while many launches are under way.
+    /// The limits to watch while many launches are under way.
     fn profile_watch(&self) -> Watch<'a> {
         self.watch(self.timeout.saturating_mul(PROFILE_FACTOR))
     }
 
-    /// Readies a worker for an audit: one that was not measured is replaced.
+    /// Prepares a worker for an audit; one whose overhead was not measured is replaced.
     fn measure(&mut self) {
         if self.audit && self.worker.as_ref().is_some_and(|running| !running.measured) {
             self.end_worker(ReleaseReason::BeforeProfiling);
@@ -186,12 +186,12 @@ impl<'a> WorkerLauncher<'a> {
         self.start_early();
     }
 
-    /// What the worker takes beside launches.
+    /// The worker's overhead beside launches.
     fn overhead(&self) -> Overhead {
         self.overhead
     }
 
-    /// The message of a job that is alone.
+    /// The message of a single job.
     fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
         self.copies.iter_mut().for_each(Copies::begin);
         CallBuilder::new(job, self.copies.as_mut(), self.looks_up)
@@ -216,7 +216,7 @@ impl<'a> WorkerLauncher<'a> {
         Ok(self.worker.as_mut().expect("started above"))
     }
 
-    /// Starts a worker, which has yet to load the kernel.
+    /// Starts a worker that has not loaded the kernel yet.
     fn start(&mut self) -> Result<(), Failure> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
@@ -237,16 +237,16 @@ impl<'a> WorkerLauncher<'a> {
         Ok(())
     }
 
-    /// What asks the worker to load the kernel.
+    /// The request to load the kernel.
     fn hello(&self) -> Request {
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
-        // If its memory is held to a ceiling, a context is to take little of it.
+        // With a ceiling on its memory, the device's context should take little of it.
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
         let small_context = limits_gpu && self.gpu.is_some();
         Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context }
     }
 
-    /// Has the worker load the kernel.
+    /// Makes the worker load the kernel.
     fn greet(&mut self) -> Result<(), Failure> {
         let (request, watch) = (self.hello(), self.watch(START_LIMIT));
         let running = self.worker.as_mut().expect("a worker was started");
@@ -277,7 +277,7 @@ impl<'a> WorkerLauncher<'a> {
                 let by_kernel = !matches!(cause, Cause::Cancelled | Cause::Breached(_));
                 let died = matches!(cause, Cause::Died);
                 let mut failure = self.lost(cause);
-                // What others did to one worker says nothing of the kernel, the first time.
+                // If others killed one worker, that does not count against the kernel, the first time.
                 let killed = died && failure.signal.is_some_and(|signal| FROM_OTHERS.contains(&signal));
                 if killed && !std::mem::replace(&mut self.killed_at_start, killed) {
                     return self.start().and_then(|()| self.greet());
@@ -294,7 +294,7 @@ impl<'a> WorkerLauncher<'a> {
         }
     }
 
-    /// Refuses a kernel whose file is not what it was when the run began: a worker before may have rewritten it.
+    /// Refuses a kernel whose file has changed since the run began: an earlier worker may have rewritten it.
     fn check_kernel(&mut self) -> Result<(), Failure> {
         let Some(changed) = self.made.changed(&self.command.kernel()) else { return Ok(()) };
         let message =
@@ -317,7 +317,7 @@ impl<'a> WorkerLauncher<'a> {
         self.unloadable = Some(Unloadable { failure: failure.clone(), absent });
     }
 
-    /// The worker is no longer of use: it is killed, and its end is the failure.
+    /// The worker cannot be used any more: kills it, and returns its end as the failure.
     fn lost(&mut self, cause: Cause) -> Failure {
         let reason = match cause {
             Cause::Cancelled => ReleaseReason::Interrupted,
@@ -328,7 +328,7 @@ impl<'a> WorkerLauncher<'a> {
         death::failure(&end, kills)
     }
 
-    /// Ends the worker, which has nothing to do: a signal that has ended it, or does within `patience`, came from others.
+    /// Ends the idle worker: a signal that has ended it, or does within `patience`, came from others.
     fn end_idle(&mut self, reason: ReleaseReason, patience: Duration) {
         if let Some(mut running) = self.worker.take() {
             let reason = if running.process.was_killed(patience) { ReleaseReason::Killed } else { reason };
@@ -336,8 +336,8 @@ impl<'a> WorkerLauncher<'a> {
         }
     }
 
-    /// Ends a worker by `how`, waits for its memory and keeps the proof. Gives also how many processes the kernel's OOM
-    /// killer took meanwhile.
+    /// Ends a worker by `how`, waits for its memory and keeps the proof. Also returns how many processes the kernel's
+    /// OOM killer took meanwhile.
     fn end(
         &mut self,
         running: Running,
@@ -359,8 +359,8 @@ impl<'a> WorkerLauncher<'a> {
     }
 }
 
-/// Whether a worker that failed so is of no more use: what was allocated before the allocation that failed may still be
-/// held, and a device that faulted stays so for the process.
+/// Whether a worker that failed this way is unusable: memory allocated before the failed allocation may still be held,
+/// and a device that faulted stays faulted for the process.
 fn is_spent(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::HostOom | FailureKind::DeviceOom | FailureKind::DeviceFault)
 }
@@ -397,7 +397,7 @@ impl Launcher for WorkerLauncher<'_> {
         Some(self.timeout)
     }
 
-    /// Starts the first worker if it may turn out that what it needs is not there. Any other failure is one of the entries.
+    /// Starts the first worker if one of its requirements may be missing. Any other failure is reported for entries.
     ///
     /// # Errors
     /// [`NoLauncher::Absent`].
@@ -447,7 +447,7 @@ impl Launcher for WorkerLauncher<'_> {
                 Err(failure) => each(index, Err(failure)),
             }
         }
-        // If the state cannot be read the record has none.
+        // If the state cannot be read, the record has none.
         let pci = self.gpu.as_ref().and_then(|gpu| gpu.facts.pci.as_deref());
         let sampler = pci.and_then(|pci| StateSampler::start(pci).ok());
         let mut rest = calls.as_slice();
@@ -469,9 +469,9 @@ impl Launcher for WorkerLauncher<'_> {
         let (request, watch) = (self.hello(), self.watch(START_LIMIT));
         let Some(running) = &mut self.worker else { return };
         running.measured = self.audit;
-        // It is measured while nothing else starts.
+        // Measure while nothing else starts.
         if !running.measured {
-            // A worker that is gone is found by whoever waits for its answer.
+            // The next wait for an answer notices a worker that is gone.
             running.hello = if running.process.send(&request, &watch).is_ok() { Hello::Said } else { running.hello };
         }
     }
@@ -486,7 +486,7 @@ impl Launcher for WorkerLauncher<'_> {
             match running.process.ask(&Request::DropCaches, &watch) {
                 Ok(Reply::CachesDropped) => {}
                 Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
-                // No launch was under way: what others killed has lost nothing.
+                // No launch was under way, so nothing was lost.
                 Err(Cause::Died) => self.end_idle(ReleaseReason::Failure, DYING),
                 Err(cause) => drop(self.lost(cause)),
             }

@@ -1,4 +1,4 @@
-//! [`Made`]: a kernel's identity, which grows while it is found out what the kernel is made of.
+//! [`Made`]: a kernel's identity, which grows as more of its files become known.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError, file_digest};
 
-/// What begins a file that a compiler has made.
+/// The first bytes of a compiled file.
 const ELF: &[u8] = b"\x7fELF";
 
-/// A kernel, and the files that it is known to be made of.
+/// A kernel, and its known files.
 pub struct Made {
     identity: KernelIdentity,
-    /// The digest of the kernel's own file, which its workers are to find again.
+    /// The digest of the kernel's own file, which its workers must find again.
     own: Option<String>,
     /// The folder of the kernel's own file.
     folder: PathBuf,
-    /// Whether what it is built from was named, so that what was built does not count.
+    /// Whether the sources were named, so that built files do not count.
     declared: bool,
     /// Their digests.
     files: BTreeMap<PathBuf, String>,
 }
 
 impl Made {
-    /// The kernel `spec`, of which the files `declared` are known to be a part.
+    /// The kernel `spec`; the files `declared` are known to belong to it.
     ///
     /// # Errors
     /// The kernel's file or one of `declared` cannot be read, or the file does not have the kernel.
@@ -52,16 +52,16 @@ impl Made {
         Ok(made)
     }
 
-    /// The kernel as it is known so far.
+    /// The kernel as known so far.
     pub fn identity(&self) -> &KernelIdentity {
         &self.identity
     }
 
-    /// Adds files that a worker has seen the kernel read. One that is gone by now was no more than a step of its build.
+    /// Adds files that a worker saw the kernel read. A file that no longer exists was only a step of the build.
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         for path in paths {
             let Ok(path) = path.canonicalize() else { continue };
-            // Nothing that a worker names is opened that never ends, or waits for somebody else.
+            // Never open files of a worker that do not end or that wait for another process.
             if !path.is_file() || self.files.contains_key(&path) || (self.declared && is_built(&path)) {
                 continue;
             }
@@ -72,7 +72,7 @@ impl Made {
         self.name();
     }
 
-    /// What is not as it was: the kernel's own file or another that it is made of.
+    /// The changed file: the kernel's own, or another that belongs to it.
     pub fn changed(&self, spec: &KernelSpec) -> Option<String> {
         match spec.identity() {
             Ok(now) if now.digest == self.own => {}

@@ -1,4 +1,4 @@
-//! The supervisor's side of the worker protocol: it starts, watches, replaces and judges workers.
+//! The supervisor's side of the worker protocol: starts, watches, replaces and judges workers.
 //!
 //! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), the supervisor has a typed
 //! answer, and [`WorkerLauncher`] goes on with a fresh worker. A test has a [`Check`](plimsoll::run::Check) of an

@@ -1,4 +1,4 @@
-//! A launch's outputs, read from the shared memory that the worker left them in.
+//! Reads a launch's outputs from the shared memory where the worker left them.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,8 @@ use rustix::fs::FallocateFlags;
 
 use crate::protocol::Outcome;
 
-/// The shared memory of one launch. Dropped, its pages go back to the system, and the next launch finds zeros there.
+/// The shared memory of one launch. When dropped, its pages return to the system, and the next launch finds zeros
+/// there.
 struct OutputMemory {
     map: Option<MappedFile>,
     file: File,
@@ -35,10 +36,10 @@ impl Drop for OutputMemory {
     }
 }
 
-/// Checks where the leaves say they lie, and maps them. `params` are the names of the call.
+/// Checks the claimed places of the leaves, and maps them. `params` are the names of the call.
 ///
 /// # Errors
-/// What in the worker's answer cannot be.
+/// The part of the worker's answer that is impossible.
 pub fn collect(memory: &File, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
     outcome.check(size, params)?;

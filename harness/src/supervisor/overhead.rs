@@ -1,4 +1,4 @@
-//! [`overhead`]: what a worker takes beside launches, by the supervisor's own clock.
+//! [`overhead`]: the time that a worker takes beside launches, by the supervisor's own clock.
 
 use std::time::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use plimsoll::run::Overhead;
 use super::process::{Cause, Watch, WorkerProcess};
 use crate::protocol::{Reply, Request};
 
-/// Launches of a region that measures the overhead, few and many.
+/// The launches of a region that measures the overhead: few and many.
 const IDLE_LAUNCHES: [usize; 2] = [8, 64];
-/// Bytes of one of their patches, few and many.
+/// The bytes of a patch: few and many.
 const IDLE_BYTES: [u64; 2] = [64, 128 << 10];
-/// Patches of one of their launches.
+/// The patches of a launch.
 const IDLE_PATCHES: usize = 33;
-/// A byte takes no longer to copy, even while others use the machine: what a measurement may be off is not to hide a launch.
+/// The most time to copy a byte, even on a busy machine: the error of the measurement must not hide a launch.
 const SLOWEST_BYTE_NS: f64 = 0.5;
-/// How often each is measured: the least counts.
+/// How often each is measured; the minimum counts.
 const IDLE_ROUNDS: usize = 3;
 
-/// How long a thread has waited for a processor; zero if the system does not say.
+/// How long a thread has waited for a processor; zero if the system does not report it.
 fn waited(stat: &str) -> Duration {
     let text = std::fs::read_to_string(stat).unwrap_or_default();
     let waited = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
     Duration::from_nanos(waited.unwrap_or_default())
 }
 
-/// A region of idle launches, as the clock saw it beside what the worker reported; nothing if it cannot be had.
+/// A region of idle launches: the time by the clock beside the time that the worker reported; `None` if unavailable.
 fn idle(
     process: &mut WorkerProcess,
     watch: &Watch<'_>,
@@ -45,7 +45,7 @@ fn idle(
     }
 }
 
-/// What a worker takes beside launches. To be asked before it has loaded a kernel.
+/// A worker's overhead beside launches. Must be measured before the worker has loaded a kernel.
 pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhead, Cause> {
     let mut least = |launches, patches, bytes| -> Result<f64, Cause> {
         let mut least = f64::INFINITY;
@@ -58,15 +58,15 @@ pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhe
     let [little, much] = IDLE_BYTES;
     let (short, long, large) = (least(few, 1, little)?, least(many, 1, little)?, least(few, 1, much)?);
     let patched = least(few, IDLE_PATCHES, little)?;
-    // With a part of what the region takes by itself, which is little of many launches.
+    // Includes a part of the region's own time, which is little over many launches.
     let launch_ns = (long / many as f64).max(0.0);
-    // Each is put in, and copied out of what was filled before.
+    // Each byte is put in, and copied out of memory that was filled before.
     let byte_ns = ((large - short) / (3 * few as u64 * (much - little)) as f64).clamp(0.0, SLOWEST_BYTE_NS);
     let patch_ns = ((patched - short) / (few * (IDLE_PATCHES - 1)) as f64).max(0.0);
     Ok(Overhead { patch_ns, region_ns: short.max(0.0), launch_ns, byte_ns })
 }
 
-/// The processor time of every thread of a process so far; nothing if the system does not say.
+/// The processor time of every thread of a process so far; `None` if the system does not report it.
 fn processor_time(pid: u32) -> Option<Duration> {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: either call writes to the variable that it is handed, and keeps no pointer.
@@ -92,10 +92,10 @@ pub fn clocked(
     let own_sent = waited(own);
     let reply = process.answer(watch)?;
     let seen = start.elapsed();
-    // From the request on this thread slept until there was an answer: what it waited then came after the region.
+    // From the request on, this thread slept until there was an answer: any later wait came after the region.
     let after = waited(own).saturating_sub(own_sent);
-    // A worker that is woken by the request may take this thread's processor, and leave it to others. It has run no longer
-    // than its processor time says, and may have waited meanwhile, which does not count twice.
+    // A worker that is woken by the request may take this thread's processor, and leave it to others. The worker ran no
+    // longer than its processor time, and may have waited meanwhile, which must not count twice.
     let ran = processor_time(pid).zip(ran_before).map_or(seen, |(now, before)| now.saturating_sub(before));
     let sending = own_sent.saturating_sub(own_before).saturating_sub(ran);
     Ok((reply, seen, waited(&worker).saturating_sub(worker_before).max(sending) + after))

@@ -21,16 +21,16 @@ use crate::signals::Cancel;
 
 /// How much of a worker's standard output and error is kept.
 const TAIL: usize = 64 << 10;
-/// How often a stream is read before other things have their turn: a worker may print without end.
+/// How often a stream is read before other work has its turn: a worker may print without end.
 const READS: usize = 64;
-/// How long a worker may take to end once it was told to.
+/// How long a worker may take to end after the request to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The descriptor at which a worker finds its own source, if it is given one.
+/// The descriptor of a worker's own source, if it is given one.
 pub const SOURCES_FD: i32 = 5;
-/// The descriptor at which a worker finds the values of audited launches.
+/// The descriptor of the values of audited launches.
 const VALUES_FD: i32 = 6;
-/// The descriptor at which a worker that is given no paths finds its arguments.
+/// The descriptor of the arguments for a worker without access to paths.
 pub const ARGUMENTS_FD: i32 = 7;
 
 /// The last bytes of a stream that may be endless.
@@ -62,9 +62,9 @@ impl Tail {
 pub enum Cause {
     /// By itself: an exit or a signal that the supervisor did not send.
     Died,
-    /// The worker closed the channel but lives on (a kernel that closes descriptors).
+    /// The worker closed the channel but still runs (a kernel that closes descriptors).
     ChannelClosed,
-    /// The worker sent an answer that nobody had asked for.
+    /// The worker sent an answer without a request.
     Unasked,
     /// The worker sent a message that the protocol does not know.
     Protocol(String),
@@ -76,7 +76,7 @@ pub enum Cause {
     Breached(Box<Breach>),
 }
 
-/// The end of a worker, everything about it read, no process of it left.
+/// The end of a worker, after everything about it was read and no process of it is left.
 #[derive(Debug)]
 pub struct End {
     /// Why.
@@ -94,7 +94,7 @@ pub struct End {
 pub struct Watch<'a> {
     /// The longest wait.
     pub limit: Duration,
-    /// How much longer the wait may be while the worker builds its kernel; `None` if it is not to build any more.
+    /// How much longer the wait may be while the worker builds its kernel; `None` if building is over.
     pub building: Option<Duration>,
     /// Ctrl-C.
     pub cancel: Cancel,
@@ -153,7 +153,7 @@ impl WorkerProcess {
             .fd_mappings(mappings)
             .map_err(io::Error::other)?;
         let mut child = command.spawn()?;
-        // The command holds the worker's end of the channel: while it lives, the end of the worker is not seen.
+        // The command holds the worker's end of the channel: while it is open, the end of the worker is not seen.
         drop(command);
         let pid = Pid::from_child(&child);
         let id = ProcessId::of(child.id()).map_err(io::Error::other)?;
@@ -184,17 +184,17 @@ impl WorkerProcess {
         self.child.id()
     }
 
-    /// The process, told from a later one with the same number.
+    /// The process, distinct from a later one with the same number.
     pub fn id(&self) -> ProcessId {
         self.id
     }
 
-    /// The shared memory that its outputs lie in.
+    /// The shared memory of its outputs.
     pub fn memory(&self) -> &File {
         &self.memory
     }
 
-    /// The shared memory that values of audited launches lie in.
+    /// The shared memory of the values of audited launches.
     pub fn values(&self) -> &File {
         &self.values
     }
@@ -205,19 +205,19 @@ impl WorkerProcess {
         self.answer(watch)
     }
 
-    /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
+    /// Sends `request` while reading the worker's output, so that the two sides never wait for each other.
     pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
         self.send_line(request, &Self::line(request), watch)
     }
 
-    /// A request as it is sent.
+    /// The bytes of a request.
     pub fn line(request: &Request) -> Vec<u8> {
         let mut line = serde_json::to_vec(request).expect("a request is plain data");
         line.push(b'\n');
         line
     }
 
-    /// As [`WorkerProcess::send`]; `line` is the request as it is sent.
+    /// As [`WorkerProcess::send`]; `line` is the encoded request.
     pub fn send_line(&mut self, request: &Request, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
         self.inbox.expect(request.launches());
         if self.has_unasked() {
@@ -238,10 +238,10 @@ impl WorkerProcess {
         Ok(())
     }
 
-    /// Whether the worker has said something that it was not asked for: every request has one answer, or ends with one.
+    /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        // An end, or an error, is found by the request.
+        // The next request notices an end, or an error.
         if let Ok(n) = self.channel.read(&mut buffer) {
             self.inbox.add(&buffer[..n]);
         }
@@ -269,7 +269,7 @@ impl WorkerProcess {
         }
     }
 
-    /// The channel is at its end: the worker died, or closed it and lives on.
+    /// The channel is at its end: the worker died, or closed the channel and still runs.
     fn closed(&mut self) -> Cause {
         // A dying process closes its descriptors a moment before it can be waited for.
         let gone = wait_readable(&[self.pidfd.as_fd()], Duration::from_millis(500));
@@ -293,7 +293,7 @@ impl WorkerProcess {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() && building.as_mut().is_some_and(Building::goes_on) {
-                // What was built is launched afterwards, and may take as long as any launch.
+                // A built kernel is launched afterwards, which may take as long as any launch.
                 *deadline = Instant::now() + watch.limit;
                 continue;
             }
@@ -315,7 +315,7 @@ impl WorkerProcess {
             let gone = !fds[1].revents().is_empty();
             drain(&mut self.stdout, &mut self.printed);
             drain(&mut self.stderr, &mut self.complained);
-            // A worker that answered and then died has answered: its words are read first.
+            // A worker that answered and then died has answered: read its message first.
             if channel_ready {
                 return Ok(());
             }
@@ -336,7 +336,7 @@ impl WorkerProcess {
         self.kill(cause)
     }
 
-    /// Whether a signal has ended it already, or ends it within `patience`.
+    /// Whether a signal has ended the worker already, or ends it within `patience`.
     pub fn was_killed(&mut self, patience: Duration) -> bool {
         let began = Instant::now();
         loop {
@@ -347,7 +347,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Kills the worker with everything that it started, and reads what it left.
+    /// Kills the worker with all its processes, and reads its remaining output.
     pub fn kill(mut self, cause: Cause) -> End {
         if matches!(self.child.try_wait(), Ok(None)) {
             // The group first: children of the kernel go with it.
@@ -382,7 +382,7 @@ fn wait_readable(fds: &[BorrowedFd<'_>], limit: Duration) -> bool {
     matches!(poll(&mut fds, limit.try_into().ok().as_ref()), Ok(n) if n > 0)
 }
 
-/// Reads what is there, or much of it; a stream at its end is closed, so that it is not polled again.
+/// Reads available data, up to a limit; a stream at its end is closed, so that it is not polled again.
 fn drain(stream: &mut Option<OwnedFd>, tail: &mut Tail) {
     let mut buffer = [0; 16 << 10];
     for _ in 0..READS {

@@ -1,4 +1,4 @@
-//! Memory that is written once, and by nobody again.
+//! Memory that is written once and never changed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
-/// A memfd that holds `bytes`, sealed against every change, and against further seals.
+/// A memfd with `bytes`, sealed against every change, and against further seals.
 ///
 /// # Errors
 /// The system has no memory or no descriptor left.

@@ -1,4 +1,4 @@
-//! [`Settings`]: how workers are run, of all kernels of a check.
+//! [`Settings`]: how the workers of all kernels of a check are run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::signals::Cancel;
 /// The GPU that a kernel is launched on.
 #[derive(Clone)]
 pub struct OnGpu {
-    /// What it is.
+    /// The device.
     pub facts: DeviceFacts,
     /// Whether replays of a CUDA graph are timed.
     pub graph: bool,
@@ -28,16 +28,16 @@ pub struct Settings {
     pub python: Option<PathBuf>,
     /// The longest that one launch may take.
     pub timeout: Duration,
-    /// What kernels are launched on; absent if that is the CPU.
+    /// The device of launches; absent for the CPU.
     pub gpu: Option<OnGpu>,
     /// Whether timed launches are audited.
     pub audit: bool,
-    /// What kernels that are not trusted must not reach; absent of kernels with the rights of their user.
+    /// Files that untrusted kernels must not reach; absent for kernels with the rights of their user.
     pub hidden: Option<Vec<PathBuf>>,
     pub cancel: Cancel,
     /// The workers of this process, if it starts nothing else.
     pub crew: Option<Arc<Crew>>,
-    /// Files that the kernel is made of, named by the user.
+    /// Files of the kernel, named by the user.
     pub sources: Vec<PathBuf>,
 }
 

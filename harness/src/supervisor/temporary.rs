@@ -1,4 +1,4 @@
-//! What runs keep in the temporary folder: gone with the run, or with the next one if the run is killed.
+//! Temporary files of runs, removed with the run, or by the next run if the run is killed.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -8,11 +8,11 @@ use plimsoll::capture::leftover;
 use rustix::fs::{Mode, OFlags};
 use tempfile::{Builder, TempDir, TempPath};
 
-/// What the names begin with of storages that were unpacked for a worker, and of the folders of untrusted kernels.
+/// Name prefixes of unpacked storages, and of the folders of untrusted kernels.
 const STORAGE: &str = "plimsoll-storage-";
 const KERNEL: &str = "plimsoll-kernel-";
 
-/// A file, or a folder, that nobody takes for left behind as long as this lives.
+/// A file or folder that other runs do not remove while this value lives.
 pub struct Held<T> {
     found: T,
     _lock: File,
@@ -47,7 +47,7 @@ impl Held<TempDir> {
     }
 }
 
-/// Removes what runs left that were killed.
+/// Removes the temporary files of runs that were killed.
 pub fn clean() {
     clean_in(&std::env::temp_dir());
 }

@@ -1,4 +1,4 @@
-//! [`Untrusted`]: the workers of a kernel that is not trusted, and what they are given instead of paths.
+//! [`Untrusted`]: the workers of an untrusted kernel, and what they get instead of paths.
 
 use std::fs::File;
 use std::io;
@@ -17,10 +17,10 @@ use super::answers::asked_once;
 use super::temporary::Held;
 use crate::confine::{RIGHTS, Rights, has_own_memory, without};
 
-/// What the names of variables begin with that hold credentials of object stores.
+/// Prefixes of variables that hold credentials of object stores.
 const SECRET: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
-/// Where programs, libraries and what describes the machine lie.
+/// Folders of programs, libraries and facts of the machine.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/lib",
@@ -43,21 +43,21 @@ const SYSTEM: &[&str] = &[
     "/proc/sys",
     "/proc/driver",
 ];
-/// Where programs share memory by name.
+/// The folder where programs share memory by name.
 const SHARED: &str = "/dev/shm";
-/// Devices that any program may use. Semaphores of processes lie in the last.
+/// Devices that any program may use. The last one holds semaphores of processes.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", SHARED];
-/// Where a Python has its own files, and looks for modules.
+/// The variables with a Python's own files and module paths.
 const FOLDERS_OF_PYTHON: &str = "import site, sys; print('\\n'.join([sys.prefix, sys.base_prefix, sys.exec_prefix, \
     site.getuserbase(), *sys.path]))";
-/// The most that a kernel may have in its folder after a launch: what is built there takes less.
+/// The most data that a kernel may have in its folder after a launch: builds there need less.
 const FOLDER: ByteSize = ByteSize::gib(4);
 /// The most files and folders there.
 const FILES: usize = 100_000;
 /// Variables that name folders with programs and libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 
-/// What the workers of one launcher share: a folder of their own, and what they may read beside it.
+/// The shared state of the workers of one launcher: their folder, and further readable files.
 pub struct Untrusted {
     program: PathBuf,
     rights: Rights,
@@ -66,7 +66,7 @@ pub struct Untrusted {
 }
 
 impl Untrusted {
-    /// For workers of `kernel`; `hidden` is out of their reach wherever it lies.
+    /// For workers of `kernel`; `hidden` is out of their reach wherever it is.
     ///
     /// # Errors
     /// The folder cannot be made.
@@ -95,7 +95,7 @@ impl Untrusted {
         allowed.dedup();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
         write.push(folder.path().to_owned());
-        // What the worker needs of the shared memory of others would be out of its reach.
+        // Without its own shared memory, the worker could not reach what it needs of the system's.
         let needs = |path: &PathBuf| path.starts_with(SHARED) && path != Path::new(SHARED);
         let own_memory = !allowed.iter().chain(&write).any(needs) && has_own_memory(program);
         let rights = Rights { read: allowed, write, supervisor: std::process::id(), own_memory };
@@ -107,7 +107,7 @@ impl Untrusted {
         self.rights.own_memory
     }
 
-    /// What is wrong with what the kernel has written to its folder.
+    /// The problem with what the kernel has written to its folder, if any.
     pub fn excess(&self) -> Option<String> {
         excess(self.folder.path(), FOLDER, FILES)
     }
@@ -126,7 +126,7 @@ impl Untrusted {
         for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
             command.env(name, self.folder.path());
         }
-        // Whoever reads captures from an object store has the keys to it in the environment.
+        // A process that reads captures from an object store has the keys in its environment.
         for (name, _) in std::env::vars_os() {
             if SECRET.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
                 command.env_remove(name);
@@ -139,11 +139,11 @@ impl Untrusted {
     }
 }
 
-/// What is wrong with the files of a folder; nothing if they are few and small enough.
+/// The problem with the files of a folder; `None` if they are few and small enough.
 fn excess(folder: &Path, most: ByteSize, most_files: usize) -> Option<String> {
     let (mut folders, mut bytes, mut files) = (vec![folder.to_owned()], ByteSize::ZERO, 0);
     while let Some(folder) = folders.pop() {
-        // One that is gone meanwhile holds nothing.
+        // A file that is gone meanwhile holds nothing.
         for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(facts) = file.metadata() else { continue };
             bytes += ByteSize::new(facts.blocks().saturating_mul(512));
@@ -162,18 +162,18 @@ fn excess(folder: &Path, most: ByteSize, most_files: usize) -> Option<String> {
     None
 }
 
-/// The path without links, as rules see it.
+/// The path with links resolved, as rules need it.
 fn resolved(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folders that a Python needs; none if it does not start, which its worker will say.
+/// The folders that a Python needs; empty if it does not start, which its worker will report.
 fn folders_of(python: &Path) -> Vec<PathBuf> {
     let printed = asked_once(python, &["-I", "-c", FOLDERS_OF_PYTHON]);
     printed.lines().filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
 }
 
-/// Memory that holds copies of arguments, for workers that no path leads to the capture.
+/// Copies of arguments, for workers without access to the capture's paths.
 pub struct Copies {
     file: File,
     used: u64,
@@ -188,22 +188,22 @@ impl Copies {
         Ok(Self { file: OwnedFd::into(memory), used: 0 })
     }
 
-    /// What a worker is given of it.
+    /// The descriptor for a worker.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Begins again: the calls before are over.
+    /// Starts over: the earlier calls are done.
     pub fn begin(&mut self) {
         if std::mem::take(&mut self.used) > 0 {
             let length = self.file.metadata().map_or(0, |memory| memory.len());
-            // What cannot be given back now is when the run ends.
+            // Memory that cannot be released now is released when the run ends.
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             let _ = rustix::fs::fallocate(&self.file, hole, 0, length);
         }
     }
 
-    /// Adds a copy of `bytes`; where it lies.
+    /// Adds a copy of `bytes`, and returns its offset.
     ///
     /// # Errors
     /// There is no memory for it.

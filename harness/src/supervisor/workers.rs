@@ -37,14 +37,14 @@ use crate::signals::Cancel;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A worker is killed with its process group. A daemon that a kernel leaves behind outlives it, unless this process starts
-/// nothing else and has said so ([`Workers::subreaper`]).
+/// A worker is killed with its process group. A daemon that a kernel leaves behind outlives its worker, unless this
+/// process starts nothing else and has declared so ([`Workers::subreaper`]).
 #[derive(Clone)]
 pub struct Workers(Settings);
 
 impl Workers {
-    /// Workers of the program that `PLIMSOLL_WORKER` names, else of the `plimsoll` that lies beside this program or in the
-    /// folder above it (where cargo puts it for a test), else of the one in the path.
+    /// Workers of the program that `PLIMSOLL_WORKER` names, else of the `plimsoll` beside this program or in the folder
+    /// above (where cargo puts it for a test), else of the one in the path.
     ///
     /// # Errors
     /// [`NoLauncher::NoProgram`] if there is none.
@@ -54,7 +54,7 @@ impl Workers {
         Self::of(program(named, env::current_exe().ok().as_deref(), &path)?)
     }
 
-    /// Workers of this program: `plimsoll`, wherever it lies.
+    /// Workers of this program: `plimsoll`, wherever it is.
     ///
     /// # Errors
     /// [`NoLauncher::Files`] if no descriptors can be had.
@@ -86,15 +86,15 @@ impl Workers {
         self
     }
 
-    /// Files that kernels are made of beside what is seen while they load and build. If there are any, what is built from them
-    /// does not count: a library's identity is that of its sources.
+    /// Files that kernels are made of, beside those found while they load and build. If any are named, built files do
+    /// not count: a library's identity is then that of its sources.
     pub fn sources(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
         self.0.sources = files.into_iter().collect();
         self
     }
 
-    /// Launches kernels on `place`, all but built-in ones, which run on the CPU. Of a GPU, `graph` times replays of a CUDA
-    /// graph of one launch.
+    /// Launches kernels on `place`, except built-in ones, which run on the CPU. On a GPU, `graph` times replays of a
+    /// CUDA graph of one launch.
     ///
     /// # Errors
     /// [`NoLauncher::Absent`] if there is no such GPU.
@@ -106,20 +106,21 @@ impl Workers {
         Ok(self)
     }
 
-    /// Launches kernels on the GPU of these `facts`, all but built-in ones. `graph` times replays of a CUDA graph of one launch.
+    /// Launches kernels on the GPU of these `facts`, except built-in ones. `graph` times replays of a CUDA graph of one
+    /// launch.
     pub fn on_gpu(mut self, facts: DeviceFacts, graph: bool) -> Self {
         self.0.gpu = Some(OnGpu { facts, graph });
         self
     }
 
-    /// Readies workers for audits ([`Check::audit`](plimsoll::run::Check::audit)): each measures what it takes beside launches
-    /// before it loads its kernel.
+    /// Prepares workers for audits ([`Check::audit`](plimsoll::run::Check::audit)): each measures its overhead beside
+    /// launches before it loads its kernel.
     pub fn audited(mut self) -> Self {
         self.0.audit = true;
         self
     }
 
-    /// Has workers run without the rights of their user, and `hidden` out of their reach: the capture, the record.
+    /// Runs workers without the rights of their user, with `hidden` out of their reach: the capture, the record.
     ///
     /// # Errors
     /// [`NoLauncher::Files`] if the system refuses.
@@ -130,14 +131,15 @@ impl Workers {
         Ok(self)
     }
 
-    /// Ends workers once `cancel` is requested; the entry under way fails as cancelled.
+    /// Ends workers once `cancel` is requested; the current entry fails as cancelled.
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.0.cancel = cancel.clone();
         self
     }
 
-    /// Makes this process a subreaper (prctl(2)) for good, so that daemons and orphans of workers stay below it, are metered
-    /// and are ended. Only for a process that starts nothing else: whatever else runs below it is killed with a worker.
+    /// Makes this process a subreaper (prctl(2)) permanently, so that daemons and orphans of workers stay below it, are
+    /// metered and are ended. Only for a process that starts nothing else: anything else below it is killed with a
+    /// worker.
     ///
     /// # Errors
     /// [`NoLauncher::Files`] if the system refuses.
@@ -152,8 +154,8 @@ impl Workers {
         Isolated { kernel, workers: self.clone() }
     }
 
-    /// A launcher of `kernel`, whose workers are called by their role in readings of memory; the first starts with the first
-    /// launch.
+    /// A launcher of `kernel`, whose workers are named by their role in readings of memory; the first worker starts
+    /// with the first launch.
     ///
     /// # Errors
     /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
@@ -163,7 +165,7 @@ impl Workers {
         role: Role,
         context: &'r RunContext,
     ) -> Result<WorkerLauncher<'r>, NoLauncher> {
-        // A built-in kernel computes on the CPU what is expected of one on a GPU.
+        // A built-in kernel computes on the CPU the expected outputs of a kernel on a GPU.
         let gpu = self.0.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
         WorkerLauncher::new(kernel, &self.0, role, gpu, context)
     }
@@ -210,7 +212,7 @@ impl Launch for Isolated {
     }
 }
 
-/// The file of the program: the one named, else one beside `own` or in the folder above it, else one in `path`.
+/// The file of the program: the named one, else one beside `own` or in the folder above it, else one in `path`.
 fn program(named: Option<OsString>, own: Option<&Path>, path: &OsString) -> Result<PathBuf, NoProgram> {
     if let Some(named) = named.map(PathBuf::from) {
         let looked = format!("at {}, which {PROGRAM_VARIABLE} names", named.display());
@@ -227,7 +229,7 @@ fn program(named: Option<OsString>, own: Option<&Path>, path: &OsString) -> Resu
     })
 }
 
-/// The GPUs that `program` sees, looked for by a process of its own; none if that cannot be found out.
+/// The GPUs that `program` sees, found by a separate process; none if that fails.
 pub fn list_devices(program: &Path) -> Vec<DeviceFacts> {
     let mut command = Command::new(program);
     let output = command.args(["devices", "--json"]).env_remove("PLIMSOLL_DEVICE").stdin(Stdio::null()).output();
@@ -235,7 +237,7 @@ pub fn list_devices(program: &Path) -> Vec<DeviceFacts> {
     found.map_or(Vec::new(), |found| found.devices)
 }
 
-/// The GPU `index`, looked for by a process of its own: the driver's library would stay in this one, and count in its memory.
+/// The GPU `index`, found by a separate process: the driver's library would stay in this one, and count in its memory.
 fn find_device(program: &Path, index: u32) -> Result<DeviceFacts, NoLauncher> {
     let mut command = Command::new(program);
     command.args(["devices", "--json", "--device", &Place::Cuda(index).to_string()]).stdin(Stdio::null());

@@ -1,8 +1,9 @@
-//! [`Alteration`]: other contents for the floating-point arguments of a call, to see whether what a kernel gives follows them.
+//! [`Alteration`]: other contents for the floating-point arguments of a call, to see whether a kernel's results follow
+//! them.
 //!
-//! Each element that is altered takes the value of another one of its tensor, so that every value stays one that was
-//! captured. Integers and truth values stay as they are: they may be indices, lengths and masks. Of a large tensor a few
-//! places are altered, the rows that integers of the call name among them: those may be all that is read of a table.
+//! Each altered element takes the value of another element of its tensor, so that every value is a captured one.
+//! Integers and truth values stay as they are: they may be indices, lengths and masks. A large tensor is altered in a
+//! few places, among them the rows that integers of the call name: a lookup may read only those rows.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -33,7 +34,7 @@ pub struct Altered {
 }
 
 impl Alteration {
-    /// Contents that nobody can foretell, from the files of the call.
+    /// Unpredictable contents, made from the files of the call.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -53,7 +54,7 @@ impl Alteration {
                 }
             });
         }
-        // What is read as integers elsewhere stays.
+        // Elements that are also read as integers stay unchanged.
         floats.retain(|place| !others.iter().any(|other| place.overlaps(other)));
         let rows = named(&others, random)?;
         let pages = (PLACES_OF_CALL / floats.len().max(1)).clamp(1, PLACES);
@@ -64,12 +65,12 @@ impl Alteration {
         Ok(Self(altered))
     }
 
-    /// Whether there is nothing to alter.
+    /// Whether nothing can be altered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is to be written where.
+    /// The bytes to write, by storage.
     pub fn iter(&self) -> impl Iterator<Item = &Altered> {
         self.0.iter()
     }
@@ -85,14 +86,14 @@ fn named(tensors: &[Place<'_>], random: &mut SplitMix64) -> Result<Vec<u64>, Cal
             let mut bytes = [0; 8];
             let size = place.size() as usize;
             place.read(&file, element, &mut bytes[..size])?;
-            // A negative one is beyond the rows of every tensor.
+            // A negative value is beyond the rows of every tensor.
             rows.push(u64::from_le_bytes(bytes));
         }
     }
     Ok(rows)
 }
 
-/// A tensor that has elements, and lies in its storage.
+/// A tensor that has elements and is inside its storage.
 struct Place<'a> {
     storage: usize,
     range: &'a StorageRange,
@@ -118,14 +119,14 @@ impl<'a> Place<'a> {
         self.dtype().size()
     }
 
-    /// Whether a byte of the file belongs to both.
+    /// Whether both ranges share a byte of the file.
     fn overlaps(&self, other: &Self) -> bool {
         let of_file = |place: &Self| place.range.offset + place.reach.start..place.range.offset + place.reach.end;
         let (own, others) = (of_file(self), of_file(other));
         self.range.path == other.range.path && own.start < others.end && others.start < own.end
     }
 
-    /// Where in the storage element `n` lies, in row-major order; in elements.
+    /// The offset of element `n` in the storage, in row-major order; in elements.
     fn element(&self, n: u64) -> u64 {
         let (mut at, mut rest) = (self.layout.offset, n);
         for (&size, &stride) in self.layout.shape.iter().zip(&self.layout.strides).rev() {
@@ -135,7 +136,7 @@ impl<'a> Place<'a> {
         at
     }
 
-    /// The elements that are altered, on `pages` pages or a few more: all, or those of `rows` and of places anywhere.
+    /// The elements to alter, on `pages` pages or a few more: all, or those of `rows` and of random places.
     fn elements(&self, rows: &[u64], pages: usize, random: &mut SplitMix64) -> Vec<u64> {
         if self.reach.end - self.reach.start <= WHOLE.min(pages as u64 * PAGE) {
             return (0..self.numel).map(|n| self.element(n)).collect();
@@ -160,7 +161,7 @@ impl<'a> Place<'a> {
         elements
     }
 
-    /// Has each of `elements` take the value of one of them.
+    /// Gives each of `elements` the value of one of them.
     fn alter(
         &self,
         mut elements: Vec<u64>,

@@ -1,7 +1,7 @@
 //! [`Audited`]: regions of launches, each on values that the supervisor drew, its output copied when it returned.
 //!
-//! The clock stands around the launch alone. What is put in before it and copied after it lies between two launches, as in a
-//! program that has other work there, and keeps the arguments and the output as near to the processor as the plain protocols do.
+//! Only the launch is timed. Values are put in before it and copied after it between two launches, as in a program with
+//! other work there, which keeps arguments and output as close to the processor as the plain protocols do.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,19 +21,19 @@ use super::launch::Loaded;
 use super::outputs::Outputs;
 use crate::protocol::{CallMessage, Place, Reply};
 
-/// The shared memory that values lie in.
+/// The shared memory of values.
 pub struct Values {
     file: Option<File>,
     map: Option<Mmap>,
 }
 
 impl Values {
-    /// Over the descriptor that the supervisor passed in.
+    /// Opens the descriptor that the supervisor passed in.
     pub fn new(file: Option<File>) -> Self {
         Self { file, map: None }
     }
 
-    /// Its first `bytes` bytes.
+    /// The first `bytes` bytes.
     fn first(&mut self, bytes: usize) -> Result<&[u8], CallError> {
         let failed = |source| CallError::Outputs { bytes, source };
         if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
@@ -46,7 +46,7 @@ impl Values {
     }
 }
 
-/// A region as the supervisor asks for it.
+/// A region as the supervisor requests it.
 pub struct Asked<'a> {
     pub launches: &'a [Vec<Place>],
     pub keep: &'a [usize],
@@ -57,14 +57,14 @@ pub struct Asked<'a> {
 pub struct Audited {
     call: CallMessage,
     inputs: Inputs,
-    /// The output of a kernel that is handed its memory: the same for every launch.
+    /// The output of a kernel that is given its memory: the same for every launch.
     memory: Vec<u8>,
     touched: BTreeSet<Place>,
-    /// Storages that did not hold what was put in when the launches after it were over.
+    /// Storages whose contents were changed by the end of the launches.
     changed: Vec<bool>,
 }
 
-/// The times of launches, and the outputs that were kept.
+/// The times of launches, and the kept outputs.
 type Given = (Vec<u64>, Vec<Vec<Output>>);
 
 impl Audited {
@@ -76,10 +76,10 @@ impl Audited {
         Ok(Self { call, inputs, memory: Vec::new(), touched: BTreeSet::new(), changed })
     }
 
-    /// Launches as often as is asked.
+    /// Launches as often as requested.
     ///
     /// # Errors
-    /// What a launch gave, or there is no memory for outputs.
+    /// The launch failed, or there is no memory for outputs.
     pub fn region(
         &mut self,
         kernel: &Loaded,
@@ -106,7 +106,7 @@ impl Audited {
             }
             Loaded::Operator(operator) => given(operator.as_ref(), bound, asked, &mut put, outputs),
         })?;
-        // A kernel that writes to its arguments leaves the last values other than they were put in.
+        // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
         let values = values.first(bytes as usize)?;
         let mut at = values.len() - last.iter().map(|(_, _, bytes)| *bytes as usize).sum::<usize>();
@@ -121,7 +121,7 @@ impl Audited {
         Ok(given)
     }
 
-    /// Puts back what was captured, and gives the names of the arguments whose bytes the kernel has changed.
+    /// Restores the captured values, and returns the names of the arguments that the kernel has changed.
     ///
     /// # Errors
     /// A file cannot be read, or the kernel has written beside its arguments.
@@ -139,7 +139,7 @@ impl Audited {
     }
 }
 
-/// Launches of a kernel that fills the memory that it is handed.
+/// Launches of a kernel that fills the given memory.
 fn filled(
     kernel: &dyn Kernel,
     bound: &Call<'_>,
@@ -178,7 +178,7 @@ fn filled(
     Ok((durations, leaves))
 }
 
-/// Launches of an operator, which allocates what it gives.
+/// Launches of an operator, which allocates its results.
 fn given(
     operator: &dyn Operator,
     bound: &Call<'_>,
@@ -202,7 +202,7 @@ fn given(
                         Ok(())
                     }
                     Elements::Device(_) => {
-                        let message = "it gave a tensor on a device".to_owned();
+                        let message = "it returned a tensor on a device".to_owned();
                         Err(KernelError::Exception { message }.into())
                     }
                 })?;
@@ -213,7 +213,7 @@ fn given(
     Ok((durations, kept))
 }
 
-/// A region of launches that do nothing, timed before any kernel is loaded: what it takes is the worker's own.
+/// A region of launches that do nothing, timed before any kernel is loaded: the time is the worker's own.
 pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
     let mut done = || -> Result<Given, CallError> {
         let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);

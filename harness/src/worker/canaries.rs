@@ -1,4 +1,4 @@
-//! [`Canaries`]: bytes of outputs that are changed between two launches, to see whether the second writes there.
+//! [`Canaries`]: output bytes that are changed between two launches, to see whether the second launch writes there.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,26 +6,26 @@ use plimsoll::kernel::OutputBuffer;
 
 use super::error::CallError;
 
-/// The most canaries: to set them takes a few microseconds, as between two launches of a loop.
+/// The most canaries: setting them takes a few microseconds, as between two launches of a loop.
 const MOST_CANARIES: usize = 1 << 12;
-/// The bytes that have one canary, at the least: a kernel that looks at a few of them sees what it left there.
+/// The fewest bytes per canary: a kernel that looks at a few bytes sees what it left there.
 const STRETCH: usize = 16;
-/// As many are enough to tell a part that was left out from bytes that came out the same by chance.
+/// This many suffice to distinguish a skipped part from bytes that are equal by chance.
 const ENOUGH_CANARIES: usize = 64;
 
-/// What a launch left of the canaries.
+/// The state of the canaries after a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// The kernel wrote over them.
     Nothing,
-    /// More than come out the same by chance: it left a part of its output out.
+    /// More remain than chance explains: the kernel skipped a part of its output.
     Part,
-    /// All of them: it wrote nothing.
+    /// All remain: the kernel wrote nothing.
     Everything,
 }
 
 impl Left {
-    /// The error of a kernel that leaves so much of what it writes elsewhere.
+    /// The error of a kernel that skips this much of its output.
     pub fn error(self) -> Option<CallError> {
         match self {
             Self::Nothing => None,
@@ -35,8 +35,8 @@ impl Left {
     }
 }
 
-/// Bytes that are changed where they lie, at places that nobody can foretell: a kernel that looks at its output, to tell
-/// whether anybody will, finds next to nothing of them.
+/// Bytes that are changed in place, at unpredictable places: a kernel that looks at its output to find out whether it
+/// is checked finds next to none of them.
 pub struct Canaries(Vec<Canary>);
 
 struct Canary {
@@ -47,7 +47,7 @@ struct Canary {
 }
 
 impl Canaries {
-    /// Places in each stretch of `buffers`, which are not changed yet.
+    /// Chooses places in each stretch of `buffers`, without changing them yet.
     pub fn of(buffers: &mut [OutputBuffer<'_>]) -> Self {
         let sizes: Vec<usize> = buffers.iter_mut().map(|buffer| buffer.bytes_mut().len()).collect();
         let stretch = sizes.iter().sum::<usize>().div_ceil(MOST_CANARIES).max(STRETCH);
@@ -72,7 +72,7 @@ impl Canaries {
         }
     }
 
-    /// What is left of them.
+    /// Which changes remain.
     pub fn left(&self, buffers: &mut [OutputBuffer<'_>]) -> Left {
         let stands = |canary: &&Canary| buffers[canary.buffer].bytes_mut()[canary.at] == canary.byte;
         let (all, left) = (self.0.len(), self.0.iter().filter(stands).count());
@@ -85,11 +85,12 @@ impl Canaries {
     }
 }
 
-/// How many marks of `all` are a part: about one in thirty if there are thousands, one in eight if there are few.
+/// How many marks of `all` count as a part: about one in thirty if there are thousands, one in eight if there are few.
 ///
-/// A launch that writes everywhere leaves a mark only if the byte that it writes is the marked one. The kernel does not know which of 128 odd
-/// masks was drawn, so that this has a chance of at most 1/128, for each mark by itself, however the kernel's results differ from launch to
-/// launch. By the binomial distribution such a kernel leaves so many marks in less than one of ten million trials, whatever their number.
+/// A launch that writes everywhere leaves a mark only if it writes exactly the marked byte. The kernel does not know
+/// which of 128 odd masks was drawn, so each mark has a chance of at most 1/128, independently, however much the
+/// kernel's results differ from launch to launch. By the binomial distribution such a kernel leaves this many marks in
+/// less than one of ten million trials, whatever their number.
 fn part(all: usize) -> usize {
     (all / 8).min(7 + all / 32)
 }
@@ -100,7 +101,8 @@ mod tests {
 
     use super::*;
 
-    /// What is left of canaries on two outputs of `bytes`, after a launch that writes `value` of what lay there to the first `written` of each.
+    /// The state of canaries on two outputs of `bytes`, after a launch that writes `value` of the previous contents to
+    /// the first `written` of each.
     fn left_by(bytes: u64, written: usize, value: impl Fn(u8) -> u8) -> Left {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
         let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);

@@ -1,4 +1,4 @@
-//! [`CallError`]: why a call gave no result.
+//! [`CallError`]: why a call has no result.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use plimsoll::timing::{ClockError, MeasureError};
 use super::private::MapError;
 use crate::protocol::Reply;
 
-/// Why a call gave no result.
+/// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error(transparent)]
@@ -22,9 +22,9 @@ pub enum CallError {
     Map(#[from] MapError),
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    #[error("{bytes} bytes for outputs cannot be had: {source}")]
+    #[error("cannot allocate {bytes} bytes for outputs: {source}")]
     Outputs { bytes: usize, source: io::Error },
-    #[error("addresses for the inputs cannot be had: {0}")]
+    #[error("cannot reserve addresses for the inputs: {0}")]
     Addresses(io::Error),
     #[error(transparent)]
     Clock(#[from] ClockError),
@@ -57,8 +57,8 @@ pub enum CallError {
     )]
     Kept { stale: u64, following: u64 },
     #[error(
-        "launched once more with other values in its floating-point arguments, the kernel gave what it gives of those that were \
-         captured; before it was timed its output had followed them: it gives what it has kept"
+        "launched once more with other values in its floating-point arguments, the kernel returned the results of the captured \
+         values; before it was timed its output had followed them: it returns kept results"
     )]
     Stopped,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
@@ -66,12 +66,12 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// A file that could be mapped, and not be read.
+    /// A file that could be mapped but not read.
     pub fn unreadable(path: &Path, source: io::Error) -> Self {
         Self::Map(MapError::Io { path: path.to_owned(), source })
     }
 
-    /// Whether the process can use the device no more.
+    /// Whether the process cannot use the device any more.
     pub fn is_fault(&self) -> bool {
         matches!(self, Self::Gpu(error) if error.is_fault())
     }

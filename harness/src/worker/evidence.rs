@@ -1,5 +1,5 @@
-//! [`Evidence`]: which elements of the outputs of a kernel follow its arguments, and which of them did not when they should
-//! have.
+//! [`Evidence`]: which elements of the outputs follow the arguments of a kernel, and which ones did not although they
+//! should have.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use plimsoll::run::Placement;
 
 use super::rules::{ENOUGH, PARTS, UNSTEADY};
 
-/// The bytes that are compared at a time, a multiple of every element's.
+/// The number of bytes compared at a time, a multiple of every element size.
 const PIECE: usize = 1 << 20;
 
 /// Elements of outputs, in order.
 pub struct Piece {
-    /// The number of the first, of all outputs.
+    /// The index of the first element among all outputs.
     pub first: usize,
-    /// The bytes of each.
+    /// The size of each element in bytes.
     pub size: usize,
-    /// Where they lie in the memory of the outputs.
+    /// The range of the elements in the memory of the outputs.
     pub range: Range<usize>,
 }
 
@@ -34,32 +34,32 @@ pub fn pieces(placement: &Placement) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// What launches at the addresses that were timed ("here") and at others ("elsewhere") gave, on other contents than were
-/// captured ("altered") and on those. Elements are compared as their bytes are, so that NaN is what it was.
+/// The results of launches at the timed addresses ("here") and at others ("elsewhere"), on altered and on captured
+/// contents. Elements are compared by their bytes, so that NaN equals itself.
 ///
 /// An element that differs between the launches on captured contents is unsteady, and neither stale nor following.
 #[derive(Default)]
 pub struct Evidence {
-    /// A bit for each element: whether altered arguments gave another here than elsewhere; then, of those, whether it is
-    /// what captured ones gave.
+    /// One bit per element: whether altered arguments gave different values here and elsewhere; then, for these
+    /// elements, whether the value equals that of the captured arguments.
     stale: Vec<u64>,
-    /// A bit for each element: whether it follows the arguments, here or elsewhere.
+    /// One bit per element: whether the element follows the arguments, here or elsewhere.
     following: Vec<u64>,
-    /// Elements that are others though nothing is.
+    /// Elements that differ although no input does.
     unsteady: u64,
 }
 
-/// How much a kernel gave that it had kept.
+/// How much of its results a kernel had kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Elements that are as captured arguments gave them.
+    /// Elements equal to the results of the captured arguments.
     pub stale: u64,
-    /// Elements that follow the arguments; the stale ones are among them.
+    /// Elements that follow the arguments, including the stale ones.
     pub following: u64,
 }
 
 impl Evidence {
-    /// Takes in what altered arguments gave here and elsewhere.
+    /// Adds the results of altered arguments here and elsewhere.
     pub fn altered(&mut self, piece: &Piece, here: &[u8], elsewhere: &[u8]) {
         if here == elsewhere {
             return;
@@ -70,12 +70,12 @@ impl Evidence {
         });
     }
 
-    /// Whether they gave the same, as every kernel does that is honest and deterministic.
+    /// Whether they are equal, as for every honest and deterministic kernel.
     pub fn is_none(&self) -> bool {
         self.stale.is_empty()
     }
 
-    /// Takes in what altered arguments gave here, and captured ones elsewhere.
+    /// Adds the results of altered arguments here, and of captured ones elsewhere.
     pub fn captured(&mut self, piece: &Piece, altered: &[u8], captured: &[u8]) {
         reach(&mut self.following, piece, altered);
         compared(piece, altered, captured, |element, same| {
@@ -90,7 +90,7 @@ impl Evidence {
         });
     }
 
-    /// Takes in what captured arguments gave here and elsewhere.
+    /// Adds the results of captured arguments here and elsewhere.
     pub fn again(&mut self, piece: &Piece, here: &[u8], elsewhere: &[u8]) {
         if here == elsewhere {
             return;
@@ -105,13 +105,13 @@ impl Evidence {
         });
     }
 
-    /// What of the outputs was kept, if that is enough to accuse a kernel: all that follows the arguments, or a large part
-    /// of it.
+    /// The kept part of the outputs, if it suffices to accuse a kernel: all elements that follow the arguments, or a
+    /// large part of them.
     ///
-    /// A smaller part is not evidence. If the kernel's own noise shows on altered contents alone, as when equal values are
-    /// drawn and ties are broken by chance, then a coarse output (a truth value, the number of an expert) is by chance what
-    /// captured contents gave. Launches that were not kept in memory cannot tell that from a part that was kept: the share
-    /// can.
+    /// A smaller part is not evidence. If the kernel's own noise shows only on altered contents, for example when equal
+    /// values are drawn and ties are broken by chance, then a coarse output (a truth value, the number of an expert)
+    /// equals the result of the captured contents by chance. Launches that were not kept in memory cannot distinguish
+    /// that from a kept part: the share can.
     pub fn kept(&self) -> Option<Kept> {
         let count = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let (stale, following, unsteady) = (count(&self.stale), count(&self.following), self.unsteady);
@@ -121,13 +121,13 @@ impl Evidence {
     }
 }
 
-/// Makes room for the bits of a piece, of which `bytes` are given.
+/// Makes room for the bits of a piece of `bytes`.
 fn reach(bits: &mut Vec<u64>, piece: &Piece, bytes: &[u8]) {
     let words = (piece.first + bytes.len() / piece.size).div_ceil(64);
     bits.resize(bits.len().max(words), 0);
 }
 
-/// Hands each element of a piece to `visit`, and whether it is the same in both.
+/// Hands each element of a piece to `visit`, with whether it is equal in both.
 fn compared(piece: &Piece, one: &[u8], other: &[u8], visit: impl FnMut(usize, bool)) {
     match piece.size {
         1 => of_size::<1>(piece.first, one, other, visit),
@@ -151,14 +151,14 @@ mod tests {
 
     use super::*;
 
-    /// Whether launches that gave these outputs are those of a kernel that keeps: on altered contents here and elsewhere,
-    /// then on captured ones here and elsewhere.
+    /// Whether launches with these outputs are those of a kernel that keeps results: on altered contents here and
+    /// elsewhere, then on captured contents here and elsewhere.
     fn kept(altered: [&[u8]; 2], captured: [&[u8]; 2]) -> bool {
         let bytes = altered[0].len();
         let shape = vec![bytes as u64 / 4];
         let specs = [TensorSpec { dtype: Dtype::F16, shape: shape.clone() }, TensorSpec { dtype: Dtype::F16, shape }];
         let placement = Placement::of(&specs, &[]).unwrap();
-        // The second output begins where an alignment asks for, which is behind a gap.
+        // The second output begins at its alignment, after a gap.
         let place = |given: &[u8]| {
             let mut memory = vec![0; placement.bytes];
             for (placed, half) in placement.outputs.iter().zip(given.chunks_exact(bytes / 2)) {
@@ -203,10 +203,10 @@ mod tests {
         let noisy = |bytes: usize| [&[3; 4000][..bytes], &one[bytes..]].concat();
         assert!(kept([one, two], [&noisy(40), one]), "20 elements that differ by themselves do not hide 1980");
         assert!(!kept([one, two], [&noisy(800), one]));
-        // The arguments do not matter to it: what differs by itself looks as if they did.
+        // The arguments do not matter to the kernel: random differences look as if they did.
         assert!(!kept([one, &noisy(800)], [&noisy(400), one]));
         assert!(!kept([&[1; 8], &[4, 4, 1, 1, 1, 1, 1, 1]], [&[1, 1, 4, 4, 1, 1, 1, 1], &[1; 8]]));
-        // It gives other bits at other addresses.
+        // The kernel returns other bits at other addresses.
         assert!(!kept([two, one], [two, one]));
     }
 }

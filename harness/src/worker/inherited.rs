@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 
 use crate::protocol::{CHANNEL, OUTPUTS, VALUES};
 
-/// Takes the channel, the shared memory for outputs and that for values out of the environment. To be called once.
+/// Takes the channel, the shared memory for outputs and that for values from the environment. Must be called only once.
 ///
 /// # Errors
-/// What is missing.
+/// The missing descriptor.
 pub fn take() -> Result<(UnixStream, File, Option<File>), &'static str> {
     let channel = descriptor(CHANNEL).ok_or("PLIMSOLL_CHANNEL names no open descriptor")?;
     let outputs = descriptor(OUTPUTS).ok_or("PLIMSOLL_OUTPUTS names no open descriptor")?;
@@ -18,7 +18,7 @@ pub fn take() -> Result<(UnixStream, File, Option<File>), &'static str> {
 
 fn descriptor(variable: &str) -> Option<OwnedFd> {
     let number: RawFd = std::env::var(variable).ok()?.parse().ok().filter(|&n| n > 2)?;
-    // What is not open has no entry here.
+    // A descriptor that is not open has no entry here.
     std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).ok()?;
     // SAFETY: the descriptor is open (checked above), and the supervisor passed it to this process for this purpose alone:
     // nothing else in the program opens descriptors before this, so that no other owner of the number exists.

@@ -13,10 +13,10 @@ use super::error::CallError;
 use super::private::{Arena, PrivateMap};
 use crate::protocol::{CallMessage, StorageRange};
 
-/// A table of so many bytes is read from the disk as a whole.
+/// A table of at most this many bytes is read from the disk as a whole.
 const SMALL_TABLE: u64 = 256 << 10;
 
-/// The files of the calls of a batch, each mapped once, from the first storage in it to the last: a call may have more
+/// The files of the calls of a batch, each mapped once, from its first storage to its last: a call may have more
 /// storages than a process may have maps, and calls that share a storage of a store share its pages.
 pub struct Files<'a> {
     ranges: BTreeMap<&'a Path, Range<u64>>,
@@ -30,13 +30,13 @@ impl<'a> Files<'a> {
         Self { ranges, mapped: BTreeMap::new() }
     }
 
-    /// A map that holds `range` of the file at `path`, and where in the file it starts.
+    /// A map that holds `range` of the file at `path`, and the offset of the map in the file.
     fn map(&mut self, path: &'a Path, range: &Range<u64>) -> Result<(u64, Arc<MappedFile>), CallError> {
         if let Some((start, map)) = self.mapped.get(path) {
             return Ok((*start, Arc::clone(map)));
         }
         let open = |range: &Range<u64>| MappedFile::open_apart(path, range.start, range.end - range.start);
-        // If what another call needs of the file is not there, this one may still have what it needs.
+        // If a part of the file that another call needs is missing, this call may still have what it needs.
         let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
             return Ok((range.start, Arc::new(open(range)?)));
         };
@@ -46,7 +46,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// What storages take of each file, from the first to the last, in the order in which files first come.
+/// The range of storages in each file, from the first to the last, in the order in which files first appear.
 fn ranges<'a>(storages: impl Iterator<Item = &'a StorageRange>) -> Vec<(&'a Path, Range<u64>)> {
     let mut order: Vec<(&Path, Range<u64>)> = Vec::new();
     let mut places: BTreeMap<&Path, usize> = BTreeMap::new();
@@ -114,7 +114,7 @@ impl Inputs {
     ) -> Result<Self, CallError> {
         let mut files = Vec::new();
         for (path, range) in ranges(call.storages.iter()) {
-            // A range without bytes is none of the file, and cannot be mapped.
+            // An empty range has no place in the file, and cannot be mapped.
             if range.start < range.end {
                 let (start, map) = map(path, range)?;
                 files.push((path.to_owned(), start, map));
@@ -123,14 +123,14 @@ impl Inputs {
         Ok(Self { files, args: call.args.clone() })
     }
 
-    /// The map that holds a storage, and where in it the storage lies; `None` of a storage without bytes.
+    /// The map that holds a storage, and the storage's offset in it; `None` for an empty storage.
     fn place(&self, storage: &StorageRange) -> Option<(&Map, Range<usize>)> {
         let (_, start, map) = self.files.iter().find(|(path, ..)| *path == storage.path)?;
         let from = (storage.offset - start) as usize;
         Some((map, from..from + storage.bytes as usize))
     }
 
-    /// Has arguments hold other contents, where they lie. Of a kernel of this build they do not change.
+    /// Gives arguments other contents in place. Kernels of this build do not need this.
     pub fn alter(&mut self, call: &CallMessage, alteration: &Alteration) {
         for Altered { storage, at, bytes } in alteration.iter() {
             let range = &call.storages[*storage];
@@ -141,7 +141,7 @@ impl Inputs {
         }
     }
 
-    /// Writes `bytes` at `at` of a storage, where it lies: between two launches of a call that is bound.
+    /// Writes `bytes` at `at` of a storage in place, between two launches of a bound call.
     pub fn put(&self, storage: &StorageRange, at: u64, bytes: &[u8]) {
         if let Some((Map::Private(map), place)) = self.place(storage)
             && (at as usize).checked_add(bytes.len()).is_some_and(|end| end <= place.len())
@@ -158,7 +158,7 @@ impl Inputs {
         })
     }
 
-    /// Puts back what the file holds at `range` of a storage.
+    /// Restores the file's contents at `range` of a storage.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -170,7 +170,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Has every argument hold what was captured, and nothing of it be resident; the addresses stay.
+    /// Restores the captured contents of every argument and makes nothing of them resident; the addresses stay.
     ///
     /// # Errors
     /// The system refused.
@@ -181,7 +181,8 @@ impl Inputs {
         })
     }
 
-    /// Has the rows that a call looks up read from the disk at once, and a small table as a whole: every row is a system call.
+    /// Reads the rows that a call looks up from the disk at once, and a small table as a whole: every row is a system
+    /// call.
     fn read_ahead(&self, call: &CallMessage, bound: &Call<'_>) {
         let mut asked_for = vec![false; call.storages.len()];
         looked_up(bound, &mut |storage, row| {
@@ -197,8 +198,8 @@ impl Inputs {
         });
     }
 
-    /// Hands the call to `work`, the rows that it looks up on their way from the disk; inputs that shrank meanwhile outweigh
-    /// what the kernel made of them.
+    /// Runs `work` on the call while its looked-up rows are read from the disk; inputs that shrank meanwhile outweigh
+    /// the kernel's own error.
     pub fn with<T>(
         &self,
         call: &CallMessage,
@@ -240,7 +241,7 @@ impl Inputs {
         Ok(touching(&call.params, &self.args, &changed))
     }
 
-    /// The error of a kernel that wrote to `range` of a file, where no storage of its arguments lies.
+    /// The error of a kernel that wrote to `range` of a file, outside the storages of its arguments.
     fn beside(&self, call: &CallMessage, path: &Path, range: Range<u64>) -> CallError {
         let distance = |storage: &StorageRange| match range.start.checked_sub(storage.offset + storage.bytes) {
             Some(after) => (after, "after"),
@@ -256,7 +257,7 @@ impl Inputs {
     }
 }
 
-/// The names of the arguments of which a tensor lies in a storage that was `changed`.
+/// The names of the arguments with a tensor in a `changed` storage.
 pub fn touching(params: &[String], args: &[Argument], changed: &[bool]) -> Vec<String> {
     let touches = |argument: &Argument| {
         let mut found = false;

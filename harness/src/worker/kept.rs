@@ -1,5 +1,5 @@
-//! [`Timed`]: the [`Trial`] of a kernel on the CPU, whose inputs are mapped from files, and whose outputs are compared in
-//! shared memory.
+//! [`Timed`]: the [`Trial`] of a kernel on the CPU, with inputs mapped from files and outputs compared in shared
+//! memory.
 
 use plimsoll::kernel::{Kernel, OutputBuffer};
 use plimsoll::run::Placement;
@@ -13,18 +13,18 @@ use super::outputs::Outputs;
 use super::trial::{self, Compare, Followed, Trial, unless_refused};
 use crate::protocol::CallMessage;
 
-/// The parts of outputs that are digested, at the most, and the bytes that each has at the least.
+/// The most parts of outputs that are digested, and the fewest bytes of each.
 const PARTS: usize = 1 << 12;
 const PART: usize = 16;
 
-/// Outputs, where the timed launches left them.
+/// The outputs at the timed addresses.
 pub struct TimedOutputs {
     pub placement: Placement,
     pub memory: Vec<u8>,
 }
 
 impl TimedOutputs {
-    /// Hands each piece to `take`, with what `other` holds in its place.
+    /// Hands each piece to `take`, with the contents of `other` at the same place.
     fn each_beside(&self, other: &[u8], take: &mut Compare<'_>) {
         for piece in pieces(&self.placement) {
             take(&piece, &self.memory[piece.range.clone()], &other[piece.range.clone()]);
@@ -32,17 +32,17 @@ impl TimedOutputs {
     }
 }
 
-/// What a kernel gave before it was timed, digested part by part.
+/// The results of a kernel before it was timed, digested part by part.
 pub struct Before {
     alteration: Alteration,
     followed: Followed,
-    /// What it was given. Its addresses are given to nothing else, so that none is seen twice.
+    /// The inputs of these launches. Their addresses are never reused, so that none is seen twice.
     _inputs: Vec<Inputs>,
 }
 
 impl Before {
-    /// Launches at addresses that are not those to be timed; nothing if the kernel fails, or there is nothing to alter. The
-    /// first launch is on other contents: where a kernel keeps what it gave first, that is wrong for the captured ones.
+    /// Launches at addresses that will not be timed; `None` if the kernel fails, or nothing can be altered. The first
+    /// launch is on other contents: if a kernel keeps its first result, that is wrong for the captured contents.
     pub fn of(
         kernel: &dyn Kernel,
         call: &CallMessage,
@@ -84,7 +84,7 @@ fn digests(placement: &Placement, memory: &[u8]) -> Vec<u8> {
     outputs.flat_map(|bytes| bytes.chunks(part)).flat_map(|part| crc32fast::hash(part).to_ne_bytes()).collect()
 }
 
-/// A kernel, and where its launches on a call were timed.
+/// A kernel, and the addresses of its timed launches on a call.
 pub struct Timed<'a> {
     pub kernel: &'a dyn Kernel,
     pub call: &'a CallMessage,
@@ -92,17 +92,17 @@ pub struct Timed<'a> {
     pub left: &'a mut TimedOutputs,
     pub outputs: &'a mut Outputs,
     pub before: Option<&'a Before>,
-    /// Inputs that were launched on elsewhere. They keep their addresses to the end, so that none is seen twice.
+    /// Inputs of launches elsewhere. They keep their addresses to the end, so that none is seen twice.
     pub elsewhere: Vec<Inputs>,
 }
 
 impl Timed<'_> {
-    /// The error of a kernel that gives what it has kept. A kernel that fails on other contents is not accused.
+    /// The error of a kernel that returns kept results. A kernel that fails on other contents is not accused.
     pub fn kept(&mut self) -> Result<Option<CallError>, CallError> {
         self.inputs.restore()?;
         let Some(before) = self.before else { return trial::kept(self) };
         match self.altered(before) {
-            // As it gave before it was timed: so does every honest kernel that is deterministic.
+            // As before it was timed: every honest and deterministic kernel does so.
             Ok(altered) if altered == before.followed.altered => return Ok(None),
             Err(CallError::Kernel(_)) => return Ok(None),
             Err(error) => return Err(error),
@@ -118,13 +118,13 @@ impl Timed<'_> {
         }
     }
 
-    /// Digests of what the kernel gives here of the contents that it was given before it was timed.
+    /// Digests of the kernel's results here, on the contents from before it was timed.
     fn altered(&mut self, before: &Before) -> Result<Vec<u8>, CallError> {
         self.altered_here(&before.alteration)?;
         Ok(digests(&self.left.placement, &self.left.memory))
     }
 
-    /// Launches where launches were timed, and then has the arguments hold what was captured.
+    /// Launches at the timed addresses, then restores the captured contents of the arguments.
     fn launch(&mut self) -> Result<(), CallError> {
         let done = launch(self.kernel, self.call, self.inputs, &self.left.placement, &mut self.left.memory);
         self.inputs.restore()?;
@@ -168,8 +168,8 @@ impl Trial for Timed<'_> {
     }
 }
 
-/// Launches at addresses that the kernel has never seen, on other contents or on what was captured, into memory that is
-/// poisoned before. The inputs, which hold what was captured: their addresses are not to come again.
+/// Launches at addresses that the kernel has never seen, on other or captured contents, into poisoned memory. Returns
+/// the inputs with captured contents: their addresses must not be reused.
 fn launch_elsewhere(
     kernel: &dyn Kernel,
     call: &CallMessage,

@@ -1,4 +1,4 @@
-//! Launches of a kernel on calls: inputs mapped from their files, outputs into the shared memory.
+//! Launches a kernel on calls: inputs mapped from their files, outputs in the shared memory.
 
 use std::io;
 use std::time::Instant;
@@ -17,14 +17,14 @@ use super::outputs::Outputs;
 use super::private::Arena;
 use crate::protocol::{CallMessage, Outcome, Reply};
 
-/// What a worker launches.
+/// A kernel that a worker launches.
 pub enum Loaded {
-    /// A kernel that is a part of this program, and known to read its arguments alone.
+    /// A kernel of this program, known only to read its arguments.
     Own(Box<dyn Kernel>),
-    /// A kernel that is not: its arguments lie where it may write, at addresses that recur, and its outputs are held to
-    /// what they were when it returned.
+    /// A kernel from elsewhere: its arguments are where it may write, at addresses that recur, and its outputs must
+    /// stay as they were when it returned.
     Foreign(Box<dyn Kernel>),
-    /// One that allocates what it gives; no part of this program either.
+    /// A kernel that allocates its results; not part of this program either.
     Operator(Box<dyn Operator>),
 }
 
@@ -42,12 +42,12 @@ impl Launches {
         Self { kernel, foreign, arena: Arena::default() }
     }
 
-    /// What is launched.
+    /// The kernel.
     pub fn loaded(&self) -> &Loaded {
         &self.kernel
     }
 
-    /// Launches once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
+    /// Launches once. The inputs are returned with the answer: unmapping them takes time, which is better spent while
     /// the supervisor judges.
     pub fn launch(&mut self, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
         let inputs = if self.foreign {
@@ -71,7 +71,7 @@ impl Launches {
         Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None, sources: Vec::new() })
     }
 
-    /// The time of one launch into the shared memory, poisoned before, and what it left there.
+    /// The time and outputs of one launch into the shared memory, which is poisoned first.
     fn filled(
         &self,
         kernel: &dyn Kernel,
@@ -95,7 +95,7 @@ impl Launches {
         Ok((elapsed_ns, placement.outputs_from(0)))
     }
 
-    /// The time of one launch of an operator, and what it gave, copied to the shared memory.
+    /// The time of one launch of an operator, and its results, copied to the shared memory.
     fn given(
         &self,
         operator: &dyn Operator,
@@ -112,15 +112,15 @@ impl Launches {
                 Ok(())
             }
             Elements::Device(_) => {
-                let message = "it gave a tensor on a device: name it with --device".to_owned();
+                let message = "it returned a tensor on a device: name it with --device".to_owned();
                 Err(KernelError::Exception { message }.into())
             }
         })?;
         Ok((elapsed_ns, leaves))
     }
 
-    /// Maps every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.
-    /// `next` waits until the supervisor has judged what that gave.
+    /// Maps every call of the batch, then times each separately, and launches each once more with everything at other
+    /// addresses. `next` waits until the supervisor has judged the result.
     pub fn profile(
         &mut self,
         id: u64,
@@ -187,8 +187,8 @@ impl Launches {
         Ok((samples, again))
     }
 
-    /// The samples; and of a kernel that is not a part of this program what it leaves unwritten of its outputs when it is
-    /// launched again on the same buffers, as the timed launches left them but for a few bytes, and those outputs.
+    /// The samples; for a kernel that is not part of this program also the outputs that it leaves unwritten when
+    /// launched again on the same buffers, which are as the timed launches left them except for a few bytes.
     fn timed(
         &self,
         bound: &Call<'_>,
@@ -213,7 +213,8 @@ impl Launches {
         }
         let samples = measure(protocol, &mut clock, cache, &mut || in_parent(&mut launch))?;
         drop(launch);
-        // Poison would tell a kernel that looks for it that it is judged, and a long while since its last launch that it is not timed.
+        // A kernel could detect by poison that it is judged, and by a long pause since its last launch that it is not
+        // timed.
         let mut canaries = Canaries::of(&mut buffers);
         in_parent(kernel.bind(bound, &mut buffers)?)?;
         canaries.set(&mut buffers);

@@ -1,4 +1,4 @@
-//! The libraries that a kernel's library brings with it: what is mapped once it is loaded and was not before.
+//! The libraries that a kernel's library loads: files that are mapped after loading and were not before.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::kernel::KernelSpec;
 
-/// Folders of the system: what lies there belongs to the machine, unless the kernel lies there itself.
+/// System folders: files there belong to the machine, unless the kernel itself is there.
 const SYSTEM: [&str; 6] = ["/lib", "/lib32", "/lib64", "/opt", "/usr", "/var/lib"];
-/// Folders that packages of Python are installed in.
+/// Folders of installed Python packages.
 const INSTALLED: [&str; 2] = ["site-packages", "dist-packages"];
-/// The implementation of the ABI, which is not a part of a kernel.
+/// The implementation of the ABI, which is not part of a kernel.
 const RUNTIME: &str = "libtvm_ffi.so";
 
-/// The files from which this process has code.
+/// The files of this process's code.
 pub fn mapped() -> BTreeSet<PathBuf> {
     fs::read_to_string("/proc/self/maps").map(|maps| files(&maps)).unwrap_or_default()
 }
@@ -25,14 +25,14 @@ fn files(maps: &str) -> BTreeSet<PathBuf> {
     paths.filter(|path| !path.as_os_str().to_string_lossy().ends_with(" (deleted)")).collect()
 }
 
-/// The files, new since `before`, that the kernel `spec` is made of.
+/// The files of the kernel `spec` that are new since `before`.
 pub fn linked(spec: &KernelSpec, before: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let KernelSpec::Library { file, .. } = spec else { return Vec::new() };
     let Ok(own) = file.canonicalize() else { return Vec::new() };
     mapped().difference(before).filter(|path| **path != own && belongs(path, &own)).cloned().collect()
 }
 
-/// Whether the library at `path` is one of the kernel at `own`, and not of the machine.
+/// Whether the library at `path` belongs to the kernel at `own`, and not to the machine.
 fn belongs(path: &Path, own: &Path) -> bool {
     let beside = own.parent().is_some_and(|folder| path.starts_with(folder));
     let installed = path.components().any(|part| INSTALLED.iter().any(|name| part.as_os_str() == *name));

@@ -37,23 +37,23 @@ use outputs::Outputs;
 pub use device::DeviceKernel;
 pub use launch::Loaded;
 
-/// What differs between one worker program and another.
+/// The differences between worker programs.
 pub struct Host {
-    /// Its name in the protocol.
+    /// The worker's name in the protocol.
     pub name: &'static str,
-    /// What its kernels run on, by name and version.
+    /// The software that its kernels run on, by name and version.
     pub versions: BTreeMap<String, String>,
-    /// Loads a kernel, or says why it cannot.
+    /// Loads a kernel, or returns why it cannot be loaded.
     pub load: fn(&KernelSpec) -> Result<Loaded, String>,
-    /// Loads a kernel to be launched on the GPU of this number, whose context is current, or says why it cannot.
+    /// Loads a kernel for the GPU of this number, whose context is current, or returns why it cannot be loaded.
     pub load_on_device: fn(&KernelSpec, u32) -> Result<DeviceKernel, NotServed>,
 }
 
 /// Why a kernel cannot be served.
 pub enum NotServed {
-    /// No worker could.
+    /// No worker could serve the kernel.
     Refused(String),
-    /// What it is to run on is not there.
+    /// The software or device of the kernel is missing.
     Absent(String),
 }
 
@@ -75,11 +75,11 @@ impl Host {
     }
 }
 
-/// The stack that a context keeps for each thread if the device's memory is held to a ceiling. The usual 1 KiB is 264 MiB of
-/// an H200, for 132 processors of 2048 threads each.
+/// The stack that a context reserves per thread if the device's memory has a ceiling. The usual 1 KiB is 264 MiB on an
+/// H200, with 132 processors of 2048 threads each.
 const SMALL_STACK: ByteSize = ByteSize::new(256);
 
-/// A kernel, where it is launched.
+/// A kernel, and its device.
 enum Served {
     Host(Launches),
     Device(Box<DeviceLaunches>),
@@ -90,7 +90,7 @@ impl Served {
         let Some(index) = device else {
             return Ok(Self::Host(Launches::of((host.load)(spec).map_err(NotServed::Refused)?)));
         };
-        // Before the kernel: what it does when it is loaded finds the device's context.
+        // Before the kernel: code that runs when it is loaded needs the device's context.
         let gpu = Gpu::open(index).map_err(|error| match error.is_absence() {
             true => NotServed::Absent(error.to_string()),
             false => NotServed::Refused(error.to_string()),
@@ -114,7 +114,7 @@ pub enum WorkerError {
     /// The channel broke.
     #[error("the channel to the supervisor: {0}")]
     Channel(#[from] io::Error),
-    /// The supervisor sent what the protocol does not know.
+    /// The supervisor sent an unknown message.
     #[error("the supervisor's message: {0}")]
     Message(#[from] serde_json::Error),
 }
@@ -214,7 +214,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
                 say(&mut writer, &Reply::CachesDropped)?;
             }
-            // What a library does when the process ends is not waited for: it could hang.
+            // Do not wait for what a library does at the end of a process: it could hang.
             Request::Bye => end(),
         }
     }
@@ -257,9 +257,10 @@ fn hello(
     }
 }
 
-/// Ends the process without the exit handlers and destructors of what it has loaded.
+/// Ends the process without the exit handlers and destructors of loaded libraries.
 fn end() -> ! {
-    // SAFETY: nothing of this process is to be written or removed any more; the channel and the shared memory are the system's.
+    // SAFETY: nothing of this process has to be written or removed any more; the channel and the shared memory are the
+    // system's.
     unsafe { libc::_exit(0) }
 }
 
@@ -269,7 +270,7 @@ fn no_kernel(id: Option<u64>) -> Reply {
 }
 
 fn no_audit(id: u64) -> Reply {
-    let message = "an audit is of a kernel on the CPU, and begins with `audit`".to_owned();
+    let message = "an audit needs a kernel on the CPU, and begins with `audit`".to_owned();
     Reply::Error { id: Some(id), index: None, kind: FailureKind::Unsupported.into(), message, detail: None }
 }
 

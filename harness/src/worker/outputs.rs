@@ -9,10 +9,10 @@ use plimsoll::run::{Output, OutputValue, Placed, Placement};
 
 use super::error::CallError;
 
-/// Brings the elements of a tensor to its place, which is as long.
+/// Copies the elements of a tensor to its place, which has the same length.
 pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError> + 'a;
 
-/// The shared memory for outputs, mapped as far as it is needed.
+/// The shared memory for outputs, mapped as far as needed.
 pub struct Outputs {
     file: File,
     map: Option<MmapMut>,
@@ -21,15 +21,15 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Over the descriptor that the supervisor passed in.
+    /// Opens the descriptor that the supervisor passed in.
     pub fn new(file: File) -> Self {
         Self { file, map: None, elsewhere: None }
     }
 
-    /// Its first `bytes` bytes.
+    /// The first `bytes` bytes.
     ///
     /// # Errors
-    /// So much memory cannot be had.
+    /// The memory cannot be allocated.
     pub fn memory(&mut self, bytes: usize) -> io::Result<&mut [u8]> {
         if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
             self.map = None;
@@ -49,15 +49,15 @@ impl Outputs {
         self.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })
     }
 
-    /// Whether its first `bytes` bytes hold anything but what outputs are filled with before a launch.
+    /// Whether the first `bytes` bytes hold anything but the fill that outputs have before a launch.
     pub fn is_written(&mut self, bytes: usize) -> bool {
         self.memory(bytes).is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
     }
 
-    /// Hands the first `bytes` bytes to `work`, at addresses that are not those of [`Outputs::memory`].
+    /// Runs `work` on the first `bytes` bytes, at addresses other than those of [`Outputs::memory`].
     ///
     /// # Errors
-    /// [`CallError::Outputs`], or what `work` gives.
+    /// [`CallError::Outputs`], or the error of `work`.
     pub fn elsewhere<T>(
         &mut self,
         bytes: usize,
@@ -78,11 +78,11 @@ impl Outputs {
         given
     }
 
-    /// Keeps what an operator gave: `copy` brings the elements of each tensor to their place. Gives the leaves, and how many
-    /// bytes they have.
+    /// Keeps the results of an operator: `copy` copies the elements of each tensor to their place. Returns the leaves,
+    /// and their total size in bytes.
     ///
     /// # Errors
-    /// What `copy` gives, or so much memory cannot be had.
+    /// The error of `copy`, or the memory cannot be allocated.
     pub fn keep(&mut self, given: Vec<Given<'_>>, copy: &mut Copying<'_>) -> Result<(Vec<Output>, usize), CallError> {
         self.keep_from(0, given, copy)
     }

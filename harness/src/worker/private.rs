@@ -1,8 +1,8 @@
-//! Inputs of kernels that are not trusted: maps that a kernel may write to without harm, at addresses that recur.
+//! Inputs of untrusted kernels: maps that a kernel may write to without harm, at addresses that recur.
 //!
-//! A [`PrivateMap`] is copy-on-write: what a kernel writes stays in this process, and is found afterwards. An [`Arena`]
-//! gives the files of one call after the other the same addresses, so that a kernel that has kept a result by the
-//! addresses of its arguments gives it where it is wrong.
+//! A [`PrivateMap`] is copy-on-write: a kernel's writes stay in this process, and are found afterwards. An [`Arena`]
+//! gives the files of successive calls the same addresses, so that a kernel that keeps results by the addresses of its
+//! arguments returns a wrong one.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -18,7 +18,7 @@ use rustix::fs::{Advice, fadvise};
 use rustix::mm::{Advice as MadvAdvice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Addresses that are kept for calls, if the system gives so many: nothing but a number is spent on them.
+/// Addresses reserved for calls, if the system has them: reserving addresses costs no memory.
 const USUAL_ARENA: usize = 64 << 30;
 
 /// Why a file could not be mapped.
@@ -34,16 +34,16 @@ pub enum MapError {
 
 /// Bytes of a file, mapped copy-on-write.
 pub struct PrivateMap {
-    /// At a page.
+    /// The page-aligned start.
     start: *mut c_void,
     pages: usize,
-    /// The first byte asked for, after `start`.
+    /// The first requested byte, at or after `start`.
     head: usize,
     bytes: usize,
     file: File,
-    /// Where in the file `start` is.
+    /// The offset of `start` in the file.
     offset: u64,
-    /// Whether the addresses are an arena's, which keeps them.
+    /// Whether the addresses belong to an arena, which keeps them.
     in_arena: bool,
 }
 
@@ -101,7 +101,7 @@ impl PrivateMap {
         }
     }
 
-    /// Has `range` of the map hold what the file holds.
+    /// Restores the file's contents in `range` of the map.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -112,20 +112,20 @@ impl PrivateMap {
         Ok(())
     }
 
-    /// Has the map hold what the file holds, and nothing of it be resident; the addresses stay.
+    /// Restores the file's contents and makes nothing of the map resident; the addresses stay.
     pub fn restore(&mut self) -> io::Result<()> {
         // SAFETY: the pages are this map's own, and nobody has a reference to them. What was written to them is dropped, and what
         // is read of them next is the file's.
         unsafe { madvise(self.start, self.pages * page_size(), MadvAdvice::LinuxDontNeed) }.map_err(Into::into)
     }
 
-    /// The ranges of the file that are no longer what it holds, at most one a page; what stands beside the range that was
-    /// asked for, on its first and last page, is one of them.
+    /// The ranges that differ from the file, at most one per page; bytes beside the requested range, on its first and
+    /// last page, are included.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn changed(&self) -> io::Result<Vec<Range<u64>>> {
-        // A system that does not tell which pages were written has all of them compared.
+        // If a system does not report which pages were written, all are compared.
         let written = self.written_pages().unwrap_or_else(|_| (0..self.pages).collect());
         let (mut original, mut changed) = (vec![0; page_size()], Vec::new());
         // SAFETY: the map holds these pages for as long as `self` lives, as those of `deref`.
@@ -133,7 +133,7 @@ impl PrivateMap {
         for page in written {
             let offset = self.offset + (page * page_size()) as u64;
             let held = read_up_to(&self.file, &mut original, offset)?;
-            // The system maps zeros behind the end of a file.
+            // The system maps zeros after the end of a file.
             original[held..].fill(0);
             let now = &pages[page * page_size()..][..page_size()];
             let differs = |i: &usize| now[*i] != original[*i];
@@ -166,7 +166,7 @@ impl PrivateMap {
     }
 }
 
-/// Reads at `offset` until `bytes` are full or the file ends; how many that are.
+/// Reads at `offset` until `bytes` are full or the file ends; returns how many were read.
 fn read_up_to(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -205,7 +205,7 @@ impl Drop for PrivateMap {
     }
 }
 
-/// Addresses that are given to the files of one call after the other.
+/// Addresses that the files of successive calls reuse.
 #[derive(Default)]
 pub struct Arena {
     start: usize,
@@ -214,12 +214,12 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Begins again at the first address, with room for maps of these numbers of bytes. No map of the call before is alive.
+    /// Starts over at the first address, with room for maps of these sizes. No map of the previous call may be alive.
     ///
     /// # Errors
-    /// So many addresses cannot be had.
+    /// Not enough addresses are free.
     pub fn begin(&mut self, maps: impl Iterator<Item = u64>) -> io::Result<()> {
-        // A file may begin and end within a page, and lie a page further on.
+        // A file may begin and end within a page, and reach into one more page.
         let needed = maps.map(|bytes| bytes as usize + 3 * page_size()).sum::<usize>();
         self.used = 0;
         if needed <= self.length {
@@ -236,14 +236,14 @@ impl Arena {
         Ok(())
     }
 
-    /// Addresses for a file from `offset` on. If little is read of it, little is to be resident.
+    /// Addresses for a file from `offset` on. If little is read of the file, little should be resident.
     fn take(&mut self, length: usize, offset: u64) -> *mut c_void {
         if large_pages_fit(self.start + self.used, offset) {
             self.used += page_size();
         }
         let at = self.start + self.used;
         self.used += length;
-        assert!(self.used <= self.length, "`begin` was told of every map");
+        assert!(self.used <= self.length, "`begin` knows of every map");
         at as *mut c_void
     }
 
@@ -272,7 +272,7 @@ mod tests {
         file
     }
 
-    /// As a kernel writes, which may do so beside what was asked for.
+    /// As a kernel writes, which may also write beside the requested range.
     fn write(map: &PrivateMap, at: usize, byte: u8) {
         // SAFETY: the byte lies in the map, which is writable, and nothing else reads it now.
         unsafe { map.start.cast::<u8>().add(map.head + at).write(byte) };
@@ -302,7 +302,7 @@ mod tests {
         assert!(map.changed().unwrap().is_empty(), "the same byte again changes nothing");
         write(&map, 5001, 8);
         write(&map, 5003, 9);
-        // The last byte that was asked for, and one behind it; the file ends on the next page.
+        // The last requested byte, and one after it; the file ends on the next page.
         write(&map, 38_899, 1);
         write(&map, 38_900, 1);
         write(&map, 40_000 - 100, 1);

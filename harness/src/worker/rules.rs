@@ -1,5 +1,5 @@
-//! What stale outputs are judged by. The Python worker's module declares each rule, with its meaning, and this one reads it
-//! there when Plimsoll is built: the two cannot differ.
+//! The rules for stale outputs. The Python worker's module declares each rule with its meaning, and this module reads
+//! them from there when Plimsoll is built: the two cannot differ.
 
 const DECLARED: &str = include_str!("../../python/plimsoll_rules.py");
 
@@ -13,7 +13,7 @@ pub const PLACES: usize = declared("PLACES") as usize;
 pub const NAMED: usize = declared("NAMED") as usize;
 pub const PLACES_OF_CALL: usize = declared("PLACES_OF_CALL") as usize;
 
-/// The number of the line `name = number`. Without one, the build fails.
+/// The value in the line `name = number`. The build fails without such a line.
 const fn declared(name: &str) -> u64 {
     let text = DECLARED.as_bytes();
     let mut line = 0;
@@ -29,7 +29,7 @@ const fn declared(name: &str) -> u64 {
     panic!("harness/python/plimsoll_rules.py does not declare the rule as `NAME = NUMBER`")
 }
 
-/// The number of the line at `at`, if that is `name = number`.
+/// The value in the line at `at`, if that is `name = number`.
 const fn number_of(text: &[u8], mut at: usize, name: &[u8]) -> Option<u64> {
     let mut i = 0;
     while i < name.len() {
@@ -47,7 +47,7 @@ const fn number_of(text: &[u8], mut at: usize, name: &[u8]) -> Option<u64> {
         number = number * 10 + (text[at] - b'0') as u64;
         at += 1;
     }
-    // An expression, which would be cut at its first operator, is none of these.
+    // An expression, which would be cut at its first operator, is not such a line.
     if at == first || at < text.len() && text[at] != b'\n' { None } else { Some(number) }
 }
 

@@ -20,7 +20,7 @@ unsafe extern "C" {
     fn plimsoll_allocated_on(index: i32, allocated: *mut RawAllocated, error: *mut RawError) -> i32;
 }
 
-/// Makes `cuda:INDEX` the device of this thread, on which operators are launched from now on.
+/// Makes `cuda:INDEX` the device of this thread, where operators are launched from now on.
 ///
 /// # Errors
 /// Why libtorch cannot use it.

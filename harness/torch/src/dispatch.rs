@@ -150,7 +150,7 @@ impl Drop for Value {
 impl Value {
     fn of(storages: &Storages<'_>, name: &str, argument: &Argument) -> Result<Self, KernelError> {
         let refuse = |what: &str| KernelError::NotReachable {
-            message: format!("argument `{name}` is {what}, which no operator of libtorch takes"),
+            message: format!("argument `{name}` is {what}, which libtorch's operators do not take"),
         };
         // SAFETY: plain values are copied; texts end in zero and are copied; the pointers of lists are only read, and
         // live until after the call; a tensor is counted by the value that is made of it.

@@ -1,4 +1,4 @@
-//! What configurations set, and what of them is refused.
+//! The settings of configurations, and which of them are refused.
 
 use proptest::prelude::*;
 

@@ -22,12 +22,7 @@ pub(super) const MAX_FOLDERS: usize = 100_000;
 ///
 /// # Errors
 /// [`BenchError`] if a file cannot be read or is not criterion's.
-pub fn judge_folder(
-    dir: &Path,
-    baseline: &str,
-    limits: &Limits,
-    confidence: f64,
-) -> Result<BenchGate, BenchError> {
+pub fn judge_folder(dir: &Path, baseline: &str, limits: &Limits, confidence: f64) -> Result<BenchGate, BenchError> {
     let mut found = Found::default();
     find(dir, 0, &mut found)?;
     let mut verdicts = Vec::new();

@@ -1,9 +1,9 @@
-//! [`Births`]: every process of a tree, counted by the kernel's event of each fork and exit (the process connector,
+//! [`Births`]: counts every process of a tree by the kernel's event of each fork and exit (the process connector,
 //! netlink).
 //!
-//! The kernel reports it only to a process with CAP_NET_ADMIN in the first name spaces of users and processes, and not
-//! in most containers. Its messages wait in the socket until they are read, so that none is missed between two samples
-//! unless the socket runs over, which the kernel reports as well.
+//! The kernel reports events only to a process with CAP_NET_ADMIN in the initial user and PID namespaces, and not in
+//! most containers. Messages wait in the socket until they are read, so that none is missed between two samples unless
+//! the socket overflows, which the kernel reports as well.
 
 use std::collections::HashSet;
 
@@ -39,14 +39,15 @@ pub(crate) struct Births {
 }
 
 impl Births {
-    /// From now on, for the tree below `root`, which has no children yet; `None` if the kernel does not report.
+    /// Counts from now on, for the tree below `root`, which has no children yet; `None` if the kernel does not report
+    /// events.
     pub(crate) fn watch(root: u32) -> Option<Self> {
         let socket = connector(PROC, ROOM)?;
         write(&socket, &listen()).ok()?;
         Some(Self { socket, living: HashSet::from([root]), born: 1, confirmed: false, lost: false })
     }
 
-    /// Takes the events that have come since.
+    /// Reads the events since the last call.
     pub(crate) fn take(&mut self) {
         let mut bytes = [0; 512];
         loop {
@@ -70,7 +71,7 @@ impl Births {
                 else {
                     return;
                 };
-                // A new thread is of a process that is there.
+                // A new thread belongs to an existing process.
                 if thread == process && self.living.contains(&parent) && self.living.insert(process) {
                     self.born += 1;
                 }
@@ -82,7 +83,7 @@ impl Births {
         }
     }
 
-    /// How many processes there ever were, and how many of them have ended; `None` if some may have been missed.
+    /// How many processes there were so far, and how many of them have ended; `None` if some may have been missed.
     pub(crate) fn counts(&self) -> Option<(u64, u64)> {
         (self.confirmed && !self.lost).then(|| (self.born, self.born.saturating_sub(self.living.len() as u64)))
     }

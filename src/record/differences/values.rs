@@ -1,4 +1,4 @@
-//! What changed between two values of JSON, as [`Change`]s by their paths.
+//! Changes between two values of JSON, as [`Change`]s by their paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Change, ChangeKind};
 
-/// What changed between two values as JSON.
+/// The changes between two values as JSON.
 pub(super) fn changes<T: Serialize>(before: &T, after: &T) -> Vec<Change> {
     let mut found = Vec::new();
     diff("", &json(before), &json(after), &mut found);
@@ -42,7 +42,7 @@ pub(super) fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Ch
     }
 }
 
-/// The elements under their `path`, if each has one of its own and their order is that of the paths' first listing.
+/// The elements by their `path`, if each has a unique one and their order follows the first listing of the paths.
 fn by_path(elements: &[Value]) -> Option<BTreeMap<&str, &Value>> {
     let named: BTreeMap<&str, &Value> =
         elements.iter().map(|element| Some((element.get("path")?.as_str()?, element))).collect::<Option<_>>()?;

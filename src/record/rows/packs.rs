@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// So many bytes of packs are kept in memory.
+/// The most bytes of packs in memory.
 pub(super) const IN_MEMORY: usize = 1 << 20;
 
-/// The fastest level: names of fields, which are most of the text, vanish at any.
+/// The fastest level: any level removes the field names, which are most of the text.
 const LEVEL: i32 = 1;
 
 /// Rows that are packed.
@@ -27,12 +27,12 @@ enum Place {
     File { file: Arc<File>, at: u64, bytes: usize },
 }
 
-/// Where packs are put.
+/// The place of the packs.
 #[derive(Default)]
 pub(super) struct Shelf {
-    /// The bytes of those in memory.
+    /// The bytes of packs in memory.
     in_memory: usize,
-    /// The file for the others, and where it ends.
+    /// The file for the others, and its end.
     file: Option<(Arc<File>, u64)>,
 }
 
@@ -49,19 +49,19 @@ impl Shelf {
         Packed { place, text: text.len() }
     }
 
-    /// Forgets a pack that another takes the place of.
+    /// Forgets a pack that another replaces.
     pub fn take(&mut self, packed: &Packed) {
         if let Place::Memory(bytes) = &packed.place {
             self.in_memory = self.in_memory.saturating_sub(bytes.len());
         }
     }
 
-    /// Another for a copy of the packs. Their file is shared, and none is written twice.
+    /// The packs of a copy. Their file is shared, and nothing is written twice.
     pub fn beside(&self) -> Self {
         Self { in_memory: self.in_memory, file: None }
     }
 
-    /// Writes to the file; `None` if that is not possible, as on a full disk, and memory has to do.
+    /// Writes to the file; `None` if that is not possible, for example on a full disk, and memory has to do.
     fn write(&mut self, bytes: &[u8]) -> Option<Place> {
         let (file, end) = match &mut self.file {
             Some(file) => file,

@@ -5,7 +5,7 @@ use crate::shard::Shares;
 use plimsoll_memory::meter::Metric;
 use std::num::NonZeroU32;
 
-/// The records of [`record`] run in so many shards.
+/// The records of [`record`] run in this many shards.
 pub(crate) fn shards(count: u32) -> Vec<Record> {
     let whole = record();
     let all = whole.semantics.capture().unwrap().clone();
@@ -40,7 +40,7 @@ pub(crate) fn shards(count: u32) -> Vec<Record> {
     (1..=count).map(shard).collect()
 }
 
-/// A command that so many ranks ran, two a node, as one record. Rank 7 failed.
+/// A command run by this many ranks, two per node, as one record. Rank 7 failed.
 pub(crate) fn ranks(count: u32) -> Record {
     let mut whole = command();
     let part = |number: u32| {

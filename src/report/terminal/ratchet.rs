@@ -92,7 +92,7 @@ mod tests {
         ];
         let mut found = crate::gate::ratchet(&records, "10% | 4 MiB".parse().unwrap());
         found.lowerings[0].place = Some("src/reading.rs:118".to_owned());
-        found.lowerings[1].by_hand = Some("src/writing.rs:9 has no literal but an expression".to_owned());
+        found.lowerings[1].by_hand = Some("src/writing.rs:9 has an expression instead of a literal".to_owned());
         let screen = Screen::new(110, Palette::plain());
         assert_snapshot("terminal_ratchet", &ratchet(&found, false, &screen));
         assert!(ratchet(&found, true, &screen).contains("2 ceilings could be lowered by more than"));

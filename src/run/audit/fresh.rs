@@ -1,9 +1,9 @@
-//! [`Fresh`]: values for the arguments of a call that nobody has seen before, made of those that were captured.
+//! [`Fresh`]: new values for the arguments of a call, made of the captured ones.
 //!
-//! Floating-point elements take the values of others of the same storage, in short runs from random places; integers change
-//! places, so that each stays within what was captured, and as often. What is sorted stays, for it may be offsets or limits, and
-//! so do truth values, arguments that are declared constant, and storages that several dtypes share. Of a large storage cells
-//! at random places change, the rows that integers name among them.
+//! Floating-point elements take the values of others of the same storage, in short runs from random places; integers
+//! change places, so that each stays within the captured range, and as frequent. Sorted integers stay, as they may be
+//! offsets or limits, and so do truth values, arguments that are declared constant, and storages that several dtypes
+//! share. In a large storage, cells at random places change, among them rows that integers name.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,18 +14,18 @@ use plimsoll_capture::{Argument, Bound, Dtype, DtypeKind, MappedEntry, TensorRef
 
 use super::super::launcher::Patch;
 
-/// A storage of at most so many bytes changes as a whole.
+/// A storage of at most this many bytes changes as a whole.
 const WHOLE: u64 = 64 << 10;
-/// The elements of a cell of a larger one.
+/// The number of elements in a cell of a larger storage.
 const CELL: u64 = 64;
-/// Cells that change before one launch, at the most: so many anywhere, and so many in rows that are named.
+/// The most cells that change before one launch: anywhere, and in rows that are named.
 const CELLS: usize = 32;
-/// Elements that are others in values that are nearly those that were captured, at the most.
+/// The most elements that differ in values that are almost the captured ones.
 const NEAR: usize = 16;
 /// The longest run of elements that is taken from one place.
 const RUN: usize = 32;
 
-/// Numbers that nobody can foretell: those that were drawn before do not give away the next.
+/// Unpredictable numbers: earlier numbers do not reveal the next one.
 #[derive(Default)]
 pub struct Chance {
     key: RandomState,
@@ -56,12 +56,12 @@ impl Chance {
     }
 }
 
-/// What stands in the arguments and is not what was captured, by storage and place. Places do not overlap.
+/// Argument contents that differ from the captured ones, by storage and offset. Ranges do not overlap.
 #[derive(Clone, Default)]
 pub struct Standing(BTreeMap<(usize, u64), Vec<u8>>);
 
 impl Standing {
-    /// Takes in what a launch finds: a patch of captured bytes ends the one before it.
+    /// Adds the contents of a launch: a patch of captured bytes ends the one before it.
     pub fn put(&mut self, patch: &Patch) {
         let place = (patch.storage, patch.at);
         if patch.captured {
@@ -75,7 +75,7 @@ impl Standing {
         self.0.is_empty()
     }
 
-    /// What has captured arguments hold all of it.
+    /// The patches that restore all captured contents.
     pub fn patches(&self) -> Vec<Patch> {
         let patch = |((storage, at), bytes): (&(usize, u64), &Vec<u8>)| Patch {
             storage: *storage,
@@ -95,17 +95,17 @@ pub struct Fresh<'a> {
     pub(super) standing: Standing,
 }
 
-/// What changes of one storage.
+/// The changeable part of one storage.
 struct Unit<'a> {
     storage: usize,
     bytes: &'a [u8],
     /// The bytes that tensors reach.
     reach: Range<u64>,
-    /// Of one element.
+    /// The size of one element.
     size: u64,
     integers: bool,
     whole: bool,
-    /// Whether the kernel changes it, so that what a launch is to find there is put there before each.
+    /// Whether the kernel changes the storage, so that contents must be put there before each launch.
     always: bool,
     /// The elements of a row of the largest tensor.
     row: u64,
@@ -119,7 +119,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    /// Of a call; nothing that was captured has changed yet.
+    /// The values of a call; no captured content has changed yet.
     ///
     /// # Errors
     /// A storage cannot be read.
@@ -152,7 +152,8 @@ impl<'a> Fresh<'a> {
                 Values::Floats => !unit.integers,
                 Values::Captured => false,
             };
-            // An argument that the kernel changes holds what the launch before made of it, if nothing else is put there.
+            // If nothing else is put into an argument that the kernel changes, the argument holds the result of the
+            // previous launch.
             if wanted || tensors.iter().any(|seen| seen.whole) {
                 units.push(unit);
             }
@@ -172,12 +173,12 @@ impl<'a> Fresh<'a> {
         self.units.iter().map(of).sum::<u64>() as usize
     }
 
-    /// What stands there now.
+    /// The current contents.
     pub fn standing(&self) -> Standing {
         self.standing.clone()
     }
 
-    /// As if nothing had been drawn.
+    /// Starts over, as if nothing had been drawn.
     pub fn reset(&mut self) {
         self.standing = Standing::default();
     }
@@ -192,7 +193,7 @@ impl<'a> Fresh<'a> {
         patches
     }
 
-    /// Draws values for a launch that are nearly those that were captured: whoever looks at some of them finds no other.
+    /// Draws values that are almost the captured ones: a kernel that looks at some of them finds no difference.
     pub fn draw_near(&mut self, chance: &mut Chance) -> Vec<Patch> {
         let mut patches = Vec::new();
         for unit in &self.units {
@@ -202,7 +203,8 @@ impl<'a> Fresh<'a> {
         patches
     }
 
-    /// Draws values for one storage alone, if there are several: whoever looks at the others finds what the launch before found.
+    /// Draws values for only one storage if there are several: a kernel that looks at the others finds no difference
+    /// from the previous launch.
     pub fn draw_alone(&mut self, chance: &mut Chance) -> Vec<Patch> {
         let (mut patches, chosen) = (Vec::new(), chance.below(self.units.len()));
         for (at, unit) in self.units.iter().enumerate() {
@@ -216,13 +218,13 @@ impl<'a> Fresh<'a> {
         patches
     }
 
-    /// What puts back the captured values.
+    /// The patches that restore the captured values.
     pub fn captured(&mut self) -> Vec<Patch> {
         let standing = std::mem::take(&mut self.standing);
         self.changes(&standing, &Standing::default())
     }
 
-    /// What has arguments hold one set of values that hold another.
+    /// The patches that change arguments from one set of values to another.
     pub fn changes(&self, from: &Standing, to: &Standing) -> Vec<Patch> {
         let mut patches = Vec::new();
         for unit in
@@ -243,7 +245,7 @@ impl<'a> Fresh<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// `None` if it stays as it was captured.
+    /// `None` to keep the captured contents.
     fn of(storage: usize, bytes: &'a [u8], tensors: &[Seen<'a>]) -> Option<Self> {
         let layout = &tensors.first()?.tensor.layout;
         let dtype = layout.dtype;
@@ -268,7 +270,7 @@ impl<'a> Unit<'a> {
         let whole = reach.end - reach.start <= WHOLE || always;
         let unit = Self { storage, bytes, reach, size, integers, whole, always, row };
         let fits = unit.reach.end <= bytes.len() as u64 && unit.count() > 1;
-        // Integers of a large storage stay: cells of them, each shuffled by itself, would be no other values.
+        // Integers of a large storage stay: shuffling cells separately would give the same values.
         (fits && (whole || !integers) && !is_sorted(unit.elements(), dtype)).then_some(unit)
     }
 
@@ -280,7 +282,7 @@ impl<'a> Unit<'a> {
         (self.reach.end - self.reach.start) / self.size
     }
 
-    /// What stands in a storage that changes as a whole.
+    /// The new contents of a storage that changes as a whole.
     fn standing(&self, standing: &Standing) -> Patch {
         let (storage, at) = (self.storage, self.reach.start);
         match standing.0.get(&(storage, at)) {
@@ -311,7 +313,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// A few elements other than captured, if all of it can change; else as ever.
+    /// A few elements that differ from the captured ones, if all of the storage can change; else as usual.
     fn draw_near(&self, rows: &[u64], chance: &mut Chance, patches: &mut Vec<Patch>) {
         if !self.whole {
             return self.draw(rows, chance, patches);
@@ -330,7 +332,7 @@ impl<'a> Unit<'a> {
         patches.push(Patch { storage: self.storage, at: self.reach.start, bytes, captured: false });
     }
 
-    /// As many elements, in runs from random places.
+    /// This many elements, in runs from random places.
     fn taken(&self, count: u64, chance: &mut Chance) -> Vec<u8> {
         let (elements, size) = (self.elements(), self.size as usize);
         let bytes = count as usize * size;
@@ -364,7 +366,7 @@ fn integer(bytes: &[u8]) -> i64 {
     }
 }
 
-/// Whether elements stand in order, as offsets and limits do: three or more, and not all the same.
+/// Whether elements are sorted, as offsets and limits are: three or more, and not all equal.
 fn is_sorted(bytes: &[u8], dtype: Dtype) -> bool {
     let size = dtype.size() as usize;
     let value = |bytes: &[u8]| match dtype {

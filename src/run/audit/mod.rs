@@ -1,10 +1,11 @@
-//! [`audit`]: a kernel timed on values that it cannot know, its outputs judged after the fact, its times held to the clock of
-//! whoever asked for them.
+//! [`audit`]: times a kernel on values that it cannot know, judges its outputs afterwards, and checks its times against
+//! the caller's clock.
 //!
-//! Every launch of an audit, those that warm up included, finds other values in its arguments ([`Fresh`]). Its output is copied
-//! when it returns. When a region of launches is over, some of its outputs are chosen at random, and held to what a witness
-//! gives of the same values: the reference, or the kernel itself in a process that times nothing. The captured values come
-//! among the others, unannounced, and are held to the captured output. docs/integrity.md has the promise.
+//! Every launch of an audit, warm-ups included, finds other values in its arguments ([`Fresh`]). Its output is copied
+//! when it returns. After a region of launches, some of its outputs are chosen at random and compared with a witness's
+//! outputs for the same values: the reference, or the kernel itself in a process that times nothing. The captured
+//! values occur among the others, unannounced, and are compared with the captured output. docs/integrity.md has the
+//! promise.
 
 mod fresh;
 
@@ -21,30 +22,30 @@ use super::options::AuditOptions;
 use super::output::Output;
 use fresh::{Chance, Fresh};
 
-/// Launches at the start of a region that are judged and not counted: the worker has waited before them.
+/// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
-/// Launches of an entry that are judged, at the least.
+/// The fewest launches of an entry that are judged.
 const JUDGED: usize = 24;
-/// Regions whose reported times may not fit what the clock saw, before the kernel is accused.
+/// Regions whose reported times may contradict the clock before the kernel is accused.
 const MISFITS: u32 = 64;
-/// How many more for each region that fits: others use the machine.
+/// How many more are allowed for each region that fits: others use the machine.
 const MISFITS_FOR_A_FIT: u32 = 16;
-/// What a region may take beside what was measured, in nanoseconds: a processor that was idle takes long to begin, and one
-/// that others use has their data in its caches.
+/// The most time that a region may take beyond the measured overhead, in nanoseconds: an idle processor starts slowly,
+/// and a shared one has others' data in its caches.
 const SLACK_NS: f64 = 600_000.0;
-/// What may come between two launches besides, in nanoseconds.
+/// The additional time allowed between two launches, in nanoseconds.
 const LAUNCH_NS: f64 = 1_000.0;
-/// The most bytes of values, and of outputs that are kept, in one region.
+/// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
-/// Launches are on values of so many kinds, all as likely: one is the captured ones, two nearly those.
+/// The number of kinds of values, all equally likely: one is the captured values, two are almost those.
 const KINDS: usize = 8;
 
-/// What a launcher takes beside the launches when it runs a region, as measured before any kernel was loaded.
+/// A launcher's overhead beside the launches of a region, measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {
     /// A region without launches.
     pub region_ns: f64,
-    /// One launch of it.
+    /// One launch of the region.
     pub launch_ns: f64,
     /// One patch that is put into an argument.
     pub patch_ns: f64,
@@ -53,20 +54,21 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Twice what was measured, and [`SLACK_NS`]: what a region may take beside its launches. Memory that others use is slower.
+    /// Twice the measured overhead, plus [`SLACK_NS`]: the most that a region may take beside its launches. Memory in
+    /// use by others is slower.
     fn allowed_ns(&self, launches: usize, patches: usize, bytes: usize) -> f64 {
         let of = |ns: f64, count: usize| ns * count as f64;
-        // Beside what idle launches take: a kernel's arguments are bound, its output is described.
+        // In addition to idle launches: a kernel's arguments are bound, its output is described.
         let bound = of(LAUNCH_NS, launches);
         let measured = bound + of(self.launch_ns, launches) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
         SLACK_NS + 2.0 * (self.region_ns + measured)
     }
 }
 
-/// What is audited.
+/// The subject of an audit.
 pub(super) struct Audition<'a> {
     pub job: Job<'a>,
-    /// The call as the witness is given it.
+    /// The call as the witness gets it.
     pub witnessed: Job<'a>,
     /// The name of the witness; absent if that is the kernel itself.
     pub reference: Option<&'a str>,
@@ -77,19 +79,19 @@ pub(super) struct Audition<'a> {
     pub launches: u32,
 }
 
-/// What an audit gave.
+/// The result of an audit.
 pub(super) struct Outcome {
     pub durations_ns: Vec<f64>,
     pub audit: Audit,
     pub mutated: Vec<String>,
-    /// Whether the comparison rejects what was captured if the values are others, as far as the output follows them.
+    /// Whether the comparison rejects the captured output for other values, as far as the output depends on them.
     pub distinguished: bool,
 }
 
 /// Audits a kernel on one entry.
 ///
 /// # Errors
-/// What the kernel did wrong: `time-mismatch`, `stale-output`, `unwritten-output`, or whatever a launch may end in.
+/// The kernel's fault: `time-mismatch`, `stale-output`, `unwritten-output`, or any failure of a launch.
 pub(super) fn audit(
     kernel: &mut dyn Launcher,
     witness: &mut dyn Launcher,
@@ -114,7 +116,7 @@ pub(super) fn audit(
             witnessed: fresh::Standing::default(),
             distinguished: false,
         };
-        // Values in another order may be none that the operator takes: what the witness refuses is not asked of the kernel.
+        // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
         if values != Values::Captured && course.witnessed(witness).is_err() {
             continue;
         }
@@ -128,7 +130,7 @@ pub(super) fn audit(
     Err(refused.expect("captured values are tried last, and decide"))
 }
 
-/// Whether a kernel may fail so on values in another order, for which it was not made.
+/// Whether a kernel may fail this way on values in another order, for which it was not made.
 fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
 }
@@ -140,14 +142,14 @@ struct Course<'a> {
     fresh: Fresh<'a>,
     chance: Chance,
     audit: Audit,
-    /// What stands in the arguments of the witness.
+    /// The contents of the witness's arguments.
     witnessed: fresh::Standing,
     /// Whether the comparison has rejected the captured output for other values.
     distinguished: bool,
 }
 
 impl Course<'_> {
-    /// Whether the witness takes such values.
+    /// Whether the witness accepts such values.
     fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
         let patches = self.fresh.draw(&mut self.chance);
@@ -163,7 +165,7 @@ impl Course<'_> {
         let overhead = kernel.overhead();
         let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
         while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
-            // No more launches than are wanted, those on captured values besides.
+            // No more launches than wanted, plus those on captured values.
             let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
                 0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
                 cold => cold.saturating_sub(LEAD_IN).max(1),
@@ -171,12 +173,12 @@ impl Course<'_> {
             let most = (wanted / 2).max(1).min(limit);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, known) = self.launches(LEAD_IN + counted);
-            // The first regions are small, until it is known what a launch leaves.
+            // The first regions are small, until the size of a launch's outputs is known.
             let keep = self.kept(launches.len(), limit);
             let fill = self.chance.word() as u8;
             let region = kernel.region(&launches, &keep, fill)?;
             if region.durations_ns.len() != launches.len() || region.outputs.len() != keep.len() {
-                let message = "the worker answered for more or fewer launches than it was asked for";
+                let message = "the worker answered for a different number of launches than requested";
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
             let bytes = output_bytes(&region);
@@ -205,8 +207,8 @@ impl Course<'_> {
         Ok(Outcome { durations_ns: durations, audit: self.audit, mutated, distinguished })
     }
 
-    /// The values that stood in the arguments before a region, those of each of its launches, and whether a kernel may know
-    /// them: captured values come more than once, and what it has kept of them is right. Their times do not count.
+    /// The values of each launch of a region, those before the region, and whether a kernel may know them: captured
+    /// values recur, and kept results of them are correct. Their times do not count.
     fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<bool>) {
         let before = self.fresh.standing();
         let mut known = Vec::with_capacity(count);
@@ -224,7 +226,7 @@ impl Course<'_> {
         (before, launches, known)
     }
 
-    /// The launches whose outputs are kept: all, or as many as there is room for.
+    /// The launches whose outputs are kept: all, or as many as fit.
     fn kept(&mut self, launches: usize, most: usize) -> Vec<usize> {
         let most = if most == usize::MAX { 2 } else { most };
         self.chance.some(launches, most.max(2))
@@ -236,7 +238,7 @@ impl Course<'_> {
         at.into_iter().map(|at| (keep[at], region.output(at))).collect()
     }
 
-    /// Whether the reported times fit what the clock saw.
+    /// Whether the reported times agree with the clock.
     ///
     /// # Errors
     /// A failure of kind `time-mismatch` after too many that do not.
@@ -275,7 +277,7 @@ impl Course<'_> {
         Err(Failure::new(FailureKind::TimeMismatch, message))
     }
 
-    /// Holds the output of the last of `launches` to what the witness gives of its values.
+    /// Compares the output of the last of `launches` with the witness's output for its values.
     fn judge(
         &mut self,
         witness: &mut dyn Audited,
@@ -311,9 +313,10 @@ impl Course<'_> {
         self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew")
     }
 
-    /// Refuses one value everywhere, unless that was captured too: what a kernel gives that knows only captured values.
+    /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
+    /// captured values.
     fn not_constant(&self, captured: Expected<'_>, output: &Launched, fill: u8) -> Result<(), Failure> {
-        // What was never written is told as such.
+        // Unwritten outputs are reported as such.
         if !is_constant(output) || is_unwritten(output, fill) {
             return Ok(());
         }
@@ -321,20 +324,21 @@ impl Course<'_> {
         if same {
             return Ok(());
         }
-        let message = "the kernel gave one value everywhere when its arguments were not those that were captured: it knows \
-                       captured values alone; give what is right with --reference KERNEL if this is right";
+        let message = "the kernel returned one value everywhere for arguments other than the captured ones: it knows only \
+                       captured values; if one value is right, name a kernel that computes it with --reference KERNEL";
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
-    /// Whether a kernel whose output followed no value may pass: nothing shows that it is made from the arguments.
+    /// Whether a kernel whose output followed no value may pass: nothing shows that the output is made from the
+    /// arguments.
     fn held(&self) -> Result<(), Failure> {
         let name = self.audition.job.entry.name();
         if self.audition.options.allows_blind(name) {
             return Ok(());
         }
         let message = format!(
-            "the kernel gave what was captured whatever values it was given: it is not held to its inputs; give what is right \
-             with --reference KERNEL, or allow it with --allow-blind {name}"
+            "the kernel returned the captured output for all other values, so nothing shows that it uses its inputs; \
+             name a kernel that computes the right output with --reference KERNEL, or allow the entry with --allow-blind {name}"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
@@ -351,20 +355,20 @@ impl Course<'_> {
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         if is_unwritten(output, fill) {
             let message = format!(
-                "{leaf} of a timed launch is what its memory was filled with before ({how}): the kernel did not write it; write \
-                 every element in every launch"
+                "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
+                 element in every launch"
             );
             return Err(Failure::new(FailureKind::UnwrittenOutput, message));
         }
         let message = format!(
-            "{leaf} of a timed launch, {values}, is not what {by} gives of them ({how}): the kernel did not compute what was \
-             timed; name an argument that never changes with --constant"
+            "{leaf} of a timed launch, {values}, differs from the output of {by} ({how}): the kernel did not compute it \
+             while it was timed; name an argument that never changes with --constant"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
 }
 
-/// Whether every tensor has one value in all of its elements, of which there are several.
+/// Whether every tensor has several elements, all equal.
 fn is_constant(output: &Launched) -> bool {
     let memory = (*output.memory).as_ref();
     let placed = output.outputs.iter().filter_map(Output::tensor);
@@ -380,7 +384,7 @@ fn output_bytes(region: &Region) -> usize {
     region.outputs.iter().map(of).max().unwrap_or(0)
 }
 
-/// Whether an eighth of an output, or 64 bytes in a row, hold what it was filled with.
+/// Whether an eighth of an output, or 64 bytes in a row, still hold the fill.
 fn is_unwritten(output: &Launched, fill: u8) -> bool {
     let memory = (*output.memory).as_ref();
     output.outputs.iter().filter_map(Output::tensor).any(|placed| {
@@ -391,7 +395,7 @@ fn is_unwritten(output: &Launched, fill: u8) -> bool {
 }
 
 impl Outcome {
-    /// The samples of the run: of each launch, or their mean as one.
+    /// The samples of the run: one per launch, or their mean as one.
     pub fn samples(&self, each: bool) -> Samples {
         if each {
             return Samples::each(self.durations_ns.clone());

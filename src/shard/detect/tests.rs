@@ -96,8 +96,8 @@ fn numbers_that_are_missing_contradict_or_make_no_sense_are_errors() {
         ("CI_NODE_INDEX=0 CI_NODE_TOTAL=4", None, "CI_NODE_INDEX=`0` is not an index from 1"),
         ("CI_NODE_INDEX=5 CI_NODE_TOTAL=4", None, "CI_NODE_INDEX=`5` is not an index of one of its 4"),
         ("JOB_COMPLETION_INDEX=3", None, "Kubernetes indexed Job says that this is process 3 (JOB_COMPLETION_INDEX)"),
-        ("JOB_COMPLETION_INDEX=3", Some(3), "JOB_COMPLETION_INDEX=`3` is not below the 3 shards that were asked for"),
-        ("RANK=1 WORLD_SIZE=8", Some(4), "the 8 processes of torchrun and the 4 shards that were asked for contradict"),
+        ("JOB_COMPLETION_INDEX=3", Some(3), "JOB_COMPLETION_INDEX=`3` is not below the 3 requested shards"),
+        ("RANK=1 WORLD_SIZE=8", Some(4), "the 8 processes of torchrun and the 4 requested shards contradict"),
         (
             "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 PMI_RANK=1 PMI_SIZE=8",
             None,

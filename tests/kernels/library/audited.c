@@ -319,7 +319,7 @@ KERNEL(hides_memory) {
   }
   return LAUNCH;
 }
-/* What the test has put where programs share memory by name, if it was told of it. */
+/* The test's file in shared memory, if its name was given. */
 KERNEL(sees_shared_memory) {
   char name[64];
   snprintf(name, sizeof name, "/dev/shm/plimsoll-test-%d", (int)getppid());

@@ -1,5 +1,5 @@
-//! Both commands of a pair at once, each on processors of its own, so that what else the machine does slows both alike
-//! (Bulej and others 2020, Duet Benchmarking).
+//! Runs both commands of a pair at once, each on its own processors, so that other load slows both alike (Bulej and
+//! others 2020, Duet Benchmarking).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ impl Halves {
         let mut halves = [CpuSet::new(), CpuSet::new()];
         let cores = cores(&cpus, &siblings);
         if cores.len() < 2 {
-            return Err("--duet runs both commands at once, each on cores of its own, and there is one core alone: \
+            return Err("--duet runs both commands at once, each on cores of its own, but this process has only one: \
                         leave --duet away, which takes them in turns"
                 .into());
         }
@@ -35,13 +35,13 @@ impl Halves {
     }
 }
 
-/// The processors that share a core with `cpu`, as the kernel lists them.
+/// The processors that share a core with `cpu`, as listed by the kernel.
 fn siblings(cpu: usize) -> BTreeSet<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     listed(&fs::read_to_string(path).unwrap_or_default())
 }
 
-/// The numbers in a list of the kernel: `0,4` or `0-3`.
+/// Parses a list of the kernel: `0,4` or `0-3`.
 fn listed(text: &str) -> BTreeSet<usize> {
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < CpuSet::MAX_CPU);
     let part = |part: &str| match part.split_once('-') {
@@ -51,7 +51,7 @@ fn listed(text: &str) -> BTreeSet<usize> {
     text.split(',').filter_map(part).flatten().collect()
 }
 
-/// The processors, those of a core together.
+/// The processors, grouped by core.
 fn cores(cpus: &[usize], siblings: &dyn Fn(usize) -> BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
     let mut left: BTreeSet<usize> = cpus.iter().copied().collect();
     let mut cores = Vec::new();
@@ -64,20 +64,20 @@ fn cores(cpus: &[usize], siblings: &dyn Fn(usize) -> BTreeSet<usize>) -> Vec<BTr
     cores
 }
 
-/// Runs both at once, each in a meter of its own; `swapped` exchanges their processors. The records, and whether both
-/// succeeded.
+/// Runs both at once, each under its own meter; `swapped` exchanges their processors. Returns the records, and whether
+/// both succeeded.
 pub fn at_once(sides: [&Run; 2], halves: &Halves, swapped: bool, folder: &Path) -> Result<[Record; 2], Failed> {
     let own = sched_getaffinity(None).map_err(|error| format!("cannot read the processors: {error}"))?;
     let path = |at: usize| folder.join(["a.json", "b.json"][at]);
     let mut children: Vec<Result<Child, Failed>> = Vec::new();
     for (at, side) in sides.into_iter().enumerate() {
-        // What is started inherits the processors of the thread that starts it.
+        // A child inherits the processors of the thread that starts it.
         let half = &halves.0[usize::from((at == 1) != swapped)];
         sched_setaffinity(None, half).map_err(|error| format!("cannot choose processors: {error}"))?;
         children.push(start(side, &path(at)));
     }
     sched_setaffinity(None, &own).map_err(|error| format!("cannot choose processors: {error}"))?;
-    // Both are waited for, whatever becomes of one.
+    // Wait for both, even if one fails.
     let ends: Vec<Result<ExitStatus, Failed>> =
         children.into_iter().map(|child| child.and_then(|mut child| Ok(child.wait()?))).collect();
     for (end, side) in ends.into_iter().zip(sides) {
@@ -92,7 +92,7 @@ pub fn at_once(sides: [&Run; 2], halves: &Halves, swapped: bool, folder: &Path) 
 fn start(side: &Run, record: &Path) -> Result<Child, Failed> {
     let _ = fs::remove_file(record);
     let mut command = Command::new(std::env::current_exe()?);
-    // The environment has been taken into the flags.
+    // The flags already contain the environment's values.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_")) {
         command.env_remove(name);
     }
@@ -114,7 +114,7 @@ fn start(side: &Run, record: &Path) -> Result<Child, Failed> {
     Ok(command.spawn()?)
 }
 
-/// One record of several runs, each of which has a record of its own; of the one that failed, if one did. At least one.
+/// Joins several runs, at least one, each with its own record, into one record; the record of a failed run comes first.
 pub fn together(records: Vec<Record>) -> Record {
     let runs = records.iter().map(|record| RepeatedRun {
         started_ns: 0,

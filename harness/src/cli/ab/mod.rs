@@ -1,4 +1,4 @@
-//! `ab`: two commands in turns, so that a machine that drifts moves both.
+//! `ab`: runs two commands in turns, so that drift of the machine affects both.
 
 mod duet;
 
@@ -25,14 +25,13 @@ use crate::guardian;
 #[derive(Args)]
 #[command(
     after_help = "plimsoll ab --repeat 20 -- ./old --input x --vs ./new --input x: the two take turns, the first of each \
-    pair drawn by lot, and the differences within pairs are judged, so that a machine that drifts moves both. Their standard \
-    output is left away. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 it cannot \
-    be told."
+    pair drawn by lot, and the differences within pairs are judged, so that drift of the machine affects both. Their standard \
+    output is discarded. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 undecided."
 )]
-// One run of each of a pair says nothing.
+// A single pair shows nothing.
 #[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
 pub struct Ab {
-    /// What the second may be worse by, such as '5% | 64 MiB'; may be repeated
+    /// By how much the second may be worse, such as '5% | 64 MiB'; may be repeated
     ///
     /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
     /// counts. Default: 5% | 4 MiB on the memory of what was run.
@@ -43,7 +42,7 @@ pub struct Ab {
     #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
     pub confidence: Option<f64>,
 
-    /// The seed of the lots that tell which of a pair is first
+    /// The seed of the lots that decide which of a pair is first
     #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
     pub seed: u64,
 
@@ -67,15 +66,15 @@ pub struct Ab {
     pub run: Run,
 }
 
-/// The exit code if nothing can be known.
+/// The exit code if the question cannot be decided.
 const INCONCLUSIVE: u8 = 3;
 
-/// Runs both commands in turns and judges the second by the first; 1 if it is worse, 3 if that cannot be decided.
+/// Runs both commands in turns and compares the second with the first; 1 if the second is worse, 3 if undecided.
 pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     let [a, b] = sides(arguments)?;
     arguments.run.documents.check()?;
     if let Some(folder) = &arguments.records {
-        // The place of the records is tried before hours of work, not after.
+        // Check that the records can be written now, not after hours of work.
         fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     }
     let label = super::run::label(arguments.run.label.as_deref(), &arguments.run.command);
@@ -89,7 +88,7 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     let (pairs, fewest) = (arguments.run.repeat.get() as usize, fewest_pairs(rules.confidence));
     if pairs < fewest {
         return Err(format!(
-            "{pairs} pairs of runs cannot tell the commands apart at a confidence of {}: write --repeat {fewest} or more",
+            "{pairs} pairs of runs cannot distinguish the commands at a confidence of {}: write --repeat {fewest} or more",
             rules.confidence
         )
         .into());
@@ -109,7 +108,7 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
         },
     };
     let Some([a, b]) = made else {
-        super::report_message("a signal came before each command had run: there is nothing to compare");
+        super::report_message("a signal came before each command had run, so there is nothing to compare");
         return Ok(INCONCLUSIVE);
     };
     if let Some(folder) = &arguments.records {
@@ -131,12 +130,12 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
 fn width(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse() {
         Ok(width) if width > 0.0 && f64::is_finite(width) => Ok(width),
-        _ => Err("a width is a number of per cent above 0, such as 4%".to_owned()),
+        _ => Err("a width is a percentage above 0, such as 4%".to_owned()),
     }
 }
 
-/// Whether the interval of every figure that is judged is at most `width` per cent of what was before. The width says
-/// nothing of where the interval lies, so that stopping by it favours no verdict.
+/// Whether the interval of every judged figure is at most `width` per cent of the earlier value. The width does not
+/// depend on where the interval lies, so that stopping by width favours no verdict.
 fn is_narrow(report: &GateReport, width: f64) -> bool {
     let mut figures = report.subjects.iter().flat_map(|subject| &subject.figures).peekable();
     figures.peek().is_some()
@@ -147,10 +146,10 @@ fn is_narrow(report: &GateReport, width: f64) -> bool {
         })
 }
 
-/// Whether there have been enough pairs, by the records of both so far.
+/// Whether there have been enough pairs, judged by the records so far.
 type Enough<'a> = &'a dyn Fn([&Record; 2], usize) -> bool;
 
-/// Runs both at once as often as they are to be run; `None` if a signal came before each had a run.
+/// Runs both at once, once per pair; `None` if a signal came before each had a run.
 fn at_once(sides: [&Run; 2], seed: u64, enough: Enough) -> Result<Option<[Record; 2]>, Failed> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let halves = Halves::of_this_process()?;
@@ -178,7 +177,7 @@ fn at_once(sides: [&Run; 2], seed: u64, enough: Enough) -> Result<Option<[Record
     Ok((!records[0].is_empty()).then(|| records.map(duet::together)))
 }
 
-/// Whether the figures are looked at after so many pairs: always of few, and seldomer of more.
+/// Whether to look at the figures after this many pairs: after each of the first few, then less and less often.
 fn looks(pairs: usize) -> bool {
     pairs.is_multiple_of((pairs / 16).max(1))
 }
@@ -186,10 +185,12 @@ fn looks(pairs: usize) -> bool {
 /// The two commands, each with the arguments of a run.
 fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
     if arguments.run.record.is_some() {
-        return Err("ab has a record of each command: name a folder for them with --records".into());
+        return Err("ab writes one record per command: name a folder for them with --records".into());
     }
     if arguments.run.diagnoses() {
-        return Err("--diagnose and --fail-on are of `plimsoll run`: ab compares figures, and reads no output".into());
+        return Err(
+            "--diagnose and --fail-on belong to `plimsoll run`: ab compares figures and does not read output".into()
+        );
     }
     let words = &arguments.run.command;
     let between = words.iter().position(|word| word == "--vs").filter(|at| (1..words.len() - 1).contains(at));
@@ -198,8 +199,8 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
     Ok([side(&words[..between]), side(&words[between + 1..])])
 }
 
-/// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` if a
-/// signal came before each had a run.
+/// Runs both, one pair after the other; a coin toss decides which command of a pair runs first. `None` if a signal came
+/// before each had a run.
 fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made; 2]>, CommandError> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let (started, began) = (SystemTime::now(), Instant::now());
@@ -222,7 +223,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made;
         }
         let [Some(one), Some(other)] = pair else { break };
         let failed = !(one.1.end.success() && other.1.end.success());
-        // A warm-up that fails is all that there is to tell.
+        // If a warm-up fails, report only that.
         if number >= a.warmup || failed {
             for (side, (offset, ended)) in sides.iter_mut().zip([one, other]) {
                 side.wall += ended.wall;
@@ -254,7 +255,7 @@ struct Side {
     wall: Duration,
 }
 
-/// The command of a record, as a shell takes it.
+/// The command of a record, quoted for a shell.
 fn words(record: &Record) -> String {
     let words = match &record.semantics {
         Semantics::Command(command) => &command.command[..],

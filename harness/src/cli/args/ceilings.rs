@@ -1,4 +1,4 @@
-//! The ceilings of `run`, `check`, `gate` and what takes their flags: one flag for each metric that is declared to have one.
+//! The ceilings of `run`, `check`, `gate` and similar commands: one flag for each metric that is declared to have one.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use plimsoll::ByteSize;

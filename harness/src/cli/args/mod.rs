@@ -1,4 +1,4 @@
-//! The arguments that several commands share. Those of one command stand beside it.
+//! The arguments that several commands share. Arguments of one command are beside that command.
 
 mod ceilings;
 mod config;
@@ -18,12 +18,12 @@ pub use shard::{Chosen, ShardFlags, chosen, launcher, named};
 
 pub use plimsoll::ceiling::DEFAULT_HEADROOM as HEADROOM;
 
-/// What a flag is if neither it nor anything else sets it: the default of the setting of `plimsoll.toml` with this key.
+/// The default of the setting of `plimsoll.toml` with this key, used if neither the flag nor anything else sets it.
 pub fn default(key: &str) -> String {
     plimsoll::config::default_of(key).expect("a key of a setting that has a default")
 }
 
-/// A time that a flag takes.
+/// Parses a duration flag.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if !time.is_zero() => Ok(time),
@@ -32,7 +32,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The confidence that a flag takes.
+/// Parses a confidence flag.
 pub fn confidence(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(confidence) if (0.5..1.0).contains(&confidence) => Ok(confidence),

@@ -23,7 +23,7 @@ pub struct RemoteFlags {
 }
 
 impl RemoteFlags {
-    /// The path of this machine for a path or an address.
+    /// The local path of `path`, which may be an address.
     ///
     /// # Errors
     /// If nothing can be read at the address.
@@ -31,7 +31,7 @@ impl RemoteFlags {
         Local::open(path, &self.keep(Keep::HELD_BYTES))
     }
 
-    /// How much is kept, of it `held_bytes` beside each other while they are read.
+    /// How much data is kept, counting the `held_bytes` that are held at the same time during reading.
     pub fn keep(&self, held_bytes: ByteSize) -> Keep {
         Keep { cache: self.cache.clone(), cache_bytes: self.cache_bytes, held_bytes, allow_http: self.allow_http }
     }

@@ -1,4 +1,4 @@
-//! The documents that every command writes that makes or judges a record.
+//! The documents of every command that makes or judges a record.
 
 use std::path::PathBuf;
 

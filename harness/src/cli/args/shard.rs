@@ -19,18 +19,18 @@ pub struct ShardFlags {
     pub shard: Option<ShardChoice>,
 }
 
-/// The share that is taken.
+/// The share of this process.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Its number, from 1.
+    /// The number of the shard, from 1.
     pub index: u32,
     pub count: NonZeroU32,
-    /// The launcher that said so.
+    /// The launcher that assigned the shard.
     pub found: Option<Found>,
 }
 
 impl ShardFlags {
-    /// The share that is taken; `None` if all is.
+    /// The share of this process; `None` to use all entries.
     pub fn chosen(self) -> Result<Option<Chosen>, LauncherError> {
         self.shard.map(chosen).transpose()
     }
@@ -48,26 +48,27 @@ pub fn chosen(choice: ShardChoice) -> Result<Chosen, LauncherError> {
     }
 }
 
-/// What the launcher of this process says.
+/// The shard according to the launcher of this process.
 pub fn launcher(given: Option<NonZeroU32>) -> Result<Found, LauncherError> {
     detect(|name| std::env::var(name).ok(), given)
 }
 
 impl Chosen {
-    /// The places of its entries among all of these names and sizes.
+    /// The indices of this share's entries among all of these names and sizes.
     pub fn places(&self, names: &[impl AsRef<str>], sizes: &[ByteSize]) -> Vec<usize> {
         Shares::of(names, sizes, self.count).places(self.index).to_vec()
     }
 
-    /// The process of the launcher.
+    /// The rank of this process within the launcher.
     pub fn rank(&self) -> Option<Rank> {
         self.found.as_ref().map(Rank::from)
     }
 }
 
-/// `path` with the signs for rank, node and host replaced. A shard given by hand has its number, from 0, for a rank.
+/// `path` with the placeholders for rank, node and host replaced. For a shard given by hand, its number from 0 is the
+/// rank.
 pub fn named(path: &Path, chosen: Option<&Chosen>) -> Result<PathBuf, NameError> {
-    // Looked for only if a sign asks for it: most runs have no launcher, and need none.
+    // Look for the launcher only if a placeholder needs it: most runs have none.
     let found = || match chosen {
         Some(Chosen { found: Some(found), .. }) => Ok(found.clone()),
         _ => launcher(None).map_err(|error| error.to_string()),

@@ -1,4 +1,4 @@
-//! Building and running a commit.
+//! Builds and runs a commit.
 
 use std::fs;
 use std::num::NonZeroU32;
@@ -13,16 +13,16 @@ use super::super::run::{Made, Place, Run, once_in, record};
 use super::repository::OF_GIT;
 use crate::guardian;
 
-/// The exit code by which a build or a command says that this commit is to be skipped, as `git bisect run` has it.
+/// The exit code by which a build or command asks to skip this commit, as in `git bisect run`.
 const SKIP: i32 = 125;
 
 /// Why a commit was not measured.
 pub enum Stop {
     /// The commit could not be built or run.
     Skip(String),
-    /// A signal came: the search ends here, and goes on another time.
+    /// A signal came: the search stops and can be resumed.
     Signal,
-    /// Something failed that is not the commit's.
+    /// An error that the commit did not cause.
     Failed(Failed),
 }
 
@@ -32,18 +32,18 @@ impl<E: Into<Failed>> From<E> for Stop {
     }
 }
 
-/// What builds and runs commits.
+/// The tools that build and run commits.
 pub struct Worker<'a> {
     pub run: &'a Run,
     pub build: Option<&'a str>,
     /// The working directory within a worktree.
     pub prefix: &'a Path,
-    /// Where a build prints to.
+    /// The log of builds.
     pub log: PathBuf,
 }
 
 impl Worker<'_> {
-    /// Builds what is checked out in `tree`.
+    /// Builds the commit that is checked out in `tree`.
     pub fn build(&self, tree: &Path) -> Result<(), Stop> {
         let Some(words) = self.build else { return Ok(()) };
         // Both outputs go to the log: a build prints much, and the search little.
@@ -106,12 +106,12 @@ impl Runs {
         Self { repeats: Repeats::default(), started: SystemTime::now(), began: Instant::now(), wall: Duration::ZERO }
     }
 
-    /// How many there are.
+    /// The number of runs.
     pub fn count(&self) -> usize {
         self.repeats.runs().len()
     }
 
-    /// Their record; there is one run at least.
+    /// The record of the runs, of which there must be at least one.
     pub fn record(&self, run: &Run) -> Record {
         let count = u32::try_from(self.count()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
         let Self { repeats, started, wall, .. } = self.clone();

@@ -1,4 +1,4 @@
-//! `bisect`: the commit between two that changed a figure, by the statistics of the gate.
+//! `bisect`: finds the commit that changed a figure, by the statistics of the gate.
 
 mod flags;
 mod measure;
@@ -23,7 +23,7 @@ use super::{Failed, output};
 /// The exit code if a signal ended the search.
 const STOPPED: u8 = 3;
 
-/// Searches for the commit; 0 if it was found, 3 if the two do not differ or that cannot be decided.
+/// Searches for the commit; 0 if found, 3 if the two ends do not differ or this cannot be decided.
 pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed> {
     let repository = Repository::find()?;
     if arguments.reset {
@@ -39,7 +39,7 @@ pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed
         return Err(format!("GOOD and BAD are the same commit, {}: name two", good.short()).into());
     }
     if repository.bases(&good.commit, &bad.commit)? == [bad.commit.as_str()] {
-        return Err("BAD is an ancestor of GOOD, so that nothing after GOOD made it: name the earlier commit first, \
+        return Err("BAD is an ancestor of GOOD, so no later commit made the change: name the earlier commit first, \
                     which finds what made a figure better as well"
             .into());
     }
@@ -61,12 +61,12 @@ pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed
     match end {
         Err(Stop::Signal) => {
             super::report_message(
-                "a signal stopped the search; the same words go on from here, and `plimsoll bisect --reset` forgets it",
+                "a signal stopped the search; repeat the command to go on from here; `plimsoll bisect --reset` forgets it",
             );
             Ok(STOPPED)
         }
         Err(Stop::Failed(error)) => Err(error),
-        // Only an end of the search gets here: a commit between them is passed over.
+        // Only an end of the search gets here: a commit between the ends is skipped.
         Err(Stop::Skip(why)) => {
             state.search.end = Some(SearchEnd::NoDifference { why });
             finish(arguments, &repository, state, &[])
@@ -75,7 +75,7 @@ pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed
     }
 }
 
-/// Shows what was found, writes the documents, and leaves nothing behind.
+/// Shows the result, writes the documents, and removes the search.
 fn finish(
     arguments: &Bisect,
     repository: &Repository,
@@ -95,24 +95,27 @@ fn finish(
     Ok(search.exit_code())
 }
 
-/// Refuses what has no meaning here.
+/// Refuses flags that mean nothing here.
 fn refuse(arguments: &Bisect) -> Result<(), Failed> {
     let run = &arguments.run;
     if run.record.is_some() {
-        return Err("bisect has a record of each commit: --json prints what was found, --html FILE draws it".into());
+        return Err("bisect keeps one record per commit: --json prints the result, --html FILE draws it".into());
     }
     if run.diagnoses() {
         return Err(
-            "--diagnose and --fail-on are of `plimsoll run`: bisect compares figures, and reads no output".into()
+            "--diagnose and --fail-on belong to `plimsoll run`: bisect compares figures and does not read output"
+                .into(),
         );
     }
     if run.enforce || !run.ceilings.ceilings().is_empty() {
-        return Err("bisect compares with GOOD, and has no ceilings: --limit says what BAD has to be worse by".into());
+        return Err(
+            "bisect compares with GOOD and has no ceilings: say with --limit by how much BAD has to be worse".into()
+        );
     }
     Ok(())
 }
 
-/// What makes a search the same as one that was stopped.
+/// The words that identify a search, to resume one that was stopped.
 fn words(arguments: &Bisect, good: &str, bad: &str) -> Vec<String> {
     let limits = arguments.limits.iter().map(|limit| format!("{:?} {}", limit.name(), limit.allowance()));
     let run = &arguments.run;

@@ -1,4 +1,4 @@
-//! What git is asked and told: commits, what is left between two, and worktrees.
+//! Calls git: commits, what is left between two, and worktrees.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use plimsoll::gate::bisect::Named;
 
-/// Variables by which git, in a hook say, would take another repository for the one of a folder.
+/// Environment variables that would point git to another repository than that of a folder, for example inside a hook.
 pub const OF_GIT: [&str; 6] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"];
 
-/// Why git did not do what it was told.
+/// Why git failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// git cannot be started.
@@ -31,9 +31,9 @@ pub enum GitError {
 /// The repository of the working directory.
 #[derive(Debug)]
 pub struct Repository {
-    /// The folder that all its worktrees share.
+    /// The folder that all worktrees share.
     pub common: PathBuf,
-    /// The working directory within the worktree; empty at its root.
+    /// The working directory within the worktree; empty at the root.
     pub prefix: PathBuf,
 }
 
@@ -53,52 +53,53 @@ impl Repository {
     /// The commit that `revision` names.
     pub fn named(&self, revision: &str) -> Result<Named, GitError> {
         let name = format!("{revision}^{{commit}}");
-        let told = self.git(["log", "-1", "--format=%H %s", "--end-of-options", &name, "--"])?;
-        if let Some(said) = told.failed {
+        let output = self.git(["log", "-1", "--format=%H %s", "--end-of-options", &name, "--"])?;
+        if let Some(said) = output.failed {
             return Err(GitError::Commit { revision: revision.to_owned(), said });
         }
-        Ok(named(&told.line()))
+        Ok(named(&output.line()))
     }
 
-    /// The commits of `bad` that none of `good` has, the one that halves them best first, then the next best.
+    /// The commits reachable from `bad` and from none of `good`; the one that halves them best comes first, then the
+    /// next best.
     pub fn between(&self, good: &[&str], bad: &str) -> Result<Vec<String>, GitError> {
         let without = good.iter().map(|good| format!("^{good}"));
         let words = ["rev-list", "--bisect-all"].map(str::to_owned).into_iter();
-        let told =
+        let output =
             self.git(words.chain([bad.to_owned()]).chain(without).chain(["--".to_owned()]))?.of("list commits")?;
-        Ok(told.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+        Ok(output.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
     }
 
-    /// The commits that two both come from, the last of each line.
+    /// The best common ancestors of two commits.
     pub fn bases(&self, one: &str, other: &str) -> Result<Vec<String>, GitError> {
-        let told = self.git(["merge-base", "--all", one, other])?;
-        // It exits 1 if there is none.
-        Ok(if told.failed.is_some() { Vec::new() } else { told.out.lines().map(str::to_owned).collect() })
+        let output = self.git(["merge-base", "--all", one, other])?;
+        // git exits with 1 if there is none.
+        Ok(if output.failed.is_some() { Vec::new() } else { output.out.lines().map(str::to_owned).collect() })
     }
 
     /// The parents of a commit.
     pub fn parents(&self, commit: &str) -> Result<Vec<String>, GitError> {
-        let told = self.git(["rev-list", "--parents", "-n1", commit])?.of("list parents")?;
-        Ok(told.split_whitespace().skip(1).map(str::to_owned).collect())
+        let output = self.git(["rev-list", "--parents", "-n1", commit])?.of("list parents")?;
+        Ok(output.split_whitespace().skip(1).map(str::to_owned).collect())
     }
 
-    /// The commits of `bad` that none of `good` has with their titles, the latest first; at most 100.
+    /// The commits reachable from `bad` and from none of `good`, with titles, latest first; at most 100.
     pub fn titled(&self, good: &[&str], bad: &str) -> Result<Vec<Named>, GitError> {
         let without = good.iter().map(|good| format!("^{good}"));
         let words = ["log", "--topo-order", "--max-count=100", "--format=%H %s", bad].map(str::to_owned).into_iter();
-        let told = self.git(words.chain(without).chain(["--".to_owned()]))?.of("name commits")?;
-        Ok(told.lines().map(named).collect())
+        let output = self.git(words.chain(without).chain(["--".to_owned()]))?.of("name commits")?;
+        Ok(output.lines().map(named).collect())
     }
 
-    /// Makes `tree` a worktree that has `commit` checked out. What builds have left in it stays, as in a checkout that
-    /// moves from commit to commit.
+    /// Makes `tree` a worktree with `commit` checked out. Build outputs in it stay, as in a checkout that moves from
+    /// commit to commit.
     pub fn checkout(&self, tree: &Path, commit: &str) -> Result<(), GitError> {
         if tree.join(".git").is_file() {
             let words = ["checkout", "--quiet", "--force", "--detach", commit, "--"];
             if git(tree, quiet(words))?.failed.is_none() {
                 return Ok(());
             }
-            // A checkout that was killed leaves a lock behind, or half an index.
+            // A killed checkout leaves a lock behind, or half an index.
             self.remove(tree)?;
         }
         let words = ["worktree", "add", "--quiet", "--force", "--detach"].map(OsStr::new);
@@ -106,7 +107,7 @@ impl Repository {
         self.git(words)?.of(&format!("check out {commit} at {}", tree.display())).map(drop)
     }
 
-    /// Removes a worktree with all that builds left in it.
+    /// Removes a worktree with all build outputs.
     pub fn remove(&self, tree: &Path) -> Result<(), GitError> {
         if tree.exists() {
             fs::remove_dir_all(tree).map_err(|error| GitError::Failed {
@@ -122,7 +123,7 @@ impl Repository {
     }
 }
 
-/// The words of a call that runs no hook.
+/// The arguments of a call that runs no hook.
 fn quiet<'a, T: AsRef<OsStr> + ?Sized + 'a>(words: impl IntoIterator<Item = &'a T>) -> Vec<&'a OsStr> {
     let no_hooks = ["-c", "core.hooksPath=/dev/null"].map(OsStr::new);
     no_hooks.into_iter().chain(words.into_iter().map(AsRef::as_ref)).collect()
@@ -135,7 +136,7 @@ fn named(line: &str) -> Named {
 
 struct Said {
     out: String,
-    /// The first line of its error, if it failed.
+    /// The first line of the error, if the call failed.
     failed: Option<String>,
 }
 
@@ -152,7 +153,7 @@ impl Said {
     }
 }
 
-/// Runs git in `folder`. What it prints is as long as the list of the commits of the repository at most.
+/// Runs git in `folder`. The output is at most as long as the list of all commits.
 fn git(folder: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<Said, GitError> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(words).env("LC_ALL", "C").stdin(Stdio::null());

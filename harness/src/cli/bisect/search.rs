@@ -15,7 +15,7 @@ use super::state::State;
 /// The pairs of runs after which the two ends are first compared.
 const FIRST_PAIRS: usize = 10;
 
-/// A search and what makes it.
+/// A search and the tools that it uses.
 pub struct Search<'a> {
     pub repository: &'a Repository,
     pub worker: Worker<'a>,
@@ -25,7 +25,7 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Makes the search, as far as it has not been made before. Gives the two records that are compared in the end.
+    /// Makes the search, or the rest of one that was stopped. Returns the two records that are compared in the end.
     pub fn make(&mut self) -> Result<Vec<Record>, Stop> {
         let (good, bad) = (self.state.search.good.clone(), self.state.search.bad.clone());
         let (report, ends) = self.ends(&good.commit, &bad.commit)?;
@@ -67,7 +67,7 @@ impl Search<'_> {
             }
             let near = skipped.iter().filter(|commit| left.iter().any(|one| one == *commit)).count();
             let next = open[away(near, open.len())].clone();
-            self.say(&format!("{} left to tell", open.len()));
+            self.say(&format!("{} left to judge", open.len()));
             match self.tried(&next, &figure, &ends[0], effort)? {
                 Tried::Good => goods.push(next),
                 Tried::Bad => found = next,
@@ -76,7 +76,7 @@ impl Search<'_> {
         }
     }
 
-    /// Runs both ends in turns until the gate can tell them apart or may run them no more.
+    /// Runs both ends in turns until the gate can decide whether they differ, or no runs are left.
     fn ends(&mut self, good: &str, bad: &str) -> Result<(GateReport, [Record; 2]), Stop> {
         if let (Some(before), Some(now)) = (self.state.record(good), self.state.record(bad)) {
             return Ok((self.pairs(&before, &now), [before, now]));
@@ -116,7 +116,7 @@ impl Search<'_> {
         evaluate_pairs(&name, good, bad, &self.rules)
     }
 
-    /// Which side a commit is on, by what is known of it or else by runs.
+    /// The side of a commit, by what is known already or else by runs.
     fn tried(&mut self, commit: &str, figure: &Bisected, good: &Record, effort: Effort) -> Result<Tried, Stop> {
         if let Some(found) = self.state.known(commit) {
             return Ok(found);
@@ -125,8 +125,9 @@ impl Search<'_> {
         let mut runs = Runs::new();
         let (found, level, why) = match self.side(commit, figure, good, effort, &mut runs) {
             Ok((level, changed)) => {
-                let why =
-                    changed.is_none().then(|| format!("it lies between GOOD and BAD after {} runs", runs.count()));
+                let why = changed
+                    .is_none()
+                    .then(|| format!("its figure is still between GOOD and BAD after {} runs", runs.count()));
                 let found = changed.map_or(Tried::Skipped, |bad| if bad { Tried::Bad } else { Tried::Good });
                 (found, Some(level), why)
             }
@@ -138,7 +139,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The level of a commit, and whether it has the change.
+    /// The level of a commit, and whether the commit has the change.
     fn side(
         &self,
         commit: &str,
@@ -187,7 +188,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the search came to: nothing is left to try among as many as are `left`, of which `found` has the change.
+    /// The result of the search: nothing is left to try among `left` commits, of which `found` has the change.
     fn conclude(
         &mut self,
         report: &GateReport,
@@ -210,7 +211,7 @@ impl Search<'_> {
         if parent.is_none()
             && let Some(first) = parents.first()
         {
-            // Known to be good by what comes after it, but not measured: if it cannot be, GOOD stands in for it.
+            // The commit is good because a later one is, but was not measured: if that fails, GOOD stands in for it.
             parent = (self.tried(first, &figure, &ends[0], effort)? != Tried::Skipped).then(|| first.clone());
         }
         let parent = parent.unwrap_or_else(|| self.state.search.good.commit.clone());
@@ -232,7 +233,7 @@ impl Search<'_> {
         Ok(vec![before, now])
     }
 
-    /// The level of the figure at a commit that was tried or is an end.
+    /// The level of the figure at a commit that was tried, or at an end.
     fn level(&self, commit: &str, figure: &Bisected) -> f64 {
         let search = &self.state.search;
         if commit == search.good.commit {
@@ -255,8 +256,8 @@ fn values(record: &Record, figure: &Bisected) -> Vec<f64> {
     figures.find(|one| one.name == figure.name).map(|one| one.values).unwrap_or_default()
 }
 
-/// Which of the commits that are open is tried, the best for halving first, after so many were skipped: neighbours of a
-/// commit that does not build mostly do not build either.
+/// Picks the open commit to try after this many were skipped. The first pick halves the rest best; later picks move
+/// away, as neighbours of a commit that does not build mostly do not build either.
 fn away(skipped: usize, open: usize) -> usize {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let share = (skipped as f64 * GOLDEN).fract();
@@ -271,7 +272,7 @@ fn word(found: Tried) -> &'static str {
     }
 }
 
-/// An end that cannot be measured ends the search.
+/// The search ends if an end cannot be measured.
 fn of_end(name: &str, stop: Stop) -> Stop {
     match stop {
         Stop::Skip(why) => Stop::Skip(format!("{name} cannot be measured: {why}")),
@@ -281,13 +282,11 @@ fn of_end(name: &str, stop: Stop) -> Stop {
 
 fn no_difference(report: &GateReport) -> String {
     match report.outcome {
-        Outcome::Inconclusive => {
-            "whether GOOD and BAD differ cannot be decided: give more runs with --repeat, a larger \
+        Outcome::Inconclusive => "cannot decide whether GOOD and BAD differ: give more runs with --repeat, a larger \
                                   --limit, or a quieter machine"
-                .to_owned()
-        }
+            .to_owned(),
         Outcome::Fail => "a run of BAD failed".to_owned(),
-        _ => "GOOD and BAD do not differ by more than the limit: there is nothing to search for".to_owned(),
+        _ => "GOOD and BAD do not differ by more than the limit, so there is no change to find".to_owned(),
     }
 }
 

@@ -110,12 +110,12 @@ pub struct Check {
     pub documents: ReportFlags,
 }
 
-/// Where kernels are launched.
+/// The place where kernels are launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// On the GPU that this process is to have among those of its node.
+    /// On the GPU assigned to this process among those of the node.
     Auto,
-    /// On a place that was named.
+    /// On a named place.
     Place(Place),
 }
 
@@ -158,7 +158,7 @@ pub enum Exclusive {
     Never,
 }
 
-/// Whose outputs are expected.
+/// The source of the expected outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// The captured outputs.

@@ -37,7 +37,7 @@ pub enum Parts {
     Profile,
 }
 
-/// Runs the parts and gives the exit code of the record's verdicts.
+/// Runs the parts and returns the exit code of the record's verdicts.
 pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if parts == Parts::Validate && check.versus.vs.is_some() {
         return Err(
@@ -52,7 +52,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     for other in whole.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
-    // The record's place is tried before hours of work, not after.
+    // Check that the record can be written now, not after hours of work.
     let shared = share::share(parts, &check, whole, device)?;
     let capture = &shared.capture;
     let path = record_path(&check, shared.chosen.as_ref())?;
@@ -63,7 +63,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let audit = audit(parts, &check, device)?;
     if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
         return Err(
-            "--reference is for validate, and for --audit: what is timed otherwise is judged against what was captured"
+            "--reference is for validate and --audit: otherwise timed outputs are compared with the captured ones"
                 .into(),
         );
     }
@@ -94,7 +94,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let record = match shared.joined(record) {
         Ok(record) => record,
         Err(error) => {
-            // Hours of work are kept, though they belong to nothing that was.
+            // Keep the result of hours of work, although it cannot be joined with the earlier record.
             let kept = file.zip(alone).map(|(file, alone)| file.commit(&alone)).transpose()?.and(path);
             let kept =
                 kept.map_or(String::new(), |path| format!("; the record of this run alone is in {}", path.display()));
@@ -102,7 +102,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         }
     };
 
-    // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
+    // Report a verdict only once its record and report are on the disk: if they do not fit, the verdict does not hold.
     file.map(|file| file.commit(&record)).transpose()?;
     keeper.remove();
     check.documents.write(std::slice::from_ref(&record))?;
@@ -121,7 +121,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
     }
     let possible = device == Place::Cpu && !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
     let mut kernels = [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten();
-    // A language model has written it.
+    // KernelForge kernels are written by a language model.
     let suspect = kernels.any(|kernel| matches!(kernel, KernelSpec::KernelForge(_)));
     if !flags.untrusted && !flags.audit.unwrap_or(suspect && possible) {
         if !flags.constant.is_empty() || !flags.allow_blind.is_empty() {
@@ -130,7 +130,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
         return Ok(None);
     }
     if parts == Parts::Validate {
-        // Nothing is timed.
+        // `validate` times nothing.
         return Ok(None);
     }
     if let Place::Cuda(_) = device {
@@ -222,7 +222,7 @@ fn options(parts: Parts, check: &Check, shared: &Shared) -> Options {
     }
 }
 
-/// The operator's own rule, or the one named, with what the flags put in place of its parts.
+/// The operator's own comparison, or the named one, with the parts that flags override.
 fn comparison(flags: &ComparisonFlags, operator: &str) -> Comparison {
     let rule = flags.rule.map_or_else(|| Comparison::for_operator(operator), Comparison::from);
     Comparison {

@@ -16,24 +16,24 @@ use super::Parts;
 use super::flags::{Check, Device, Exclusive};
 use crate::supervisor::list_devices;
 
-/// What is run.
+/// The entries to run.
 pub struct Shared {
-    /// The capture with the entries that are run.
+    /// The capture, reduced to the entries to run.
     pub capture: Capture,
     pub chosen: Option<Chosen>,
     pub share: Option<Share>,
-    /// The record that has the others.
+    /// The record that holds the other entries.
     resumed: Option<(PathBuf, Record)>,
 }
 
-/// Where kernels are launched, with the facts of the GPU if `auto` chose it.
+/// The place of kernels, with the facts of the GPU if `auto` chose one.
 pub fn device(check: &Check) -> Result<(Place, Option<DeviceFacts>), Failed> {
     let mut devices = match check.device {
         Device::Place(place) => return Ok((place, None)),
         Device::Auto => list_devices(&std::env::current_exe()?),
     };
     let local = launcher(None).ok().and_then(|found| found.local_rank).unwrap_or(0);
-    // More processes than GPUs share them.
+    // If there are more processes than GPUs, they share them.
     let Some(index) = (local as usize).checked_rem(devices.len()) else { return Ok((Place::Cpu, None)) };
     let facts = devices.swap_remove(index);
     Ok((Place::Cuda(facts.index), Some(facts)))
@@ -82,15 +82,15 @@ pub fn share(parts: Parts, check: &Check, whole: Capture, device: Place) -> Resu
 }
 
 impl Shared {
-    /// Whether the record of an earlier run has a part of what is asked for.
+    /// Whether the record of an earlier run has a part of what this run should do.
     pub fn is_resumed(&self) -> bool {
         self.resumed.is_some()
     }
 
-    /// `record`, joined with that of the entries that were not run again.
+    /// `record`, joined with the record of the entries that were not run again.
     ///
     /// # Errors
-    /// The two are not of the same run, as if the kernel was changed.
+    /// The records belong to different runs, for example because the kernel changed.
     pub fn joined(self, record: Record) -> Result<Record, Failed> {
         let Some((path, earlier)) = self.resumed else { return Ok(record) };
         let mut merge = Merge::new(&std::env::temp_dir())?;
@@ -111,7 +111,7 @@ fn shared(whole: &Capture) -> SharedCapture {
     }
 }
 
-/// The record that is resumed with its good results alone, and the places of these, in order.
+/// The resumed record reduced to its good results, and the indices of these, in order.
 fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<usize>), Failed> {
     let mut record = Record::read(path)?;
     let capture = shared(whole);
@@ -120,20 +120,20 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
         format!("{path} cannot be resumed with {capture}: {why}; name the record of a run on this capture")
     };
     let Some(semantics) = record.semantics.capture() else {
-        return Err(other("it is the record of no capture").into());
+        return Err(other("it is not the record of a capture").into());
     };
-    // What else differs is found when both are joined; this would cost the whole run.
+    // Other differences are found when both are joined, which would cost the whole run.
     let (validates, times) = (parts != Parts::Profile, parts != Parts::Validate);
     if (semantics.comparison.is_some(), semantics.timing.is_some()) != (validates, times) {
-        return Err(other("it was made by another of check, validate and profile").into());
+        return Err(other("it was made by a different command of check, validate and profile").into());
     }
     if semantics.versus.is_some() {
-        return Err(other("it holds two kernels against each other (--vs), and is run again as a whole").into());
+        return Err(other("it compares two kernels (--vs), which can only be run again as a whole").into());
     }
     let mut whole_shard = None;
     let mut places = record.places();
     if record.shards().next().is_none() {
-        // A record of the whole capture says nothing of its manifest; its entries say what they are.
+        // The record of a whole capture does not name the manifest; its entries identify the capture.
         let found = whole.names().iter().zip(whole.sizes().iter().copied());
         let mut pairs = semantics.entries.iter().zip(found);
         if semantics.entries.len() != whole.len()
@@ -144,7 +144,7 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
         for (at, entry) in semantics.entries.iter().enumerate() {
             let same = whole.entry(at).and_then(|file| file.identity(entry.covers));
             if same.map_or(true, |found| found.to_string() != entry.digest) {
-                return Err(other(&format!("{} is not what it was", entry.name)).into());
+                return Err(other(&format!("{} has changed since", entry.name)).into());
             }
         }
         places = (0..whole.len()).collect();
@@ -159,20 +159,20 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
     Ok((record, good))
 }
 
-/// Whether an entry passed all that was asked of it.
+/// Whether an entry passed everything that this run would check.
 fn is_good(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
     let timed = |profile: &Profile| profile.status == ProfileStatus::Timed;
     let validated = result.validation.as_ref().map_or(semantics.comparison.is_none(), Validation::passed);
     validated && result.profile.as_ref().map_or(semantics.timing.is_none(), timed)
 }
 
-/// The file that shards of this user lock that share a device.
+/// The file that shards of this user lock to share a device.
 fn lock(device: Place) -> PathBuf {
     let user = rustix::process::getuid().as_raw();
     let device = match device {
         Place::Cpu => "cpu".to_owned(),
         Place::Cuda(index) => {
-            // Processes with other devices visible number them anew.
+            // Processes that see other devices number them differently.
             let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
             let visible: String = visible.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
             format!("cuda-{visible}-{index}")
@@ -188,7 +188,7 @@ fn in_turns(check: &Check, chosen: Option<&Chosen>) -> bool {
         Exclusive::Never => false,
         Exclusive::Auto => {
             let Some(found) = chosen.and_then(|chosen| chosen.found.as_ref()) else { return false };
-            // With a lock for each device, one that a process has for itself is never waited for.
+            // With one lock per device, a process that has a device for itself never waits.
             found.node_ranks.map_or(found.local_rank.is_some() && found.ranks > 1, |ranks| ranks > 1)
         }
     }

@@ -1,4 +1,4 @@
-//! `history import`: figures that other tools have kept.
+//! `history import`: figures kept by other tools.
 
 use std::path::PathBuf;
 
@@ -20,11 +20,11 @@ pub struct HistoryImport {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// The commit of files that name none [default: that which git has checked out]
+    /// The commit of files that name none [default: the one that git has checked out]
     #[arg(long, value_name = "ID", env = "PLIMSOLL_COMMIT")]
     pub commit: Option<String>,
 
-    /// The branch [default: that which git has checked out]
+    /// The branch [default: the one that git has checked out]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -39,7 +39,7 @@ pub struct HistoryImport {
     pub history: HistoryFlags,
 }
 
-/// Adds what other tools have kept.
+/// Adds figures of other tools.
 pub fn run(arguments: &HistoryImport, settings: Option<&Settings>) -> Result<u8, Failed> {
     let read = arguments.paths.iter().map(|path| Ok((path, import::read(path, &arguments.columns)?)));
     let read = read.collect::<Result<Vec<_>, Failed>>()?;
@@ -57,7 +57,7 @@ pub fn run(arguments: &HistoryImport, settings: Option<&Settings>) -> Result<u8,
         let count = terminal::counted(count, "figure", "figures");
         let left_out = match read.left_out {
             0 => String::new(),
-            number => format!("; {} left out that are not amounts", terminal::counted(number, "value", "values")),
+            number => format!("; {} left out as they are not amounts", terminal::counted(number, "value", "values")),
         };
         let from = from.display();
         output::note(&format_args!("{}: {count} of {} from {from} on {branch}{left_out}", path.display(), read.tool));

@@ -1,4 +1,4 @@
-//! `history`: records by commit, and what figures were over them.
+//! `history`: records by commit, and how figures changed over them.
 
 mod import;
 
@@ -17,7 +17,7 @@ use super::args::{ConfigFlags, HistoryFlags};
 use super::settings::Settings;
 use super::{Failed, output, records, report};
 
-/// What to do with a history.
+/// The action on a history.
 #[derive(Subcommand)]
 pub enum HistoryCommand {
     /// Add records at the commit that is checked out
@@ -35,7 +35,7 @@ pub enum HistoryCommand {
 }
 
 impl HistoryCommand {
-    /// Which configuration it uses.
+    /// Which configuration is used.
     pub fn config(&self) -> &ConfigFlags {
         match self {
             Self::Add(arguments) => &arguments.history.config,
@@ -55,11 +55,11 @@ pub struct HistoryAdd {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// The commit [default: that which git has checked out]
+    /// The commit [default: the one that git has checked out]
     #[arg(long, value_name = "ID", env = "PLIMSOLL_COMMIT")]
     pub commit: Option<String>,
 
-    /// The branch [default: that which git has checked out]
+    /// The branch [default: the one that git has checked out]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -80,7 +80,7 @@ pub struct HistoryShow {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -90,7 +90,7 @@ pub struct HistoryShow {
 
     /// Write a page with a plot of each figure and its steps
     ///
-    /// Of all subjects unless one is named.
+    /// The page has all subjects unless one is named.
     #[arg(id = "history_html", long = "html", value_name = "FILE", env = "PLIMSOLL_HISTORY_HTML")]
     pub html: Option<PathBuf>,
 
@@ -128,7 +128,7 @@ pub struct HistoryCheck {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -159,7 +159,7 @@ pub struct HistoryAccept {
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
-    /// The branch [default: that with most records]
+    /// The branch [default: the one with most records]
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
@@ -185,14 +185,14 @@ pub fn run(command: &HistoryCommand, settings: Option<&Settings>) -> Result<u8, 
     }
 }
 
-/// The file: that of the flag, else of the configuration.
+/// The file of the history, from the flag or the configuration.
 pub fn file(flags: &HistoryFlags, settings: Option<&Settings>) -> Result<PathBuf, Failed> {
     let set = Settings::of(settings, None)?;
     let set = set.get("history.file").map(|set| PathBuf::from(set.value.text()));
     Ok(flags.history.clone().or(set).unwrap_or_else(|| PathBuf::from(DEFAULT_FILE)))
 }
 
-/// The branch: the one that is named, else set, else that with most records.
+/// The branch: from the flag or the settings, else the one with most records.
 pub fn branch(history: &History, named: Option<&str>, settings: Option<&Settings>) -> Result<Option<String>, Failed> {
     let set = Settings::of(settings, None)?;
     let set = set.get("history.branch").map(|set| set.value.text());
@@ -207,7 +207,7 @@ fn add(arguments: &HistoryAdd, settings: Option<&Settings>) -> Result<u8, Failed
     let commit = match (&arguments.commit, &arguments.branch) {
         (Some(name), branch) => Commit::named(name, branch.as_deref())?,
         (None, None) => Commit::current()?,
-        // A job of CI has no branch checked out, but its name at hand.
+        // A CI job has no branch checked out, but an environment variable names one.
         (None, Some(branch)) => Commit { branch: branch.clone(), ..Commit::current()? },
     };
     let path = file(&arguments.history, settings)?;
@@ -232,7 +232,7 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
     let all = subjects.iter().map(|(subject, _)| subject);
     let wanted: Vec<&Subject> = match &arguments.label {
         Some(label) => all.filter(|subject| subject.label == *label).collect(),
-        // A page has room for all of them.
+        // A page has room for all figures.
         None if subjects.len() == 1 || arguments.html.is_some() => all.collect(),
         None => {
             output::text(&terminal::history_subjects(&subjects, &super::screen()))?;
@@ -264,7 +264,7 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
     if let Some(page) = &arguments.html {
         report::put(page, &history_html(&reports))?;
     }
-    // A page on standard output stands there alone.
+    // A page on standard output must be the only output there.
     if arguments.html.as_deref() != Some(Path::new("-")) {
         for report in &reports {
             match arguments.json {
@@ -276,7 +276,7 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
     Ok(0)
 }
 
-/// The figures of `subject` that are wanted, over its latest commits, and which of their steps are accepted.
+/// The wanted figures of `subject` over the latest commits, and which of their steps are accepted.
 fn read(
     history: &History,
     subject: &Subject,
@@ -293,7 +293,8 @@ fn read(
     Ok(report)
 }
 
-/// Which figures have one of the names, or are judged by default if there is none: of a benchmark of another tool all.
+/// Whether a figure has one of the names or, without names, is judged by default; every figure of another tool's
+/// benchmark is.
 fn taken(names: &[String]) -> Result<impl Fn(&Subject, &Figure) -> bool + use<>, Failed> {
     let limits = figures(names)?;
     Ok(move |subject: &Subject, figure: &Figure| match &limits[..] {
@@ -367,7 +368,7 @@ fn accept(arguments: &HistoryAccept, settings: Option<&Settings>) -> Result<u8, 
     Ok(0)
 }
 
-/// Names of figures with wildcards, matched as those of limits are.
+/// Figure names with wildcards, matched like those of limits.
 fn figures(names: &[String]) -> Result<Vec<Limit>, Failed> {
     names.iter().map(|name| format!("{name}=0%").parse().map_err(Failed::from)).collect()
 }

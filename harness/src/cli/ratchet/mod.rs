@@ -1,8 +1,8 @@
-//! `ratchet`: ceilings lowered where usage fell, in the source that they stand in.
+//! `ratchet`: lowers ceilings in source code if usage fell.
 //!
-//! The records of tests name the test and the limits that it was held to. `#[plimsoll::test(..)]` of a function of that
-//! name, in inline modules that the test's path ends in, with a literal of that very limit, is where it stands; a record
-//! that is older than the source, or two such functions, change nothing.
+//! The records of tests name the test and its limits. A ceiling is found at the `#[plimsoll::test(..)]` of a function
+//! of that name, in inline modules that the test's path ends in, as a literal of exactly that limit. If the source is
+//! newer than the record, or two such functions exist, nothing is changed.
 
 mod source;
 
@@ -46,7 +46,7 @@ pub struct Ratchet {
     pub json: bool,
 }
 
-/// Lowers ceilings, or tells of them: with --check 1 if one could be lowered; 3 if no record has one.
+/// Lowers ceilings, or only lists them: with --check 1 if one could be lowered; 3 if no record has one.
 pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
     let records = records::read(&arguments.records)?;
     let mut found = ratchet(&records, arguments.headroom);
@@ -76,7 +76,7 @@ pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
     })
 }
 
-/// Where the ceiling stands, and how to change it; else the lowering says why it is left to its user.
+/// Finds the ceiling and how to change it, or notes why its user has to change it.
 fn locate(search: &Search, lowering: &mut Lowering) -> Option<Edit> {
     if !lowering.is_test {
         lowering.by_hand = Some("the ceiling belongs to a command: change it where the command is started".to_owned());

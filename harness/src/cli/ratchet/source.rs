@@ -1,4 +1,4 @@
-//! Literals in attributes of Rust source: found by a parser, changed byte by byte, so that all else stays as it is.
+//! Finds literals in attributes of Rust source with a parser and changes only their bytes.
 
 use std::fs;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Expr, ExprLit, Item, ItemFn, Lit, MetaNameValue, Token};
 
-/// A file that is larger is not written by hand.
+/// A larger file is not written by hand.
 const MAX_FILE: u64 = 16 << 20;
 
 /// The sources to search.
@@ -23,7 +23,7 @@ pub struct Search {
 struct Test {
     /// The index of its file.
     file: usize,
-    /// The inline modules that it stands in, and its name.
+    /// The inline modules around the function, and its name.
     path: Vec<String>,
     arguments: Vec<Argument>,
 }
@@ -32,7 +32,7 @@ struct Test {
 struct Argument {
     name: String,
     line: usize,
-    /// The literal and where it stands; absent if the value is an expression.
+    /// The literal and its place; absent if the value is an expression.
     literal: Option<(Range<usize>, ByteSize)>,
 }
 
@@ -59,8 +59,8 @@ pub enum SearchError {
 }
 
 impl Search {
-    /// Reads every `.rs` file of `roots`, files or folders. Folders called `target` and hidden ones are passed over, and so is
-    /// what does not parse: it is not a test that ran.
+    /// Reads every `.rs` file of `roots`, files or folders, except in hidden folders and `target`. Files that do not
+    /// parse are skipped: no test in them ran.
     pub fn new(roots: &[PathBuf]) -> Result<Self, SearchError> {
         let mut search = Self { files: Vec::new(), tests: Vec::new() };
         for root in roots {
@@ -91,7 +91,7 @@ impl Search {
             return Ok(());
         }
         let text = match fs::read_to_string(path) {
-            // Not UTF-8, so no Rust.
+            // Not UTF-8, so not Rust.
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Ok(()),
             read => read.map_err(failed)?,
         };
@@ -105,7 +105,7 @@ impl Search {
         Ok(())
     }
 
-    /// The literal that states the limit of `lowering`, or why there is none to change.
+    /// The literal that states the limit of `lowering`, or why none can be changed.
     pub fn find(&self, lowering: &Lowering) -> Result<Edit, String> {
         let path: Vec<&str> = lowering.subject.split("::").collect();
         let ends_so = |test: &&Test| path.ends_with(&test.path.iter().map(String::as_str).collect::<Vec<_>>());
@@ -126,17 +126,17 @@ impl Search {
             .collect();
         match (&stated[..], &named[..]) {
             ([edit], _) => Ok(edit.clone()),
-            ([], []) => Err("there is no such test in the sources: name them with --source".to_owned()),
+            ([], []) => Err("the sources have no such test: name the right ones with --source".to_owned()),
             ([], [(test, argument), ..]) => {
                 let at = format!("{}:{}", self.files[test.file].0.display(), argument.line);
                 Err(match argument.literal {
-                    Some((_, limit)) => format!("{at} says {limit} by now: record the test again"),
-                    None => format!("{at} has no literal but an expression"),
+                    Some((_, limit)) => format!("{at} now says {limit}: record the test again"),
+                    None => format!("{at} has an expression instead of a literal"),
                 })
             }
             (several, _) => {
                 let places: Vec<String> = several.iter().map(|edit| self.place(edit)).collect();
-                Err(format!("several tests are called so ({}): name one source with --source", places.join(", ")))
+                Err(format!("several tests have this name ({}): name one source with --source", places.join(", ")))
             }
         }
     }
@@ -146,7 +146,7 @@ impl Search {
         format!("{}:{}", self.files[edit.file].0.display(), edit.line)
     }
 
-    /// The files that `edits` change, as they are to be.
+    /// The changed contents of the files that `edits` concern.
     pub fn edited(&self, edits: &[Edit]) -> Vec<(&Path, String)> {
         let mut changed = Vec::new();
         for (index, (file, text)) in self.files.iter().enumerate() {
@@ -154,7 +154,7 @@ impl Search {
             if own.is_empty() {
                 continue;
             }
-            // From the end, so that what stands before keeps its place.
+            // From the end, so that earlier positions stay valid.
             own.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
             let mut text = text.clone();
             for edit in own {
@@ -167,7 +167,7 @@ impl Search {
 }
 
 fn tests_of(text: &str, file: usize) -> Vec<Test> {
-    // The parser counts from behind a byte order mark and a line that names an interpreter.
+    // The parser counts from after a byte order mark and a line that names an interpreter.
     let code = text.strip_prefix('\u{feff}').unwrap_or(text);
     let code = match code.strip_prefix("#!").filter(|rest| !rest.trim_start().starts_with('[')) {
         Some(rest) => rest.find('\n').map_or("", |end| &rest[end..]),
@@ -183,7 +183,7 @@ fn tests_of(text: &str, file: usize) -> Vec<Test> {
                 argument.line += text[..skipped].matches('\n').count();
                 argument.literal = argument.literal.take().and_then(|(range, limit)| {
                     let range = range.start + skipped..range.end + skipped;
-                    // What is changed is what was read, whatever the parser counts.
+                    // Only change text that is exactly what was read, whatever the parser counts.
                     let same = text.get(range.clone()).and_then(|literal| syn::parse_str::<syn::LitStr>(literal).ok());
                     same.filter(|literal| literal.value().parse() == Ok(limit)).map(|_| (range, limit))
                 });
@@ -216,7 +216,7 @@ fn walk(items: &[Item], modules: &mut Vec<String>, found: &mut dyn FnMut(Vec<Str
     }
 }
 
-/// `#[plimsoll::test(..)]`, or what is called `test` and takes arguments.
+/// `#[plimsoll::test(..)]`, or any attribute named `test` with arguments.
 fn is_ours(attribute: &Attribute) -> bool {
     let names: Vec<String> = attribute.path().segments.iter().map(|segment| segment.ident.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -317,11 +317,11 @@ mod tests {
     fn what_is_not_certain_is_left_to_its_user() {
         let search = search(SOURCE);
         for (lowering, says) in [
-            (lowering("tests::reads", Metric::PeakRss, 256), "several tests are called so (a.rs:4, a.rs:18)"),
-            (lowering("reads", Metric::PeakRss, 128), "a.rs:4 says 256.00 MiB by now"),
-            (lowering("reads", Metric::PeakAnon, 8), "a.rs:4 has no literal but an expression"),
-            (lowering("reads", Metric::PeakPss, 8), "there is no such test"),
-            (lowering("elsewhere", Metric::PeakRss, 256), "there is no such test"),
+            (lowering("tests::reads", Metric::PeakRss, 256), "several tests have this name (a.rs:4, a.rs:18)"),
+            (lowering("reads", Metric::PeakRss, 128), "a.rs:4 now says 256.00 MiB"),
+            (lowering("reads", Metric::PeakAnon, 8), "a.rs:4 has an expression instead of a literal"),
+            (lowering("reads", Metric::PeakPss, 8), "the sources have no such test"),
+            (lowering("elsewhere", Metric::PeakRss, 256), "the sources have no such test"),
         ] {
             let error = search.find(&lowering).unwrap_err();
             assert!(error.starts_with(says), "{error}");

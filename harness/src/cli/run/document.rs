@@ -21,7 +21,7 @@ pub fn record(arguments: &Run, made: Made) -> Record {
     let Made { repeats, started, wall, interrupted, .. } = made;
     let mut verdicts = vec![verdict_of_all(&repeats, arguments, interrupted)];
     verdicts.extend(repeats.verdicts().into_iter().map(Verdict::from));
-    // A command that failed by itself says so by its own code, unless something failed here.
+    // A command that failed by itself reports its own exit code, unless something failed here.
     let judged = exit_code(&verdicts);
     let largest = repeats.largest().expect("there is a run");
     let end = repeats.failure().map_or(&largest.end, |(_, failed)| &failed.end);
@@ -43,7 +43,7 @@ pub fn record(arguments: &Run, made: Made) -> Record {
     .into()
 }
 
-/// What is known of a command that still runs, of which `phases` were read so far.
+/// The known facts about a command that still runs; `phases` of it were read so far.
 pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseReadings>) -> Record {
     let message = format!(
         "it had not ended when this was written, {} after it was started",
@@ -66,7 +66,7 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
     .into()
 }
 
-/// Which of several processes of a launcher this is. One whose variables make no sense is not a rank.
+/// The rank of this process within its launcher; none if the launcher's variables make no sense.
 fn rank() -> Option<Rank> {
     launcher(None).ok().filter(|found| found.ranks > 1).map(|found| Rank::from(&found))
 }
@@ -88,7 +88,7 @@ fn policy(arguments: &Run) -> ProcessPolicy {
     }
 }
 
-/// The name of a command: the one that was given, the Rust test that it runs alone, or the program's file name.
+/// The name of a command: the given one, the Rust test that it runs alone, or the program's file name.
 pub fn label(given: Option<&str>, command: &[OsString]) -> String {
     given.map(str::to_owned).or_else(|| test_name(command)).unwrap_or_else(|| {
         let program = Path::new(&command[0]);
@@ -97,21 +97,21 @@ pub fn label(given: Option<&str>, command: &[OsString]) -> String {
     })
 }
 
-/// The test that a binary of Rust's tests is to run, as nextest calls it: `--exact NAME`.
+/// The test that a Rust test binary is to run, as nextest calls it: `--exact NAME`.
 fn test_name(command: &[OsString]) -> Option<String> {
     let at = command.iter().position(|word| word == "--exact")?;
     let name = command.get(at + 1)?.to_str()?;
     (!name.starts_with('-')).then(|| name.to_owned())
 }
 
-/// The name of a binary in Cargo's folder `deps` without the hash behind it, which every change of the code changes.
+/// The name of a binary in Cargo's folder `deps` without its hash, which every change of the code changes.
 fn without_hash<'a>(program: &Path, name: &'a str) -> Option<&'a str> {
     let (plain, hash) = name.rsplit_once('-')?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_hash && program.parent()?.ends_with("deps")).then_some(plain)
 }
 
-/// What became of the command itself, apart from its ceilings, over all of its runs.
+/// The verdict on the command itself over all of its runs, apart from its ceilings.
 fn verdict_of_all(repeats: &Repeats, arguments: &Run, interrupted: bool) -> Verdict {
     let wanted = arguments.repeat.get() as usize;
     let made = repeats.runs().len();
@@ -134,7 +134,7 @@ fn verdict_of_all(repeats: &Repeats, arguments: &Run, interrupted: bool) -> Verd
     verdict
 }
 
-/// What became of the command itself in one run, apart from its ceilings.
+/// The verdict on the command itself in one run, apart from its ceilings.
 pub fn verdict(ended: &Ended) -> Verdict {
     let mut message = format!("it {}", ended.end);
     if let Some(enforcement) = &ended.enforcement {

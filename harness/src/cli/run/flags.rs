@@ -119,8 +119,8 @@ impl Run {
         self.diagnose || !self.fail_on.is_empty()
     }
 
-    /// Whether a control group is to be made for the command: a ceiling on one that others are in as well would be no
-    /// ceiling of the command.
+    /// Whether to make a control group for the command. In a group with other processes, a ceiling would not apply to
+    /// the command alone.
     pub fn own_cgroup(&self) -> bool {
         self.cgroup || self.ceilings.limit(Metric::PeakCgroup)
     }

@@ -8,11 +8,11 @@ use plimsoll::command::Repeats;
 pub struct Made {
     /// The runs that are recorded; at least one.
     pub repeats: Repeats,
-    /// When the first of all began, those of the warm-up included.
+    /// The start of the first run, warm-ups included.
     pub started: SystemTime,
-    /// From then to the end of the last.
+    /// The time from then to the end of the last run.
     pub wall: Duration,
-    /// Whether a signal that ends a process came, so that there are fewer runs than were asked for.
+    /// Whether a terminating signal came, so that there are fewer runs than requested.
     pub interrupted: bool,
     /// Whether the guardian was killed, and the command with it.
     pub orphaned: bool,

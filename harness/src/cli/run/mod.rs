@@ -1,4 +1,4 @@
-//! `run`: a command under the meter, once or several times.
+//! `run`: runs a command under the meter, once or several times.
 
 mod document;
 mod flags;
@@ -23,9 +23,9 @@ pub use document::{label, record};
 pub use made::Made;
 pub use repeat::{Place, once, once_in, progress};
 
-/// Runs the command and gives its exit code, or that of what failed here.
+/// Runs the command and returns its exit code, or that of a failure here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
-    // The record's place is tried before hours of work, not after.
+    // Check that the record can be written now, not after hours of work.
     let arguments = &Run { record: named_record(arguments)?, ..arguments.clone() };
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
     arguments.documents.check()?;
@@ -47,7 +47,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     if orphaned {
         return Ok(orphan(keeper, record));
     }
-    // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
+    // Report a verdict only once its record and report are on the disk: if they do not fit, the verdict does not hold.
     file.map(|file| file.commit(&record)).transpose()?;
     let kept = keeper.kept().and_then(|(path, problem)| Some((path.display().to_string(), problem?.to_string())));
     keeper.remove();
@@ -61,7 +61,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     Ok(record.exit_code)
 }
 
-/// The record's file with what this process of a launcher is in its name.
+/// The record's file, with the rank of this process in its name.
 fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
     let Some(path) = &arguments.record else { return Ok(None) };
     let named = named(path, None)?;
@@ -79,8 +79,7 @@ fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
     Ok(Some(named))
 }
 
-/// What is left to do if the process that was started is gone: nobody waits for this one, and the record is not a whole
-/// one.
+/// Cleans up if the started process is gone: nobody waits for this one, and the record is incomplete.
 fn orphan(mut keeper: Keeper, record: Record) -> u8 {
     let code = record.exit_code;
     keeper.keep(|| record);

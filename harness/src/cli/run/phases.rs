@@ -1,4 +1,4 @@
-//! The phases of a command: what it marks, and the lines of its output.
+//! The phases of a command: its marks, and matching lines of its output.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, Outp
 use super::flags::Run;
 use super::said::Said;
 
-/// Where phases of one run come from.
+/// The sources of phases of one run.
 pub struct Phases {
     socket: Option<MarkSocket>,
     pipe: Option<MarkPipe>,
@@ -21,15 +21,14 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Has `command` tell of its phases; `watch` sees its output, whose standard output then goes nowhere if it is
-    /// `silent`.
+    /// Lets `command` report its phases; `watch` reads its output, whose standard output is discarded if `silent`.
     pub fn attach(
         arguments: &Run,
         command: &mut Command,
         watch: Option<OutputWatch>,
         silent: bool,
     ) -> io::Result<Self> {
-        // Without a socket the command runs all the same, and `plimsoll mark` says that there is no run.
+        // Without a socket the command still runs, and `plimsoll mark` says that there is no run.
         let socket = MarkSocket::open().ok();
         match &socket {
             Some(socket) => command.env(MARKS, socket.address()),
@@ -51,17 +50,17 @@ impl Phases {
                 Some(OutputTap::attach(command, &arguments.phases, watch, nowhere.as_fd())?)
             }
         };
-        // The phase that begins with the program is one.
+        // The phase that begins with the program is one of them.
         Ok(Self { socket, pipe, tap, said: Said::begin(), begun: 1 })
     }
 
-    /// What becomes readable when a phase is to begin.
+    /// The descriptors that become readable when a phase is to begin.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let socket = self.socket.as_ref().map(MarkSocket::fd);
         socket.into_iter().chain(self.pipe.as_ref().and_then(MarkPipe::fd)).chain(self.tap.as_ref().map(OutputTap::fd))
     }
 
-    /// Begins the phases that were told of.
+    /// Begins the phases that were reported.
     pub fn begin(&mut self, running: &Running) {
         let begun = &mut self.begun;
         let mut begin = |name: &str| {
@@ -86,8 +85,8 @@ impl Phases {
         self.tap.iter().for_each(OutputTap::resize);
     }
 
-    /// Lets the rest of the output through, once the command has ended; how many phases were too many, and the last that
-    /// it said on standard error, as far as that is known.
+    /// Passes the rest of the output on once the command has ended. Returns how many phases were too many, and the last
+    /// text on standard error, if known.
     pub fn finish(self) -> (usize, Vec<u8>) {
         let said = self.tap.map(OutputTap::finish).or_else(|| self.said.map(Said::tail)).unwrap_or_default();
         (self.begun.saturating_sub(MAX_PHASES), said)

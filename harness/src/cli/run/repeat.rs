@@ -1,4 +1,4 @@
-//! The runs of a command: those of the warm-up, and those that are recorded.
+//! The runs of a command: warm-ups, and recorded runs.
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Seek as _, SeekFrom};
@@ -21,14 +21,14 @@ use crate::guardian;
 use crate::keep::Keeper;
 use crate::live::Live;
 
-/// One part in so many of a processor's time goes into samples, however large the tree is.
+/// Sampling takes at most one part in this many of a processor's time, however large the tree is.
 const SAMPLING_PARTS: u32 = 200;
 
-/// A run that has lasted for so long goes on: what only starting needed is given back then.
+/// After this time a run has settled: memory that only starting needed is then released.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Runs the command as often as it is to be run; fewer times if one run fails, a signal comes that ends a process, or
-/// the guardian is gone.
+/// Runs the command as often as requested; fewer times if one run fails, a terminating signal comes, or the guardian is
+/// gone.
 pub fn repeat(
     arguments: &Run,
     ceilings: &Ceilings,
@@ -51,7 +51,7 @@ pub fn repeat(
         progress("run", number, arguments);
         let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
         let running = start(arguments, ceilings, total > 1, false, eyes, None)?;
-        // Gone before anything else is written.
+        // Remove it before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
         let ended = wait(running, Some((&mut *keeper, so_far)))?;
         drop(live);
@@ -59,7 +59,7 @@ pub fn repeat(
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();
-        // A warm-up that is not followed by another run is all that there is to tell.
+        // If no run follows a warm-up, it is all that there is to report.
         let is_last = number + 1 == total || (failed && !arguments.keep_going);
         made.interrupted = made.orphaned || (!is_last && signals.is_some_and(|signals| signals.ends()));
         if number >= arguments.warmup || is_last || made.interrupted {
@@ -73,7 +73,7 @@ pub fn repeat(
     Ok(made)
 }
 
-/// Says on a terminal which of several runs begins, the `number` of them before it.
+/// Shows on a terminal which of several runs begins, after `number` earlier ones.
 pub fn progress(what: &str, number: u32, arguments: &Run) {
     let (warmup, repeat) = (arguments.warmup, arguments.repeat.get());
     if arguments.quiet || arguments.live || warmup + repeat < 2 || !std::io::stderr().is_terminal() {
@@ -85,16 +85,16 @@ pub fn progress(what: &str, number: u32, arguments: &Run) {
     }
 }
 
-/// One run of which nothing is kept before its end, whose standard output goes nowhere.
+/// One run of which nothing is kept before its end; its standard output is discarded.
 pub fn once(arguments: &Run, ceilings: &Ceilings) -> Result<Ended, CommandError> {
     wait(start(arguments, ceilings, true, true, None, None)?, None)
 }
 
-/// One run in a worktree, whose standard output goes nowhere; its readings say which mappings grew.
+/// One run in a worktree; its standard output is discarded, and its readings show which mappings grew.
 pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, CommandError> {
     let mut ended = wait(start(arguments, &Ceilings::default(), true, true, None, Some(place))?, None)?;
     if !arguments.pss {
-        // Read with the mappings, and seldom: what nobody asked for is not judged.
+        // Mappings are read with it, so seldom: nobody asked to judge these figures.
         ended.phases.iter_mut().for_each(|phase| drop(phase.readings.remove(&Metric::PeakPss)));
     }
     Ok(ended)
@@ -104,11 +104,11 @@ pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, CommandError> {
 pub struct Place<'a> {
     /// Its working directory.
     pub folder: &'a Path,
-    /// Variables that it is not to have.
+    /// Variables to remove.
     pub without: &'a [&'a str],
 }
 
-/// The name of the output of the run `number`, from 0, in findings.
+/// The name of the output of run `number`, from 0, in findings.
 fn name(arguments: &Run, number: u32) -> String {
     match number.checked_sub(arguments.warmup) {
         None => format!("output of warm-up {}", number + 1),
@@ -167,10 +167,10 @@ fn start(
     Ok((metered.spawn()?, phases))
 }
 
-/// Makes the record of what is known while it runs.
+/// Makes the record of the facts known during the run.
 type SoFar<'a> = &'a mut dyn FnMut(Vec<PhaseReadings>) -> Record;
 
-/// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
+/// Waits for the end of a run; passes signals on and keeps the facts known so far.
 fn wait(
     (mut running, mut phases): (Running, Phases),
     mut kept: Option<(&mut Keeper, SoFar)>,
@@ -188,16 +188,16 @@ fn wait(
                 {
                     keeper.keep(|| so_far(running.meter().so_far()));
                 }
-                // What made a record is not needed before the next one, either.
+                // Memory used to make a record is not needed before the next one.
                 guardian::let_go();
                 settles = None;
             }
             Step::Ready => {
                 phases.begin(&running);
-                if let Some(told) = signals {
+                if let Some(received) = signals {
                     phases.resize();
-                    told.hand_on(running.pid());
-                    if told.orphaned() {
+                    received.hand_on(running.pid());
+                    if received.orphaned() {
                         running.cancel();
                         signals = None;
                     }
@@ -217,8 +217,8 @@ fn wait(
     Ok(ended)
 }
 
-/// Standard input for one of several runs, so that each reads the same: a file from where it stood, a terminal as it is,
-/// and nothing in place of a pipe, which the first run alone could read.
+/// Standard input for one of several runs, so that each reads the same: a file from its position, a terminal as it is,
+/// and nothing instead of a pipe, which only the first run could read.
 fn input_again() -> Stdio {
     let input = std::io::stdin();
     if input.is_terminal() {

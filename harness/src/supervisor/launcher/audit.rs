@@ -20,10 +20,10 @@ pub struct AuditedWorker<'s, 'a> {
 }
 
 impl<'s, 'a> AuditedWorker<'s, 'a> {
-    /// Has the launcher's worker make a job resident.
+    /// Makes a job resident in the launcher's worker.
     ///
     /// # Errors
-    /// What the worker says, or how it ended.
+    /// The worker's error, or how it ended.
     pub fn of(launcher: &'s mut WorkerLauncher<'a>, job: Job<'_>) -> Result<Self, Failure> {
         launcher.measure();
         let mut audited = Self { call: launcher.call(job)?, launcher };
@@ -46,7 +46,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         watch.building = running.may_build();
         if let Some(launches) = values {
             put(&running.process, launches).map_err(|error| {
-                Failure::new(FailureKind::HostOom, format!("values for the arguments cannot be had: {error}"))
+                Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))
             })?;
         }
         match clocked(&mut running.process, &request(id), &watch) {
@@ -71,7 +71,7 @@ fn id_of(reply: &Reply) -> Option<u64> {
     }
 }
 
-/// Has the shared memory hold the bytes of patches, one after the other.
+/// Fills the shared memory with the bytes of patches, one after the other.
 fn put(process: &WorkerProcess, launches: &[Vec<Patch>]) -> std::io::Result<()> {
     let patches: Vec<&[u8]> = launches.iter().flatten().map(|patch| &patch.bytes[..]).collect();
     let bytes = patches.concat();

@@ -1,4 +1,4 @@
-//! What a kernel that is not trusted has left behind when a request is answered.
+//! Files and memory that an untrusted kernel has left behind when a request is answered.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -10,7 +10,7 @@ use super::WorkerLauncher;
 use crate::supervisor::hidden::hidden;
 
 impl WorkerLauncher<'_> {
-    /// Ends a worker whose kernel is not trusted, and has filled its folder or hidden memory from a ceiling.
+    /// Ends a worker whose untrusted kernel has filled its folder, or whose hidden memory exceeds a ceiling.
     pub(super) fn check_left(&mut self) -> Result<(), Failure> {
         let message = match self.command.excess() {
             Some(excess) => format!("the kernel has {excess} in its private folder, which --untrusted limits"),
@@ -23,7 +23,7 @@ impl WorkerLauncher<'_> {
         Err(Failure::new(FailureKind::Ceiling, message))
     }
 
-    /// What breaks a ceiling of resident memory if memory counts that is mapped nowhere.
+    /// The ceiling of resident memory that is broken if unmapped memory counts as well.
     fn hidden(&self) -> Option<String> {
         let (running, copies) = (self.worker.as_ref()?, self.copies.as_ref()?);
         let watch = self.context.meter().watches().iter().find(|watch| watch.metric == Metric::PeakRss)?;

@@ -14,7 +14,7 @@ use crate::supervisor::process::Cause;
 use crate::supervisor::{death, outputs};
 
 impl WorkerLauncher<'_> {
-    /// Profiles `calls` in one worker. Gives how many were answered, and what ended the worker before all were.
+    /// Profiles `calls` in one worker. Returns how many were answered, and what ended the worker before all were.
     pub(super) fn profile_some(
         &mut self,
         calls: &[(usize, CallBuilder)],
@@ -28,7 +28,7 @@ impl WorkerLauncher<'_> {
         ended
     }
 
-    /// Adds the files to `sources` that the kernel was seen to be made of.
+    /// Adds files of the kernel that were found during the run to `sources`.
     fn profile_with(
         &mut self,
         calls: &[(usize, CallBuilder)],
@@ -86,7 +86,7 @@ impl WorkerLauncher<'_> {
         }
         match reply {
             Ok(Reply::Profiled { id: of }) if of == id => {}
-            // Every call was answered: what ended the worker afterwards costs no entry its result.
+            // Every call was answered, so the later end of the worker does not cost any entry its result.
             Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))),
             Err(cause) => drop(self.lost(cause)),
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A call of these tensors, a storage each, whose bytes are in `file` one after the other.
+/// A call of these tensors, one storage each; their bytes are in `file` one after the other.
 fn call(file: &Path, tensors: &[(Layout, u64)]) -> CallMessage {
     let (mut offset, mut storages, mut args) = (0, Vec::new(), Vec::new());
     for (storage, (layout, bytes)) in tensors.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! [`DeviceKernel`]: what is launched on a device.
+//! [`DeviceKernel`]: a kernel that is launched on a device.
 
 use plimsoll::capture::TensorSpec;
 use plimsoll::gpu::{AllocatorUse, DeviceOperator};
@@ -9,22 +9,22 @@ use plimsoll::run::Placement;
 use crate::protocol::CallMessage;
 use crate::worker::error::CallError;
 
-/// What is launched on a device.
+/// A kernel on a device.
 pub enum DeviceKernel {
-    /// A kernel that fills outputs that it is given.
+    /// A kernel that fills the outputs it is given.
     Library(Library),
     /// A kernel that returns tensors of its own.
     Operator(Box<dyn DeviceOperator>),
 }
 
-/// A call of it that is bound.
+/// A bound call of the kernel.
 pub enum DeviceLaunch<'a> {
     Filled(Launch<'a>),
     Given(Box<dyn Evaluation + 'a>),
 }
 
 impl DeviceKernel {
-    /// Where the outputs of a call lie that the kernel is given: those that were captured.
+    /// The places of the outputs that the kernel is given, as captured.
     pub fn placement(&self, call: &CallMessage) -> Result<Placement, CallError> {
         let Self::Library(_) = self else { return Ok(Placement::of(&[], &[])?) };
         if call.outputs.is_empty() {
@@ -42,7 +42,7 @@ impl DeviceKernel {
         })
     }
 
-    /// Has an allocator of the kernel's own give back what it keeps, and count anew.
+    /// Makes an allocator of the kernel's own release its cached memory, and resets its counts.
     pub fn trim(&self) -> Result<(), KernelError> {
         match self {
             Self::Library(_) => Ok(()),
@@ -50,7 +50,7 @@ impl DeviceKernel {
         }
     }
 
-    /// What that allocator holds; absent of a kernel without one.
+    /// The memory that this allocator holds; absent for a kernel without one.
     pub fn allocated(&self) -> Result<Option<AllocatorUse>, KernelError> {
         match self {
             Self::Library(_) => Ok(None),
@@ -60,7 +60,7 @@ impl DeviceKernel {
 }
 
 impl DeviceLaunch<'_> {
-    /// Launches it, and waits for nothing.
+    /// Launches the kernel, without waiting.
     pub fn launch(&mut self) -> Result<(), KernelError> {
         match self {
             Self::Filled(launch) => launch(),

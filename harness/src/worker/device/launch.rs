@@ -1,4 +1,4 @@
-//! [`DeviceLaunches`]: a kernel, the device that it is launched on, and the memory that its launches use.
+//! [`DeviceLaunches`]: a kernel, its device, and the memory of its launches.
 
 use std::io;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
 
-/// A kernel, and the device that it is launched on.
+/// A kernel and its device.
 pub struct DeviceLaunches {
     kernel: DeviceKernel,
     gpu: Rc<Gpu>,
@@ -29,7 +29,7 @@ pub struct DeviceLaunches {
     stream: Stream,
     idle: IdleCheck,
     arena: Arena,
-    /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
+    /// Whether the kernel can be launched into a held stream: a kernel that waits for its stream cannot.
     holds: bool,
 }
 
@@ -51,10 +51,10 @@ impl DeviceLaunches {
         Ok(Self { kernel, gpu, index, ring, stream, idle, arena: Arena::default(), holds: true })
     }
 
-    /// Gives the device's memory back, but for what a library has of its own.
+    /// Releases the device's memory, except what a library holds.
     pub fn drop_caches(&mut self) {
         self.arena.clear();
-        // A device that failed is told of at the next launch.
+        // The next launch reports a device that failed.
         let _ = self.kernel.trim();
     }
 
@@ -84,7 +84,7 @@ impl DeviceLaunches {
         self.launched(call, &on_device, outputs)
     }
 
-    /// One launch, its outputs brought to the shared memory.
+    /// One launch, its outputs copied to the shared memory.
     fn launched(&mut self, call: &CallMessage, on: &OnDevice, outputs: &mut Outputs) -> Result<Outcome, CallError> {
         self.kernel.trim()?;
         let live = self.kernel.allocated()?.map(|allocator| allocator.allocated);
@@ -95,7 +95,7 @@ impl DeviceLaunches {
         let mut launch = self.kernel.bind(&bound)?;
         let launched = launch.launch();
         let checked = self.idle.begin(&self.stream);
-        // A fault on the device says more than what the kernel makes of it.
+        // A fault on the device says more than the kernel's own error.
         let late = checked.and_then(|checked| self.idle.finish(&self.stream, checked));
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         if let Err(error @ GpuError::Fault { .. }) = late {
@@ -135,8 +135,8 @@ impl DeviceLaunches {
         })
     }
 
-    /// Uploads every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.
-    /// `next` waits until the supervisor has judged what that gave.
+    /// Uploads every call of the batch, then times each separately, and launches each once more with everything at
+    /// other addresses. `next` waits until the supervisor has judged the result.
     pub fn profile(
         &mut self,
         id: u64,
@@ -183,7 +183,7 @@ impl DeviceLaunches {
     ) -> Result<(Samples, Outcome), CallError> {
         let on = self.on_device(call, resident)?;
         let timed = self.timed(call, &on, timing, resident, outputs);
-        // A fault of the kernel is told at whatever comes after it.
+        // A fault of the kernel is reported by whatever call comes after it.
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
@@ -205,7 +205,7 @@ impl DeviceLaunches {
         Ok((samples, again))
     }
 
-    /// The call over resident storages, with outputs of its own.
+    /// The call over resident storages, with its own outputs.
     fn on_device(&mut self, call: &CallMessage, resident: &mut Resident) -> Result<OnDevice, CallError> {
         let homes = resident.homes(&self.gpu, &mut self.ring, call)?;
         let placement = self.kernel.placement(call)?;
@@ -214,7 +214,7 @@ impl DeviceLaunches {
         Ok(OnDevice::new(call, homes, placement, room))
     }
 
-    /// The samples, what launches where they were timed do besides, and what the first launch took of the device.
+    /// The samples, side effects of launches at the timed addresses, and the device memory taken by the first launch.
     fn timed(
         &mut self,
         call: &CallMessage,
@@ -228,7 +228,7 @@ impl DeviceLaunches {
         let stream = own.as_ref().unwrap_or(&self.stream);
         let bound = on.call(call, self.index, stream);
         let mut bound = self.kernel.bind(&bound)?;
-        // What is done once, to load the kernel's code or to allocate a workspace, cannot be done while a stream is captured.
+        // One-time work, to load the kernel's code or allocate a workspace, is impossible while a stream is captured.
         let before = self.gpu.memory()?.used();
         bound.launch()?;
         self.gpu.synchronize()?;
@@ -251,7 +251,7 @@ impl DeviceLaunches {
         };
         let ring = &mut self.ring;
         let judged = if matches!(self.kernel, DeviceKernel::Operator(_)) {
-            // It is given no buffers that it could leave as they are.
+            // The kernel is given no buffers that it could leave unchanged.
             Judged { left: Left::Nothing, mutated: seen.mutated(ring)?, kept: None }
         } else {
             seen.judged(&mut Resources { ring, resident, outputs, holds: &mut self.holds }, &mut launch)?

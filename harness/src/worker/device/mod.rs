@@ -1,9 +1,9 @@
-//! Launches of a kernel of a shared library, or of an operator, on a GPU: inputs uploaded from their files, outputs brought
-//! back.
+//! Launches a kernel of a shared library, or an operator, on a GPU: inputs are uploaded from their files, outputs
+//! copied back.
 //!
-//! The host holds none of a tensor but what is on its way (`Ring`). A validation gives the arguments of one call after the
-//! other the same addresses, as on the CPU; calls of a batch are resident together, a storage that they share once; the
-//! launch after the timed ones finds everything at other addresses.
+//! The host only holds the parts of a tensor that are in transit (`Ring`). A validation gives the arguments of
+//! successive calls the same addresses, as on the CPU; calls of a batch are resident together and share common
+//! storages; the launch after the timed ones finds everything at other addresses.
 
 mod kernel;
 mod launch;

@@ -1,4 +1,4 @@
-//! [`OnDevice`]: a call whose storages and outputs have their places on the device.
+//! [`OnDevice`]: a call with its storages and outputs on the device.
 
 use plimsoll::capture::{Argument, TensorSpec};
 use plimsoll::gpu::Stream;
@@ -14,7 +14,7 @@ pub struct OnDevice {
     pub homes: Vec<Option<Home>>,
     pub ranges: Vec<DeviceRange>,
     pub placement: Placement,
-    /// Where the outputs lie, all of them.
+    /// The places of all outputs.
     pub room: Home,
     outputs: Vec<(TensorSpec, u64)>,
 }

@@ -1,4 +1,4 @@
-//! What a launch gave, brought from the device to the shared memory.
+//! Copies a launch's outputs from the device to the shared memory.
 
 use plimsoll::ByteSize;
 use plimsoll::gpu::{DeviceMemory, Ring, Stream};
@@ -9,16 +9,16 @@ use super::resident::Home;
 use crate::worker::error::CallError;
 use crate::worker::outputs::Outputs;
 
-/// What an operator gave.
+/// The results of an operator.
 pub struct Brought {
     pub leaves: Vec<Output>,
-    /// The bytes of all its tensors.
+    /// The bytes of all tensors.
     pub bytes: ByteSize,
-    /// Of those on the device that are not part of an argument.
+    /// The bytes on the device that are not part of an argument.
     pub fresh: ByteSize,
 }
 
-/// Copies the outputs that a kernel has filled. What it does to them later changes nothing there.
+/// Copies the outputs that a kernel has filled, so that it cannot change them later.
 pub fn filled(
     ring: &mut Ring,
     room: &Home,
@@ -29,7 +29,7 @@ pub fn filled(
     Ok(placement.clone().outputs_from(0))
 }
 
-/// Copies what an operator has allocated itself; `arguments` are where those lie.
+/// Copies outputs that an operator has allocated itself; `arguments` are the places of its arguments.
 pub fn given(
     ring: &mut Ring,
     stream: &Stream,
@@ -37,7 +37,7 @@ pub fn given(
     given: Vec<Given<'_>>,
     outputs: &mut Outputs,
 ) -> Result<Brought, CallError> {
-    // What was not contiguous has been copied in the stream.
+    // Results that were not contiguous have been copied in the stream.
     stream.synchronize()?;
     let mut fresh = 0;
     let (leaves, bytes) = outputs.keep(given, &mut |elements, place| match elements {
@@ -52,7 +52,7 @@ pub fn given(
             if !arguments.iter().any(within) {
                 fresh += range.bytes;
             }
-            // SAFETY: the operator keeps what it gave until it is launched again.
+            // SAFETY: the operator keeps its results until it is launched again.
             let memory = unsafe { DeviceMemory::lent(stream.gpu(), range) };
             copy(ring, &memory, 0, place)
         }

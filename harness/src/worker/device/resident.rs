@@ -18,13 +18,13 @@ use crate::worker::rules::ROUNDS;
 
 /// Storages and outputs begin at multiples of this many bytes, as those of the driver do.
 const ALIGNMENT: u64 = 256;
-/// How far a storage is moved so that it lies at another address.
+/// How far a storage is moved to be at another address.
 const STEP: u64 = 512;
-/// The room that it has to be moved in: enough that no launch of a trial, of which two of each round are elsewhere, finds
-/// it where another did.
+/// The room for such moves: enough that no launch of a trial, of which two of each round are elsewhere, finds a storage
+/// where another launch did.
 pub const SLACK: u64 = STEP * (2 * ROUNDS + 1).next_power_of_two();
 
-/// Bytes at a place in the memory of the device.
+/// A range of bytes in the memory of the device.
 #[derive(Clone, Debug)]
 pub struct Home {
     pub memory: Rc<DeviceMemory>,
@@ -44,14 +44,14 @@ impl Home {
     }
 }
 
-/// One piece of memory that homes are cut from, again and again from its start.
+/// One piece of memory that is divided into homes, again and again from its start.
 #[derive(Default)]
 pub struct Arena {
     memory: Option<Rc<DeviceMemory>>,
 }
 
 impl Arena {
-    /// Homes of these numbers of bytes, one after the other. Those cut before are no longer used.
+    /// Homes of these sizes, one after the other. Earlier homes are no longer used.
     pub fn cut(&mut self, gpu: &Rc<Gpu>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Home>, GpuError> {
         let mut total = 0u64;
         let places: Vec<(u64, u64)> = sizes
@@ -62,7 +62,7 @@ impl Arena {
             })
             .collect();
         if self.memory.as_ref().is_none_or(|memory| memory.bytes() < total) {
-            // Both at a time may be more than the device has.
+            // Both together may be more than the device has.
             self.memory = None;
             self.memory = Some(Rc::new(gpu.allocate(total)?));
         }
@@ -70,7 +70,7 @@ impl Arena {
         Ok(places.into_iter().map(|(at, bytes)| Home { memory: Rc::clone(memory), at, bytes }).collect())
     }
 
-    /// Gives the memory back.
+    /// Releases the memory.
     pub fn clear(&mut self) {
         self.memory = None;
     }
@@ -87,7 +87,7 @@ fn key(storage: &StorageRange) -> (PathBuf, u64, u64) {
 }
 
 impl Resident {
-    /// The homes of what the arguments of `call` reach, uploaded if they are not there yet.
+    /// The homes of the storages that the arguments of `call` reach, uploaded if necessary.
     pub fn homes(
         &mut self,
         gpu: &Rc<Gpu>,
@@ -116,7 +116,7 @@ impl Resident {
         Ok(homes)
     }
 
-    /// Brings the storages of `call` to the addresses `step` steps from `homes`, as they are in their files.
+    /// Copies the storages of `call` from their files to the addresses `step` steps from `homes`.
     pub fn place(
         &mut self,
         ring: &mut Ring,
@@ -139,7 +139,7 @@ impl Resident {
     }
 }
 
-/// Which of the storages of a call its arguments reach: an entry holds its expected output as well.
+/// The storages of a call that its arguments reach: an entry also contains its expected output.
 pub fn reached(call: &CallMessage) -> Vec<bool> {
     let mut reached = vec![false; call.storages.len()];
     for value in &call.args {
@@ -154,7 +154,7 @@ pub fn reached(call: &CallMessage) -> Vec<bool> {
     reached
 }
 
-/// Opens the file of a storage, which is to hold all of it.
+/// Opens the file of a storage, which must hold all of it.
 fn open(storage: &StorageRange) -> Result<File, CallError> {
     let path = &storage.path;
     let failed = |source| CallError::unreadable(path, source);
@@ -163,12 +163,12 @@ fn open(storage: &StorageRange) -> Result<File, CallError> {
     if size < end { Err(MapError::Short { path: path.clone(), size, end }.into()) } else { Ok(file) }
 }
 
-/// Reads the storage from `file`, from an offset in it on.
+/// Reads the storage from `file`, starting at an offset in the storage.
 fn reader<'a>(file: &'a File, storage: &'a StorageRange) -> impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a {
     move |at, bytes| file.read_exact_at(bytes, storage.offset + at)
 }
 
-/// Brings bytes to a home, from `at` on.
+/// Copies bytes to a home, from `at` on.
 pub fn upload_bytes(ring: &mut Ring, bytes: &[u8], home: &Home, at: u64) -> Result<(), CallError> {
     let read = |offset: u64, part: &mut [u8]| {
         part.copy_from_slice(&bytes[offset as usize..offset as usize + part.len()]);
@@ -180,7 +180,7 @@ pub fn upload_bytes(ring: &mut Ring, bytes: &[u8], home: &Home, at: u64) -> Resu
     })
 }
 
-/// Brings a storage to its home.
+/// Copies a storage to its home.
 pub fn upload(ring: &mut Ring, storage: &StorageRange, home: &Home) -> Result<(), CallError> {
     let file = open(storage)?;
     ring.upload(&reader(&file, storage), storage.bytes, &home.memory, home.at).map_err(|error| match error {
@@ -188,14 +188,15 @@ pub fn upload(ring: &mut Ring, storage: &StorageRange, home: &Home) -> Result<()
         TransferError::Gpu(error) => error.into(),
     })?;
     if home.memory.gpu().facts().unified {
-        // One memory would hold the storage twice. That it stays in the cache costs a program that wants it more than this.
+        // Memory would hold the storage twice. Keeping it in the cache costs a program that wants the cache more than
+        // this.
         let length = std::num::NonZeroU64::new(storage.bytes);
         let _ = rustix::fs::fadvise(&file, storage.offset, length, rustix::fs::Advice::DontNeed);
     }
     Ok(())
 }
 
-/// Whether each storage of the call is no longer what its file holds.
+/// Whether each storage of the call still equals its file.
 pub fn changed(ring: &mut Ring, call: &CallMessage, homes: &[Option<Home>]) -> Result<Vec<bool>, CallError> {
     let mut changed = vec![false; call.storages.len()];
     for ((storage, home), changed) in call.storages.iter().zip(homes).zip(&mut changed) {

@@ -1,4 +1,4 @@
-//! [`Seen`]: a call that was timed, where it was: what the kernel does there when it is launched once more.
+//! [`Seen`]: a call at its timed addresses, and how the kernel behaves there when launched once more.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
 use crate::worker::trial::{self, Compare, Trial};
 
-/// How long what does not wait for a held stream has to be done.
+/// How long work that does not wait for a held stream has to finish.
 const SETTLE: Duration = Duration::from_millis(2);
-/// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
-/// this part of its tolerance of a launch.
+/// How often a kernel is launched into a held stream: each launch adds the work it leaves to other streams, so that
+/// `IdleCheck` sees this part of its tolerance for one launch.
 const HELD: f64 = 32.0;
-/// The most time of the device that held launches take together, in nanoseconds: of long launches there are fewer.
+/// The most device time of held launches together, in nanoseconds: long launches are held less often.
 const HELD_NS: f64 = 20e6;
 
-/// What was timed.
+/// The timed call.
 pub struct Seen<'a> {
     pub kernel: &'a DeviceKernel,
     /// The number of the device.
@@ -46,25 +46,26 @@ pub struct Resources<'a> {
     pub ring: &'a mut Ring,
     pub resident: &'a mut Resident,
     pub outputs: &'a mut Outputs,
-    /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
+    /// Whether the kernel can be launched into a held stream: a kernel that waits for its stream cannot.
     pub holds: &'a mut bool,
 }
 
-/// What was seen.
+/// The findings.
 pub struct Judged {
-    /// What it leaves unwritten of its outputs.
+    /// The part of its outputs that the kernel leaves unwritten.
     pub left: Left,
-    /// The arguments that it has changed.
+    /// The arguments that the kernel has changed.
     pub mutated: Vec<String>,
-    /// The error of a kernel that gives what it has kept.
+    /// The error of a kernel that returns kept results.
     pub kept: Option<CallError>,
 }
 
-/// Launches where launches were timed.
+/// Launches at the timed addresses.
 pub type Again<'a> = dyn FnMut() -> Result<(), CallError> + 'a;
 
 impl Seen<'_> {
-    /// Looks at a kernel that fills outputs. The resident storages of the call are left anywhere, with any contents.
+    /// Checks a kernel that fills outputs. The resident storages of the call may be anywhere afterwards, with any
+    /// contents.
     pub fn judged(&self, resources: &mut Resources<'_>, launch: &mut Again<'_>) -> Result<Judged, CallError> {
         let left = self.left(resources, launch)?;
         let mutated = self.mutated(resources.ring)?;
@@ -77,15 +78,16 @@ impl Seen<'_> {
         Ok(Judged { left, mutated, kept })
     }
 
-    /// The arguments that hold something else than their files.
+    /// The arguments that differ from their files.
     pub fn mutated(&self, ring: &mut Ring) -> Result<Vec<String>, CallError> {
         let changed = changed(ring, self.call, &self.on.homes)?;
         Ok(touching(&self.call.params, &self.on.args, &changed))
     }
 
-    /// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream
-    /// is done then, however short it is, and what follows the stream elsewhere is late when it ends. What the kernel leaves
-    /// unwritten of its outputs, which are as the timed launches left them but for a few bytes.
+    /// Launches untimed on buffers that the kernel has seen, with its stream held: work that does not wait for the
+    /// stream is done by then, however short, and work that follows the stream elsewhere is late when the stream ends.
+    /// Returns the part of its outputs that the kernel leaves unwritten; these are as the timed launches left them
+    /// except for a few bytes.
     fn left(&self, resources: &mut Resources<'_>, launch: &mut Again<'_>) -> Result<Left, CallError> {
         let (room, placement) = (&self.on.room, &self.on.placement);
         let mut memory = vec![0; placement.bytes];
@@ -111,7 +113,7 @@ impl Seen<'_> {
             }
         }
         let checked = self.idle.begin(self.stream)?;
-        // A kernel that waits for its stream inside of the launch would have every entry wait.
+        // A kernel that waits for its stream inside the launch would delay every entry.
         *resources.holds = barrier.is_some_and(StreamBarrier::open);
         if let Some(late) = self.idle.finish(self.stream, checked)? {
             return Err(CallError::Late(late));
@@ -119,7 +121,7 @@ impl Seen<'_> {
         left(resources.ring)
     }
 
-    /// Launches where everything lies `step` steps from where it was timed; where the outputs lie.
+    /// Launches with everything `step` steps from its timed place; returns the places of the outputs.
     fn elsewhere(
         &self,
         resources: &mut Resources<'_>,
@@ -139,7 +141,7 @@ impl Seen<'_> {
         Ok(room)
     }
 
-    /// Hands each piece to `take`: what `host` holds, then what stands in `room`.
+    /// Hands each piece to `take`: the contents of `host`, then those of `room`.
     fn each(&self, ring: &mut Ring, room: &Home, host: &[u8], take: &mut Compare<'_>) -> Result<(), CallError> {
         for piece in pieces(&self.on.placement) {
             let (at, bytes) = (room.at + piece.range.start as u64, piece.range.len() as u64);
@@ -152,35 +154,35 @@ impl Seen<'_> {
     }
 }
 
-/// The [`Trial`] of a kernel on a device. Launches elsewhere find their arguments and outputs some bytes further on in the
-/// same memory.
+/// The [`Trial`] of a kernel on a device. Launches elsewhere find their arguments and outputs some bytes further on in
+/// the same memory.
 struct Relaunched<'r, 's, 'm> {
     seen: &'r Seen<'s>,
     resources: &'r mut Resources<'m>,
     launch: &'r mut Again<'r>,
-    /// Whether the storages hold here what was captured.
+    /// Whether the storages here hold the captured contents.
     restored: bool,
-    /// How many steps from where it was timed it was launched last.
+    /// How many steps from its timed place the last launch was.
     step: u64,
-    /// What captured contents gave elsewhere.
+    /// The results of captured contents elsewhere.
     captured: Vec<u8>,
 }
 
 impl Relaunched<'_, '_, '_> {
-    /// Has the storages hold here what was captured.
+    /// Restores the captured contents here.
     fn restore(&mut self) -> Result<(), CallError> {
         self.resources.resident.place(self.resources.ring, self.seen.call, &self.seen.on.homes, 0)?;
         Ok(())
     }
 
-    /// Launches where launches were timed.
+    /// Launches at the timed addresses.
     fn here(&mut self) -> Result<(), CallError> {
         self.restored = false;
         (self.launch)()?;
         Ok(self.seen.stream.synchronize()?)
     }
 
-    /// Launches where the kernel never was; where the outputs lie.
+    /// Launches at addresses new to the kernel; returns the places of the outputs.
     fn elsewhere(&mut self, alteration: Option<&Alteration>) -> Result<Home, CallError> {
         self.step += 1;
         self.seen.elsewhere(self.resources, self.step, alteration)

@@ -63,8 +63,8 @@ fn bytes(runs: &[(Element, usize)], dtype: Dtype) -> Vec<u8> {
     runs.iter().flat_map(|(element, times)| element.bytes(dtype).repeat(*times)).collect()
 }
 
-/// Launches that give what they are told to.
-struct Told {
+/// Launches with prepared results.
+struct Prepared {
     call: CallMessage,
     _file: tempfile::NamedTempFile,
     size: usize,
@@ -77,7 +77,7 @@ struct Told {
     fails: Option<usize>,
 }
 
-impl Told {
+impl Prepared {
     fn of(vector: &Vector) -> Self {
         let of = |runs: &[_]| bytes(runs, vector.dtype);
         let Vector { altered, captured, .. } = vector;
@@ -116,7 +116,7 @@ impl Told {
     }
 }
 
-impl Trial for Told {
+impl Trial for Prepared {
     fn call(&self) -> &CallMessage {
         &self.call
     }
@@ -149,9 +149,9 @@ impl Trial for Told {
 
 const ROUND: [&str; 4] = ["altered here", "altered elsewhere", "captured elsewhere", "captured here"];
 
-/// A kernel that keeps everything.
-fn keeping() -> Told {
-    Told::giving([vec![1; 80], vec![2; 80], vec![1; 80], vec![1; 80]], 4)
+/// A kernel that keeps all its results.
+fn keeping() -> Prepared {
+    Prepared::giving([vec![1; 80], vec![2; 80], vec![1; 80], vec![1; 80]], 4)
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_verdict_on_every_vector_is_the_one_that_python_gives_too() {
     let Vectors { vectors } = serde_json::from_str(VECTORS).unwrap();
     assert!(vectors.iter().any(|vector| vector.kept.is_some()) && vectors.iter().any(|vector| vector.kept.is_none()));
     for vector in &vectors {
-        let found = kept(&mut Told::of(vector)).unwrap();
+        let found = kept(&mut Prepared::of(vector)).unwrap();
         match (&vector.kept, &found) {
             (None, None) => {}
             (Some(expected), Some(CallError::Kept { stale, following })) => {
@@ -172,23 +172,23 @@ fn the_verdict_on_every_vector_is_the_one_that_python_gives_too() {
 
 #[test]
 fn a_kernel_is_accused_when_it_is_found_out_in_each_round() {
-    let mut told = keeping();
-    assert!(matches!(kept(&mut told), Ok(Some(CallError::Kept { stale: 20, following: 20 }))));
-    assert_eq!(told.launches, ROUND.repeat(ROUNDS as usize));
+    let mut prepared = keeping();
+    assert!(matches!(kept(&mut prepared), Ok(Some(CallError::Kept { stale: 20, following: 20 }))));
+    assert_eq!(prepared.launches, ROUND.repeat(ROUNDS as usize));
     for honest_from in 0..ROUNDS {
-        let mut told = Told { honest_from, ..keeping() };
-        assert!(matches!(kept(&mut told), Ok(None)), "{honest_from}");
+        let mut prepared = Prepared { honest_from, ..keeping() };
+        assert!(matches!(kept(&mut prepared), Ok(None)), "{honest_from}");
         let expected = [ROUND.repeat(honest_from as usize), ROUND[..2].to_vec()].concat();
-        assert_eq!(told.launches, expected, "an honest round is the last, after two launches");
+        assert_eq!(prepared.launches, expected, "an honest round is the last, after two launches");
     }
 }
 
 #[test]
 fn a_launch_that_fails_on_other_contents_is_no_accusation() {
     for fails in 0..4 * ROUNDS as usize {
-        let mut told = Told { fails: Some(fails), ..keeping() };
-        assert!(matches!(kept(&mut told), Ok(None)), "{fails}");
-        assert_eq!(told.launches.len(), fails + 1, "nothing is launched after it");
+        let mut prepared = Prepared { fails: Some(fails), ..keeping() };
+        assert!(matches!(kept(&mut prepared), Ok(None)), "{fails}");
+        assert_eq!(prepared.launches.len(), fails + 1, "nothing is launched after it");
     }
 }
 
