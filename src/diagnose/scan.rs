@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::anchors::{self, LONG};
 use super::feed::{Feed, count_lines};
+use super::shape;
 use super::telemetry::Position;
 
 /// So much text is searched at once.
@@ -57,17 +58,17 @@ impl Default for Scanner {
 
 /// What takes what a scan finds.
 pub(super) trait Sink {
-    /// Whether a line with a hit, without its end, is still to be read: many of its shape may have been.
-    fn wants(&mut self, line: &[u8]) -> bool;
+    /// Whether a line of `shape` with a hit is still to be read: many of its shape may have been.
+    fn wants(&mut self, shape: u64) -> bool;
     /// Takes the beginning of the input.
     fn head(&mut self, text: &[u8]);
     /// Takes text around hits.
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
     fn factor(&mut self, line: &[u8]);
-    /// Whether a line that may tell of memory, without its end, is still to be read: many of its shape may have been, or
-    /// have told nothing.
-    fn measures(&mut self, offset: u64, line: &[u8]) -> bool;
+    /// Whether a line of `shape` that may tell of memory is still to be read: many of its shape may have been, or have told
+    /// nothing.
+    fn measures(&mut self, offset: u64, shape: u64) -> bool;
     /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
     fn telemetry(&mut self, position: Position, line: &[u8]);
 }
@@ -102,18 +103,25 @@ impl Scanner {
         if self.offset == 0 && self.done == 0 {
             sink.head(&self.buffer[..self.buffer.len().min(HEAD)]);
         }
-        let mut hits = Vec::new();
+        let (mut hits, mut shapes) = (Vec::new(), Vec::new());
         anchors::lines(&self.buffer, self.done..end, |line, hit| {
-            if sink.wants(self.buffer[line].trim_ascii_end()) {
+            let (start, shape) = (line.start, shape::of(self.buffer[line].trim_ascii_end()));
+            shapes.push((start, shape));
+            if sink.wants(shape) {
                 hits.push(hit);
             }
         });
+        // Most lines of telemetry hold an anchor, so that their shape is known.
+        let mut shapes = shapes.into_iter().peekable();
         let mut telemetry = Vec::new();
         anchors::lines_beside(&self.buffer, self.done..end, |one| {
             let line = &self.buffer[one.line.clone()];
             let mut factor = one.factor;
             let offset = self.offset + one.line.start as u64;
-            if let Some(hit) = one.telemetry.filter(|_| sink.measures(offset, line.trim_ascii_end())) {
+            while shapes.next_if(|(start, _)| *start < one.line.start).is_some() {}
+            let known = shapes.peek().filter(|(start, _)| *start == one.line.start).map(|(_, shape)| *shape);
+            let mut measures = || sink.measures(offset, known.unwrap_or_else(|| shape::of(line.trim_ascii_end())));
+            if let Some(hit) = one.telemetry.filter(|_| measures()) {
                 telemetry.push(hit);
                 factor = factor.or_else(|| anchors::factor(line).map(|at| one.line.start + at));
             }
@@ -192,7 +200,7 @@ mod tests {
     }
 
     impl Sink for Found {
-        fn wants(&mut self, _: &[u8]) -> bool {
+        fn wants(&mut self, _: u64) -> bool {
             true
         }
         fn head(&mut self, _: &[u8]) {}
@@ -201,7 +209,7 @@ mod tests {
             self.windows.push((window.line, window.offset, hits));
         }
         fn factor(&mut self, _: &[u8]) {}
-        fn measures(&mut self, _: u64, _: &[u8]) -> bool {
+        fn measures(&mut self, _: u64, _: u64) -> bool {
             true
         }
         fn telemetry(&mut self, _: Position, _: &[u8]) {}
