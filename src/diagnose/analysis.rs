@@ -218,8 +218,8 @@ impl Analysis {
 }
 
 impl Sink for Gatherer {
-    fn wants(&mut self, line: &[u8]) -> bool {
-        match self.shapes.next(shape::of(line)) {
+    fn wants(&mut self, shape: u64) -> bool {
+        match self.shapes.next(shape) {
             Next::Read => return true,
             Next::Silent => {}
             Next::Counted(incident) => self.gathered.count(incident),
@@ -256,8 +256,8 @@ impl Sink for Gatherer {
         self.told.read(line);
     }
 
-    fn measures(&mut self, offset: u64, line: &[u8]) -> bool {
-        self.measured.measures(shape::of(line), offset)
+    fn measures(&mut self, offset: u64, shape: u64) -> bool {
+        self.measured.measures(shape, offset)
     }
 
     fn telemetry(&mut self, position: Position, line: &[u8]) {

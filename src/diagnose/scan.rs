@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::anchors::{self, LONG};
 use super::feed::{Feed, count_lines};
+use super::shape;
 use super::telemetry::Position;
 
 /// So much text is searched at once.
@@ -57,17 +58,17 @@ impl Default for Scanner {
 
 /// What takes what a scan finds.
 pub(super) trait Sink {
-    /// Whether a line with a hit, without its end, is still to be read: many of its shape may have been.
-    fn wants(&mut self, line: &[u8]) -> bool;
+    /// Whether a line of `shape` with a hit is still to be read: many of its shape may have been.
+    fn wants(&mut self, shape: u64) -> bool;
     /// Takes the beginning of the input.
     fn head(&mut self, text: &[u8]);
     /// Takes text around hits.
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
     fn factor(&mut self, line: &[u8]);
-    /// Whether a line that may tell of memory, without its end, is still to be read: many of its shape may have been, or
-    /// have told nothing.
-    fn measures(&mut self, offset: u64, line: &[u8]) -> bool;
+    /// Whether a line of `shape` that may tell of memory is still to be read: many of its shape may have been, or have told
+    /// nothing.
+    fn measures(&mut self, offset: u64, shape: u64) -> bool;
     /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
     fn telemetry(&mut self, position: Position, line: &[u8]);
 }
@@ -104,10 +105,10 @@ impl Scanner {
         }
         let (mut hits, mut telemetry) = (Vec::new(), Vec::new());
         anchors::lines(&self.buffer, self.done..end, |found| {
-            let line = self.buffer[found.line.clone()].trim_ascii_end();
-            hits.extend(found.event.filter(|_| sink.wants(line)));
+            let shape = shape::of(self.buffer[found.line.clone()].trim_ascii_end());
+            hits.extend(found.event.filter(|_| sink.wants(shape)));
             let offset = self.offset + found.line.start as u64;
-            telemetry.extend(found.telemetry.filter(|_| sink.measures(offset, line)));
+            telemetry.extend(found.telemetry.filter(|_| sink.measures(offset, shape)));
             if let Some(hit) = found.factor.filter(|_| self.factors_left > 0) {
                 self.factors_left -= 1;
                 sink.factor(&self.buffer[line_around(&self.buffer, hit)]);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     impl Sink for Found {
-        fn wants(&mut self, _: &[u8]) -> bool {
+        fn wants(&mut self, _: u64) -> bool {
             true
         }
         fn head(&mut self, _: &[u8]) {}
@@ -192,7 +193,7 @@ mod tests {
             self.windows.push((window.line, window.offset, hits));
         }
         fn factor(&mut self, _: &[u8]) {}
-        fn measures(&mut self, _: u64, _: &[u8]) -> bool {
+        fn measures(&mut self, _: u64, _: u64) -> bool {
             true
         }
         fn telemetry(&mut self, _: Position, _: &[u8]) {}

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use foldhash::fast::{FixedState, RandomState};
@@ -52,7 +53,7 @@ pub(super) fn of(line: &[u8]) -> u64 {
         let number = &line[start..at];
         let fraction = line.get(at) == Some(&b'.') || (start > 0 && line[start - 1] == b'.');
         let meant: &[u8] = match number {
-            _ if fraction => b"1",
+            _ if fraction || is_clock(line, start..at) => b"1",
             _ if carries_meaning(number) => number,
             [b'0', b'x', ..] => &number[..number.len().min(10)],
             _ if number.len() < 4 && !number.iter().all(u8::is_ascii_digit) => number,
@@ -62,6 +63,15 @@ pub(super) fn of(line: &[u8]) -> u64 {
         length += meant.len();
     }
     FixedState::default().hash_one(&shape[..length])
+}
+
+/// Whether the number at `place` is a part of a time of day: its minutes and seconds would make shapes of their own.
+fn is_clock(line: &[u8], place: Range<usize>) -> bool {
+    let digit = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
+    let colon = |at: Option<usize>| at.and_then(|at| line.get(at)) == Some(&b':');
+    let before = |back: usize| place.start.checked_sub(back);
+    let behind = colon(Some(place.end)) && digit(Some(place.end + 1));
+    place.len() == 2 && (behind || (colon(before(1)) && digit(before(2))))
 }
 
 /// Whether `number` is a signal, an exit code or the number of an error that this crate knows.
@@ -153,6 +163,8 @@ mod tests {
         let same = |a: &str, b: &str| of(a.as_bytes()) == of(b.as_bytes());
         assert!(same("[rank31]: tried 2.00 GiB of 79.15 GiB", "[rank7]: tried 12.25 GiB of 80.00 GiB"));
         assert!(same("pod 8f5d11aa", "pod 77aa0911"));
+        assert!(same("10:12:33 INFO mem=3.1 GB", "09:41:15 INFO mem=4.2 GB"));
+        assert!(!same("exit:12", "exit:13") && !same("1:137", "1:138"));
         for (a, b) in [("exit code 0", "exit code 137"), ("oom_kill 0", "oom_kill 3"), ("h264: full", "vp9: full")] {
             assert!(!same(a, b), "{a} and {b}");
         }

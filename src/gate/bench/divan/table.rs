@@ -134,9 +134,10 @@ impl Reader {
         }
         let (Some((operation, row)), Some(id)) = (self.rows, self.program.last()) else { return Ok(()) };
         let [slowest, median, mean, ..] = columns;
-        let (kind, read): (_, fn(&str) -> Result<f64, String>) =
-            if row == 0 { ("count", count) } else { ("bytes", size) };
-        let figures = [read(first)?, read(slowest)?, read(median)?, read(mean)?];
+        let texts = [first, slowest, median, mean];
+        let (kind, figures) = if row == 0 { ("count", texts.map(count)) } else { ("bytes", texts.map(size)) };
+        let [first, slowest, median, mean] = figures;
+        let figures = [first?, slowest?, median?, mean?];
         if let Some(run) = self.runs.get_mut(id).and_then(|runs| runs.last_mut()) {
             run.allocations.insert(format!("{operation}_{kind}"), figures);
         }
