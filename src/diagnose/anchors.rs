@@ -8,7 +8,7 @@ use super::telemetry::needles;
 
 /// Few and rare in logs: what every wording of the families has in it. Lines
 /// that hold one and are about no event are known afterwards, by their shape.
-const ANCHORS: [&str; 76] = [
+const ANCHORS: [&str; 85] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -20,6 +20,15 @@ const ANCHORS: [&str; 76] = [
     "KILL",
     "illing ",
     "\u{5df2}\u{6740}\u{6b7b}",
+    "\u{5df2}\u{780d}\u{6389}",
+    "\u{5f37}\u{5236}\u{7d42}\u{4e86}",
+    "\u{c8fd}\u{c5c8}\u{c74c}",
+    "Get\u{f6}tet",
+    "rocessus arr",
+    "Ucciso",
+    "Morto",
+    "\u{423}\u{431}\u{438}\u{442}\u{43e}",
+    "nlarge memory",
     "SIGBUS",
     "ignal",
     "kill -",

@@ -81,10 +81,10 @@ impl Case {
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
                 number => {
-                    // Some cases use another name for the request or for the capacity of a device.
+                    // Some cases use another name for the request, for the capacity of a device, or for what it had free.
                     let names: &[&str] = match number {
                         "requested" | "asked" => &["tried"],
-                        "allowed" => &["allowed", "capacity"],
+                        "allowed" => &["allowed", "capacity", "free"],
                         number => &[number],
                     };
                     let expected = truth[0].parse::<f64>().unwrap();

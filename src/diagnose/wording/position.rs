@@ -76,7 +76,12 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     if listing.is_match(message) {
         return Some("a line of a file, as a search prints it");
     }
-    if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
+    // The summary of a test run names the error that a failed test ended with.
+    let ended = regex!(r"^(?:\S+ )?(?:FAILED|ERROR) .*::\S+ - (?:[\w.]*(?:Error|Exception): )$").is_match(before)
+        && !before.ends_with("AssertionError: ");
+    if !ended
+        && regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message)
+    {
         return Some("a line of a test run");
     }
     let comment = regex!(
@@ -109,7 +114,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of code");
     }
     let chat = regex!(
-        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\s*[:>])"#
+        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^[*_#>\s]*(?:\d+[.)]\s*)?[*_]*(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\d*[*_]*\s*[:>])"#
     );
     if chat.is_match(before) {
         return Some("words of a conversation");
