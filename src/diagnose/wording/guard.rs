@@ -50,7 +50,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
 
 /// A row of a list of errors: a name that is indented, a number in a table.
 fn list(text: &str) -> bool {
-    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
+    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*(?:\d{1,3}\s+E[A-Z]{3,}|E[A-Z]{3,}\s+\d{1,3})\s+[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
 }
 
 /// What stands behind the prefixes of a line, with its indentation and the bar of its table, which were taken for prefixes.
@@ -135,6 +135,13 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a statement of a query language");
     }
+    if regex!(
+        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|feature|question|issue|usage|rfc|docs?|help|wip|patch)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
+    )
+    .is_match(text)
+    {
+        return Some("the title of an issue or a page");
+    }
     // Lists of issues and changes, as the programs of their hosts print them.
     if regex!(r"^[#!]?\d+\s+(?i:open|opened|closed|merged|draft)\s|^[#!]\d+\s{2,}\S.*\b(?:about |less than )?(?:\d+|an?) (?:minute|hour|day|week|month|year)s? ago$")
         .is_match(text)
@@ -211,7 +218,7 @@ fn row(text: &str) -> bool {
 fn counter(text: &str) -> bool {
     // What was counted, and behind a gap or a colon that there was none.
     if regex!(
-        r"(?i)\b(?:kills?|errors?|events?|failures?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
+        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
     )
     .is_match(text)
     {
@@ -273,6 +280,10 @@ fn code(lines: &Lines, at: usize) -> bool {
 fn source(text: &str) -> bool {
     // A constant and its value; a definition.
     if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+        return true;
+    }
+    // Texts that a program may show, by their names.
+    if regex!(r#"^[a-z][\w-]*(?:\.[\w-]+)+ ?= ?["']?[A-Z][a-z][^\d]*$|^[A-Z][A-Z_]+: '[^'\d]*',?$"#).is_match(text) {
         return true;
     }
     // A statement by its first word and its end; a name that is given a text or a table.

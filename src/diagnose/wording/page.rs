@@ -10,6 +10,9 @@ const HEADINGS: usize = 4;
 
 /// Why line `at` says nothing that happened, by its place on a page.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+    if item(&lines[at].text) || cell(lines, at) {
+        return Some("a manual");
+    }
     if asked(&lines[at].text) || underlined(lines, at) {
         return Some("a title or a question of a page");
     }
@@ -39,6 +42,19 @@ pub(super) fn numbered(lines: &Lines, at: usize) -> bool {
     let (above, below) = (is(at.checked_sub(1), own.checked_sub(1)), is(Some(at + 1), own.checked_add(1)));
     let far = is(at.checked_sub(2), own.checked_sub(2)) || is(Some(at + 2), own.checked_add(2));
     (above && below) || ((above || below) && far)
+}
+
+/// Whether `text` is an item that explains the error that it begins with.
+fn item(text: &str) -> bool {
+    regex!(r"^(?:> ?)*\s*(?:\d+[.)]|[-*+\u{2022}])\s+(?:\*\*[^*]*(?i:memory|killed|oom|137|heap)[^*]*\*\*\s*(?::|\x{2014}|\x{2013}|-) [^\d]*$|`[^`]+`,? (?:or|and|means|indicates|is)\b)")
+        .is_match(text)
+}
+
+/// Whether line `at` is a row of a table of a page: the rule below its head stands above.
+fn cell(lines: &Lines, at: usize) -> bool {
+    let row = |line: &Line| regex!(r"^(?:> ?)*\s*\|.*\|\s*$").is_match(&line.text);
+    let mut above = lines[..at].iter().rev().take(ABOVE).take_while(|line| row(line));
+    row(&lines[at]) && above.any(|line| regex!(r"^(?:> ?)*\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*$").is_match(&line.text))
 }
 
 /// Whether `text` is a question that a page answers: a heading, or in bold.

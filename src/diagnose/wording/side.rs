@@ -72,7 +72,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return false;
     }
     regex!(
-        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120}|\b(?:failed|failure|error)[.;,] |\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
+        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b(?:[^.!?]|!=){0,120}|\b(?:failed|failure|error)[.;,] |\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
     )
     .is_match(before)
 }
