@@ -140,7 +140,7 @@ fn release(title: &str) -> bool {
 
 /// A line alone that names a part of the notes: `Bug fixes:`, `Version 1.2.3`.
 fn bare(text: &str) -> bool {
-    regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b[^.]{0,30}:?$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
+    regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b(?:[^.]|\.\d){0,30}:?$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
         .is_match(text.trim())
 }
 

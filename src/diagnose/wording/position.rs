@@ -77,7 +77,8 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a file, as a search prints it");
     }
     // The summary of a test run names the error that a failed test ended with.
-    let ended = regex!(r"^(?:\S+ )?(?:FAILED|ERROR) .*::\S+ - (?:[\w.]*(?:Error|Exception): )$").is_match(before)
+    let ended = regex!(r"^(?:(?:\S+ )?(?:FAILED|ERROR) )?\S.*::\S+ - (?:[\w.]*(?:Error|Exception): )$")
+        .is_match(before)
         && !before.ends_with("AssertionError: ");
     if !ended
         && regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message)
@@ -148,7 +149,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[\w <>.:`'\x22()*-]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
-        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
     if general.is_match(after) || harmless.is_match(before) {
