@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::literals::Literals;
+use super::literals::{Literals, WHOLE};
 use super::telemetry::needles;
 
 /// Few and rare in logs: what every wording of the families has in it. Lines
 /// that hold one and are about no event are known afterwards, by their shape.
-const ANCHORS: [&str; 76] = [
+const ANCHORS: [&str; 73] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -20,21 +20,20 @@ const ANCHORS: [&str; 76] = [
     "KILL",
     "illing ",
     "\u{5df2}\u{6740}\u{6b7b}",
+    "\u{5df2}\u{780d}\u{6389}",
+    "\u{5f37}\u{5236}\u{7d42}\u{4e86}",
+    "\u{c8fd}\u{c5c8}\u{c74c}",
+    "Get\u{f6}tet",
+    "rocessus arr",
+    "Ucciso",
+    "Morto",
+    "\u{423}\u{431}\u{438}\u{442}\u{43e}",
+    "nlarge memory",
     "SIGBUS",
     "ignal",
     "kill -",
-    " 137",
-    "=137",
-    ":137",
-    "(137",
-    " -9",
-    "=-9",
-    ":-9",
-    "(-9",
-    "'-9",
     "ENOMEM",
     "WinError",
-    "1455",
     "0000017",
     "8007000",
     "eap ",
@@ -65,8 +64,6 @@ const ANCHORS: [&str; 76] = [
     "Data too large",
     "enomem",
     "shortage",
-    "rrno 12",
-    "rrno=12",
     "peicher",
     "moria",
     "moire",
@@ -86,6 +83,10 @@ const ANCHORS: [&str; 76] = [
     "ObjectStoreFull",
     "object store",
 ];
+
+/// Numbers of signals, exits and errors: a longer number is another one.
+const NUMBERS: [&str; 12] =
+    [" 137", "=137", ":137", "(137", " -9", "=-9", ":-9", "(-9", "'-9", "1455", "rrno 12", "rrno=12"];
 
 /// What tells the factors of the effective batch.
 const FACTORS: [&str; 12] = [
@@ -109,9 +110,10 @@ const FACTOR: u8 = 2;
 const TELEMETRY: u8 = 4;
 
 /// Everything that is looked for, in one search.
-static ALL: LazyLock<Literals> =
-    LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS), (FACTOR, &FACTORS), (TELEMETRY, needles())]));
-static EVENTS: LazyLock<Literals> = LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS)]));
+static ALL: LazyLock<Literals> = LazyLock::new(|| {
+    Literals::new(&[(EVENT, &ANCHORS), (EVENT | WHOLE, &NUMBERS), (FACTOR, &FACTORS), (TELEMETRY, needles())])
+});
+static EVENTS: LazyLock<Literals> = LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS), (EVENT | WHOLE, &NUMBERS)]));
 
 /// A line that is longer is taken for several: so much around a hit is one.
 pub(super) const LONG: usize = 4 << 10;
@@ -177,10 +179,12 @@ mod tests {
 
     #[test]
     fn every_anchor_is_searched_for_and_fits_into_the_overlap() {
-        for anchor in ANCHORS.iter().chain(&FACTORS).chain(needles()) {
+        for anchor in ANCHORS.iter().chain(&NUMBERS).chain(&FACTORS).chain(needles()) {
             assert!(anchor.len() <= LONGEST_ANCHOR, "{anchor}");
         }
-        for (texts, kind) in [(&ANCHORS[..], EVENT), (&FACTORS[..], FACTOR), (needles(), TELEMETRY)] {
+        for (texts, kind) in
+            [(&ANCHORS[..], EVENT), (&NUMBERS[..], EVENT), (&FACTORS[..], FACTOR), (needles(), TELEMETRY)]
+        {
             for text in texts {
                 let (whole, mut found) = (format!("a\n{:40}{text} 1\nb", ""), Vec::new());
                 lines(whole.as_bytes(), 0..whole.len(), |one| found.push(one));

@@ -12,6 +12,8 @@ const BITS: u32 = 16;
 const KEY: usize = 3;
 /// So many places are looked up in one load of eight bytes.
 const PLACES: usize = size_of::<u64>() - KEY + 1;
+/// The bit of a text that ends with a number: it is not found within a longer one.
+pub(super) const WHOLE: u8 = 1 << 7;
 
 /// Texts to search for, each with the bit of its kind.
 #[derive(Debug)]
@@ -77,8 +79,9 @@ impl Literals {
         let rest = &bytes[place..];
         let (first, count) = self.groups[hash(key(rest))];
         let group = &self.order[usize::from(first)..usize::from(first) + usize::from(count)];
-        let begin = group.iter().filter(|(text, _)| rest.starts_with(text));
-        let kinds = begin.fold(0, |kinds, (_, kind)| kinds | kind);
+        let longer = |text: &[u8]| rest.get(text.len()).is_some_and(u8::is_ascii_digit);
+        let begin = group.iter().filter(|(text, kind)| rest.starts_with(text) && (kind & WHOLE == 0 || !longer(text)));
+        let kinds = begin.fold(0, |kinds, (_, kind)| kinds | kind) & !WHOLE;
         (kinds != 0).then_some((place, kinds))
     }
 }
@@ -86,6 +89,15 @@ impl Literals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_not_found_within_a_longer_one() {
+        let literals = Literals::new(&[(1 | WHOLE, &[" 137"]), (2, &[" 13"])]);
+        for (text, kinds) in [("exit 137", 3), ("exit 137.", 3), ("port 1370", 2)] {
+            let place = text.find(" 13");
+            assert_eq!(literals.find(text.as_bytes(), 0..text.len()), place.map(|place| (place, kinds)), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_found_is_what_a_plain_search_finds_first() {

@@ -38,6 +38,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d+ [A-Z] \d+ \d+\]",
         r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d TP(?P<rank8>\d+)\]",
         r"\[ *\d+\.\d{3,9}\]",
+        r"\d+:[CMSX] \d{1,2} [A-Z][a-z]{2} (?:\d{4} )?\d\d:\d\d:\d\d\.\d{3} [.*#-] ",
         r"\[[^\]\[]{0,12}? ?\d{1,2} \d\d:\d\d:\d\d(?: \d{4})?\]",
         r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]",
         r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)? (?P<host3>[\w.-]+) (?:[\w./@-]+(?:\[\d+\])?: ?)",
@@ -56,6 +57,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         // Machines and containers.
         r"(?P<host4>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): ",
         r"(?P<host5>[A-Za-z][\w.-]*\d): ",
+        r"\[(?P<host7>[A-Za-z][\w.@:-]*)\] (?:out|err): ",
         r"[\w.-]+ +\| ",
         // What people and boxes put there.
         r"[>#|│║*-](?: |$)",
@@ -95,7 +97,7 @@ pub(super) fn peel(text: &str) -> Origin {
         }
         origin.rank = origin.rank.or(number(&ranks));
         origin.pid = origin.pid.or(number(&["pid", "pid2"]));
-        let host = named(&["host", "host2", "host3", "host4", "host5", "host6"]).map(str::to_owned);
+        let host = named(&["host", "host2", "host3", "host4", "host5", "host6", "host7"]).map(str::to_owned);
         origin.host = origin.host.or(host);
         origin.end += indent + whole;
     }

@@ -17,7 +17,7 @@ pub(super) struct Unfolded {
 }
 
 /// Fields that hold what a program wrote.
-const MESSAGES: [&str; 24] = [
+const MESSAGES: [&str; 25] = [
     "log",
     "message",
     "msg",
@@ -41,6 +41,7 @@ const MESSAGES: [&str; 24] = [
     "values",
     "detail",
     "logevent",
+    "evalue",
     "statusreason",
 ];
 /// Fields that name who wrote it.

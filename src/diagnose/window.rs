@@ -48,6 +48,15 @@ impl Line {
         })
     }
 
+    /// Takes the text of the next line, which a terminal had broken off.
+    fn take(&mut self, rest: &Self) {
+        self.text.push_str(&rest.text);
+        if rest.hot && !self.hot {
+            (self.hot, self.shape) = (true, rest.shape);
+        }
+        self.origin = OnceCell::new();
+    }
+
     /// The text behind the prefixes of loggers and launchers.
     pub(super) fn message(&self) -> &str {
         &self.text[self.origin().end..]
@@ -71,6 +80,9 @@ impl Lines {
         let (mut start, mut number) = (0, window.line);
         let mut hits = window.hits.iter().copied().peekable();
         let answers = answers(window.bytes);
+        let columns = columns(window.bytes);
+        // Whether the line before fills the terminal, and whether it was put together already.
+        let (mut full, mut joined) = (false, false);
         while start < window.bytes.len() {
             let rest = &window.bytes[start..];
             let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
@@ -96,7 +108,18 @@ impl Lines {
                     told: (None, None),
                     origin: OnceCell::new(),
                 };
-                lines.extend(unfolded(line, answers));
+                let fills = columns.is_some_and(|columns| length + 1 >= columns);
+                match lines.last_mut().filter(|last| full && (joined || fills) && broken(last, &line)) {
+                    Some(last) => {
+                        last.take(&line);
+                        joined = true;
+                    }
+                    None => {
+                        joined = false;
+                        lines.extend(unfolded(line, answers));
+                    }
+                }
+                full = fills;
             }
             number += u64::from(rest.get(length) == Some(&b'\n'));
             start = end + 1;
@@ -123,11 +146,49 @@ impl Lines {
     }
 }
 
+/// The width of the terminal that broke the lines of `bytes`, if several are as long as the longest of them.
+fn columns(bytes: &[u8]) -> Option<usize> {
+    const WIDTHS: std::ops::RangeInclusive<usize> = 72..=400;
+    let (mut start, mut longest, mut before, mut full) = (0, 0, 0, 0);
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        let length = end - start;
+        start = end + 1;
+        // A column may be lost with a blank at the end of a line.
+        if length > longest {
+            full = if length == longest + 1 { before + 1 } else { 1 };
+            (longest, before) = (length, 1);
+        } else if length + 1 >= longest {
+            full += 1;
+            before += usize::from(length == longest);
+        }
+        if longest > *WIDTHS.end() {
+            return None;
+        }
+    }
+    (full > 1 && WIDTHS.contains(&longest)).then_some(longest)
+}
+
+/// Whether a terminal broke `next` off `line`, the message of a process that is named before it: the rest has no name.
+fn broken(line: &Line, next: &Line) -> bool {
+    let said = line.hot || line.text.contains("Error: ") || line.text.contains("Exception: ");
+    let goes_on = !next.text.starts_with(|c: char| c.is_uppercase()) || line.number + 1 < next.number;
+    said && goes_on && line.origin().stream() != (None, None, None) && next.origin().end == 0
+}
+
 /// Whether objects in `bytes` say when or how something happened, as logs and answers do, and texts for users do not.
 fn answers(bytes: &[u8]) -> bool {
     static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let signs =
-            ["timestamp\"", "Timestamp\"", "\"time\"", "severity\"", "\"level\"", "xitCode\"", "tatus\"", "\"bytes_"];
+        let signs = [
+            "timestamp\"",
+            "Timestamp\"",
+            "\"time\"",
+            "severity\"",
+            "\"level\"",
+            "xitCode\"",
+            "tatus\"",
+            "\"bytes_",
+            "\"ename\"",
+        ];
         AhoCorasick::new(signs).ok()
     });
     SIGNS.as_ref().is_some_and(|signs| signs.is_match(bytes)) || exported(bytes)

@@ -1,5 +1,5 @@
-//! Texts with their truth: `unseen/` was written before any pattern was adapted to it, `made/` is the output of
-//! programs that really ran out of memory (`make_corpus.py`).
+//! Texts with their truth: `unseen/`, `unseen2/` and `unseen3/` were written before any pattern was adapted to them,
+//! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
 
@@ -81,10 +81,10 @@ impl Case {
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
                 number => {
-                    // Some cases use another name for the request or for the capacity of a device.
+                    // Some cases use another name for the request, for the capacity of a device, or for what it had free.
                     let names: &[&str] = match number {
                         "requested" | "asked" => &["tried"],
-                        "allowed" => &["allowed", "capacity"],
+                        "allowed" => &["allowed", "capacity", "free"],
                         number => &[number],
                     };
                     let expected = truth[0].parse::<f64>().unwrap();
@@ -135,38 +135,40 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
     }
 }
 
-/// Whether a case belongs to the held-back half, chosen by a hash of its name (FNV-1a).
-fn held_back(name: &str) -> bool {
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    (hash >> 32) & 1 == 1
-}
+/// Cases of the later sets that are not right, and why each is accepted.
+const KNOWN: [(&str, &str); 3] = [
+    (
+        "a_serving/tpu_hbm_compile_permanent_error",
+        "what the compiler plans for the whole program stands under `allocated`: it is not one request",
+    ),
+    (
+        "a_torch/seq2seq_eval_nested_concat",
+        "the phase of the training stands in `also`, beside the verdict of the numbers",
+    ),
+    ("a_torch/more_than_one_exabyte", "`unseen` has this message as garbage of collectives that are out of step"),
+];
 
-/// Counts how well the cases of `unseen2` are diagnosed, by file and half. `SCORE_SHOWS` names a half to show in full:
-/// `seen`.
+/// `unseen2` and `unseen3` were scored while half of each was held back; since then they guard what was learnt.
 #[test]
-fn how_the_blind_sets_fare() {
-    let mut counts: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
-    let shows = std::env::var("SCORE_SHOWS").unwrap_or_default();
-    for set in ["unseen2", "unseen3"] {
-        for case in cases(set) {
+fn the_later_sets_of_texts_stay_right() {
+    let mut wrong = Vec::new();
+    let mut known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+    for (set, least) in [("unseen2", 290), ("unseen3", 360)] {
+        let cases = cases(set);
+        assert!(cases.len() >= least, "only {} cases in {set}", cases.len());
+        for case in cases {
             let found = findings(case.text.as_bytes());
             let fares = fares(&case, &found);
-            let half = if held_back(&case.name) { "held back" } else { "seen" };
-            for of in ["all", half, case.name.split('/').next().unwrap_or_default()] {
-                let count = counts.entry(format!("{set}: {of}")).or_default();
-                *count.entry(fares).or_default() += 1;
-                *count.entry("cases").or_default() += 1;
-            }
-            if fares != "right" && shows == half {
-                println!("{fares}: {set}: {}: {:?}", case.name, case.wrong(&found));
+            match known.iter().position(|name| *name == case.name) {
+                // An accepted failure never claims what did not happen, and leaves the list once it is right.
+                Some(at) if !["right", "false claim"].contains(&fares) => drop(known.swap_remove(at)),
+                None if fares == "right" => {}
+                _ => wrong.push(format!("{fares}: {set}: {}: {:?}", case.name, case.wrong(&found))),
             }
         }
     }
-    for (of, count) in &counts {
-        println!("{of}: {count:?}");
-    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(known.is_empty(), "not in the sets: {known:?}");
 }
 
 fn judged(folder: &str, least: usize) -> Vec<String> {

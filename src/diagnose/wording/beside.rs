@@ -10,6 +10,8 @@ use plimsoll_memory::bytes::ByteSize;
 const AROUND: usize = 40;
 /// So many lines behind a message may list its numbers.
 const BEHIND: usize = 4;
+/// So many lines before a refusal list the devices.
+const LOADING: usize = 400;
 
 /// Adds to `sighting`, of line `at`, the numbers of the lines around that it has not.
 pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
@@ -21,12 +23,46 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
                 numbers.tried = numbers.tried.or(amount(["tried", "", ""]));
                 numbers.allowed = numbers.allowed.or(amount(["allowed", "allowed_b", "allowed_c"]));
                 numbers.this_process = numbers.this_process.or(amount(["used", "used_b", ""]));
-                numbers.capacity = numbers.capacity.or(amount(["capacity", "", ""]));
+                numbers.capacity = numbers.capacity.or(amount(["capacity", "capacity_b", ""]));
+                numbers.allocated = numbers.allocated.or(amount(["held", "", ""]));
             }
         }
     }
+    if sighting.software == Some("llama.cpp") && sighting.cause == Cause::Library {
+        sighting.numbers.capacity = found(sighting.device, lines, at);
+    }
+    // One request beyond all that the device has, or with it, is more than a bare refusal.
+    if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && sighting.numbers.capacity.is_some() {
+        sighting.cause = Cause::Device;
+    }
+    inspected(sighting, lines, at);
     listed(sighting, lines, at);
     configured(sighting, lines, at);
+}
+
+/// The memory of the device, as llama.cpp lists what it found: `Device 0: NAME, ..., VRAM: 32111 MiB`.
+fn found(device: Option<u64>, lines: &Lines, at: usize) -> Option<ByteSize> {
+    let of = regex!(r"^(?:ggml_cuda_init: )?\s*Device (?P<device>\d+): [^\n]*\bVRAM: (?P<capacity>\d+ MiB)");
+    lines.before(at).take(LOADING).find_map(|line| {
+        let one = of.captures(line.message())?;
+        (one["device"].parse().ok() == device).then(|| size::bytes(&one["capacity"]))?
+    })
+}
+
+/// Takes the limit of a container that was asked for beside its state: `docker inspect --format ..HostConfig.Memory..`.
+fn inspected(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    let asks = |text: &str| text.contains("HostConfig.Memory}") || text.contains("HostConfig.Memory }");
+    if sighting.cause != Cause::Limit || sighting.numbers.allowed.is_some() {
+        return;
+    }
+    let around = at.saturating_sub(AROUND)..lines.len().min(at + AROUND);
+    let command = around.clone().find(|index| asks(&lines[*index].text));
+    // In the line of the state itself, or alone below the command.
+    let number = regex!(r"(?:^|[\s}])([1-9]\d{6,})$");
+    sighting.numbers.allowed = command.and_then(|command| {
+        let below = (command + 1..around.end).take(AROUND);
+        below.filter_map(|index| number.captures(lines[index].text.trim_end())).find_map(|found| size::bytes(&found[1]))
+    });
 }
 
 /// What the report of a manager or a runtime says of its numbers.
@@ -49,6 +85,14 @@ fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
             r"\bMemoryMax=(?P<allowed>\d+[KMGT]?)\b|\bMemory: (?P<used>[\d.]+[KMGT]) \((?:[^)]*\b)?(?:max|limit): (?P<allowed_b>[\d.]+[KMGT])|(?P<used_b>[\d.]+[KMGT]) memory peak"
         ),
         "julia" => regex!(r"GPU memory usage: [\d.]+% \([\d.]+ [KMGT]iB/(?P<capacity>[\d.]+ [KMGT]iB)\)"),
+        "tensorflow" | "xla" => {
+            regex!(
+                r"^Limit: +(?P<capacity>[1-9]\d+)$|\bmemory_limit_: (?P<capacity_b>[1-9]\d+)|^InUse: +(?P<held>\d+)$"
+            )
+        }
+        "redis" => regex!(r"^maxmemory[: ](?P<allowed>[1-9]\d*(?:[kmg]b)?)$"),
+        "ios" | "macos" => regex!(r"memorystatus: exceeded mem limit: \w+ (?P<allowed>\d+ MB)"),
+        "flux" => regex!(r"\bmemory\.peak = (?P<used>[\d.]+[KMGT])\b"),
         "impala" => regex!(r"\bLimit=(?P<allowed>[1-9][\d.]* [KMGT]B)"),
         _ => return None,
     })

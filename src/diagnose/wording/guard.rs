@@ -2,7 +2,7 @@
 //! conversations, searches, source code.
 
 use super::super::window::{Line, Lines};
-use super::regex;
+use super::{page, regex};
 
 /// So many lines around one belong to the same rule.
 const RULE: usize = 15;
@@ -19,7 +19,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if patch(lines, at) {
         return Some("a line of a patch");
     }
-    if list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])) {
+    if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at]))) && !page::numbered(lines, at) {
         return Some("a manual's list of errors");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
@@ -39,6 +39,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     {
         return Some("notes on a release");
     }
+    if let Some(reason) = page::dismissed(lines, at) {
+        return Some(reason);
+    }
     if code(lines, at) {
         return Some("a line of code");
     }
@@ -47,7 +50,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
 
 /// A row of a list of errors: a name that is indented, a number in a table.
 fn list(text: &str) -> bool {
-    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
+    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*(?:\d{1,3}\s+E[A-Z]{3,}|E[A-Z]{3,}\s+\d{1,3})\s+[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
 }
 
 /// What stands behind the prefixes of a line, with its indentation and the bar of its table, which were taken for prefixes.
@@ -80,7 +83,9 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("words of a conversation");
     }
-    if regex!(
+    // An error that was passed on within the description of another one.
+    let passed = regex!(r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)"#);
+    if !passed.is_match(text) && regex!(
         r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )
     .is_match(text)
@@ -129,6 +134,19 @@ fn form(text: &str) -> Option<&'static str> {
     .is_match(text)
     {
         return Some("a statement of a query language");
+    }
+    if regex!(
+        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|feature|question|issue|usage|rfc|docs?|help|wip|patch)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
+    )
+    .is_match(text)
+    {
+        return Some("the title of an issue or a page");
+    }
+    // Lists of issues and changes, as the programs of their hosts print them.
+    if regex!(r"^[#!]?\d+\s+(?i:open|opened|closed|merged|draft)\s|^[#!]\d+\s{2,}\S.*\b(?:about |less than )?(?:\d+|an?) (?:minute|hour|day|week|month|year)s? ago$")
+        .is_match(text)
+    {
+        return Some("the title of an issue or a page");
     }
     if regex!(r"(?i)\b(?:resolved|closed|reopened|assigned|muted|duplicate|fixed) (?:issue|ticket|alert|incident|bug|pull request)\b")
         .is_match(text)
@@ -200,7 +218,7 @@ fn row(text: &str) -> bool {
 fn counter(text: &str) -> bool {
     // What was counted, and behind a gap or a colon that there was none.
     if regex!(
-        r"(?i)\b(?:kills?|errors?|events?|failures?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
+        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
     )
     .is_match(text)
     {
@@ -262,6 +280,10 @@ fn code(lines: &Lines, at: usize) -> bool {
 fn source(text: &str) -> bool {
     // A constant and its value; a definition.
     if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+        return true;
+    }
+    // Texts that a program may show, by their names.
+    if regex!(r#"^[a-z][\w-]*(?:\.[\w-]+)+ ?= ?["']?[A-Z][a-z][^\d]*$|^[A-Z][A-Z_]+: '[^'\d]*',?$"#).is_match(text) {
         return true;
     }
     // A statement by its first word and its end; a name that is given a text or a table.

@@ -6,6 +6,9 @@ use super::position::{Position, position};
 use super::{regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
+/// So many lines behind the end of a search show whether the machine stopped.
+const STOPS: usize = 6;
+
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.text.as_str();
@@ -68,6 +71,12 @@ fn chose(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         let mut sighting = Sighting::new(Cause::KernelChose { group: true }, line);
         sighting.victim = matched.get(1).map(|group| group.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
+    }
+    // Without a victim the machine stops, unless only a control group is full.
+    if let Some(matched) = regex!(r"\bOut of memory and no killable processes").find(&line.text) {
+        let behind = lines[at..lines.len().min(at + STOPS)].iter();
+        let group = !behind.map(|line| &line.text).any(|text| text.contains("Kernel panic"));
+        return Some((matched.start(), Sighting::new(Cause::KernelChose { group }, line)));
     }
     let matched = regex!(r"oom-kill:constraint=(CONSTRAINT_\w+)").captures(&line.text)?;
     let mut sighting = Sighting::new(Cause::KernelChose { group: &matched[1] == "CONSTRAINT_MEMCG" }, line);

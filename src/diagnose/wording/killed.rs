@@ -60,7 +60,20 @@ fn decoy(text: &str) -> Option<&'static str> {
 /// The outer option is whether it is one, the inner the process.
 fn shell(message: &str) -> Option<Option<u64>> {
     let text = message.trim().trim_matches(['*', '_', '`', '"', '\'', '.', '!']).trim();
-    if matches!(text, "Killed" | "Killed: 9" | "killed" | "已杀死" | "Killed (core dumped)") {
+    if matches!(
+        text,
+        "Killed"
+            | "Killed: 9"
+            | "killed"
+            | "已杀死"
+            | "已砍掉"
+            | "強制終了"
+            | "죽었음"
+            | "Getötet"
+            | "Processus arrêté"
+            | "Убито"
+            | "Killed (core dumped)"
+    ) {
         return Some(None);
     }
     // A progress bar does not end its line: what the shell prints stands behind it.
@@ -68,9 +81,9 @@ fn shell(message: &str) -> Option<Option<u64>> {
         return Some(None);
     }
     let forms = regex!(
-        r"(?x)^(?: (?:\S+:\ )?(?:line|第)\s?\d+(?:\ 行)?[:：]\s+(?:(\d+)\s*)?(?:Killed|已杀死)\b
+        r"(?x)^(?: (?:\S+\ ?:\ )?(?:(?:line|第|行|Zeile|ligne|línea|linha|riga|строка|줄)\s?\d+|\d+\ 行)(?:\ 行)?\ ?[:：]\s+(?:(\d+)\s*)?(?:Killed\b|已杀死|已砍掉|強制終了|죽었음|Getötet\b|Processus\ arrêté\b|Terminado\ \(killed\)|Ucciso\b|Morto\b|Убито\b)
         | \S+:\ line\ \d+:\s+(\d+)\ Killed
-        | \[\d+\]\s*[+-]?\s+(?:(\d+)\s+)?(?:Killed|killed|已杀死)(?:\s|$)
+        | \[\d+\]\s*[+-]?\s+(?:(\d+)\s+)?(?:Killed|killed|已杀死|已砍掉|強制終了|죽었음|Getötet|Processus\ arrêté|Terminado\ \(killed\)|Ucciso|Morto|Убито)(?:\s|$)
         | (?:zsh|bash|sh|fish):\s(?:(\d+)\s)?(?:killed|Killed)\b
         | (?:\S+:\ )?line\ \d+:\s+(\d+)\s+Killed
         | \d+\ Killed\s+(?:python|sh|bash|\./|/)

@@ -88,8 +88,19 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
 
 /// The container's limit, as a description of its pod goes on with it: `Limits:`, then `memory: 512Mi`.
 fn described(lines: &Lines, at: usize) -> Option<ByteSize> {
-    const BEHIND: usize = 40;
-    let mut behind = lines.after(at).take(BEHIND).map(|line| line.message().trim());
+    const AROUND: usize = 40;
+    let begins = |text: &&str| regex!(r"^(?:Container ID|Image): ").is_match(text);
+    let behind = lines.after(at).take(AROUND).map(|line| line.message().trim());
+    let behind: Vec<&str> = behind.take_while(|text| !begins(text)).collect();
+    // Older versions describe the limits first, behind the image.
+    let above = lines.before(at).take(AROUND).map(|line| line.message().trim());
+    let mut above: Vec<&str> = above.take_while(|text| !begins(text)).collect();
+    above.reverse();
+    limit(&behind).or_else(|| limit(&above))
+}
+
+fn limit(lines: &[&str]) -> Option<ByteSize> {
+    let mut behind = lines.iter();
     behind.find(|text| regex!(r#"^"?[Ll]imits"?:(?: \{)?$"#).is_match(text))?;
     let memory = behind
         .take(4)

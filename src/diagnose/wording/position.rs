@@ -76,7 +76,13 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     if listing.is_match(message) {
         return Some("a line of a file, as a search prints it");
     }
-    if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
+    // The summary of a test run names the error that a failed test ended with.
+    let ended = regex!(r"^(?:(?:\S+ )?(?:FAILED|ERROR) )?\S.*::\S+ - (?:[\w.]*(?:Error|Exception): )$")
+        .is_match(before)
+        && !before.ends_with("AssertionError: ");
+    if !ended
+        && regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message)
+    {
         return Some("a line of a test run");
     }
     let comment = regex!(
@@ -109,7 +115,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of code");
     }
     let chat = regex!(
-        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\s*[:>])"#
+        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^[*_#>\s]*(?:\d+[.)]\s*)?[*_]*(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\d*[*_]*\s*[:>])"#
     );
     if chat.is_match(before) {
         return Some("words of a conversation");
@@ -122,8 +128,11 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
 
 /// Why the words are about such events in general, if they are.
 fn said(before: &str, after: &str) -> Option<&'static str> {
+    // The package of a class belongs to it: its dots end no sentence.
+    let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
+    let before = &before[..package];
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
     // What could not be done is what happened.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
@@ -137,8 +146,15 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
     let explained = regex!(
-        r"(?i)^[\w <>.:-]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
+        r"(?i)^[\w <>.:`'\x22()*-]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
+    let general = regex!(
+        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+    );
+    let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
+    if general.is_match(after) || harmless.is_match(before) {
+        return Some("advice or documentation about such errors");
+    }
     if explained.is_match(after) {
         return Some("advice or documentation about such errors");
     }

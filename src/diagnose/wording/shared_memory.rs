@@ -3,7 +3,7 @@
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::position::{Position, position};
-use super::regex;
+use super::{regex, size};
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
@@ -18,6 +18,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         | shared\ memory\ segment .{0,160} No\ space\ left\ on\ device
         | No\ space\ left\ on\ device .{0,20} /dev/shm
         | /dev/shm\S{0,80} .{0,60} No\ space\ left\ on\ device
+        | failed\ to\ extend\ /dev/shm/nccl | Error\ while\ creating\ shared\ memory\ segment\ /dev/shm/nccl
         | Call\ to\ posix_fallocate\ failed .{0,20} No\ space\ left"
     );
     let bus = regex!(
@@ -36,6 +37,14 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
         _ => {
             let mut sighting = Sighting::new(Cause::SharedMemory, line).backend("linux");
+            sighting.software =
+                regex!(r"PostgreSQL\.\d|\bnccl-|NCCL WARN").find(text).map(|name| match name.as_str() {
+                    name if name.starts_with('P') => "postgres",
+                    _ => "nccl",
+                });
+            sighting.numbers.tried = regex!(r"(?:\bto|\(size|\bof size|\bof) (\d{4,})(?: bytes|\)|\b)")
+                .captures(&text[matched.start()..])
+                .and_then(|tried| size::bytes(&tried[1]));
             sighting.pid = regex!(r"\(pid (\d+)\)").captures(text).and_then(|pid| pid[1].parse().ok()).or(sighting.pid);
             found.push(sighting);
         }

@@ -19,7 +19,7 @@ pub(super) fn is_device(lines: &Lines, at: usize) -> bool {
 
 fn device(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|cl[A-Z]\w+|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|level.?zero|\w*hpu|video memory|graphics memory|device memory)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
+        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|(?-i:cl[A-Z]\w+)|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|level.?zero|\w*hpu|video memory|graphics memory|device memory)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
     )
     .is_match(text)
 }
@@ -72,7 +72,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return false;
     }
     regex!(
-        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120}|\b(?:failed|failure|error)[.;,] |\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
+        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b(?:[^.!?]|!=){0,120}|\b(?:failed|failure|error)[.;,] |\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
     )
     .is_match(before)
 }

@@ -40,7 +40,7 @@ pub(super) static ROWS: &[Wording] = &[
         Machine,
         "linux",
         "The kernel found no process that it could end for memory, and stopped the machine.",
-        r"Kernel panic - not syncing: (?:System is deadlocked on memory|[Oo]ut of memory)|Out of memory and no killable processes",
+        r"Kernel panic - not syncing: (?:System is deadlocked on memory|[Oo]ut of memory)",
         "Kernel panic - not syncing: System is deadlocked on memory",
         "linux: mm/oom_kill.c",
     ),

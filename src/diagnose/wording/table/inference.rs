@@ -21,6 +21,14 @@ pub(super) static ROWS: &[Wording] = &[
         "TensorRT: error recorder",
     ),
     row(
+        Nothing("the program goes on with memory that is not pinned: a warning"),
+        "",
+        "",
+        r"ggml_\w+: (?:warning: )?[Ff]ailed to allocate (?:[\d.]+ [KMG]i?B of )?pinned memory",
+        "ggml_cuda_host_malloc: failed to allocate 1900.00 MiB of pinned memory: invalid argument",
+        "llama.cpp: ggml-cuda.cu, ggml-vulkan.cpp",
+    ),
+    row(
         Device,
         "llama.cpp",
         "llama.cpp could not place weights, the KV cache or a compute buffer on a CUDA device.",

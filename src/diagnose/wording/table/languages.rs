@@ -126,6 +126,22 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "nginx",
+        "The system refused the server memory.",
+        r"\b(?:(?:m|c|re)alloc|posix_memalign|memalign|mmap)\((?:[^()\n]*, )?(?P<tried>\d+)\) failed \(12: ",
+        "2021/05/27 09:33:12 [emerg] 2981#2981: *81840 malloc(16384) failed (12: Cannot allocate memory) while reading response header",
+        "nginx: src/os/unix/ngx_alloc.c",
+    ),
+    row(
+        Host,
+        "emscripten",
+        "The memory of a WebAssembly program reached its limit, or may not grow.",
+        r"Cannot enlarge memory arrays(?: to size (?P<tried>\d+) bytes)?(?:[^\n]*?(?:TOTAL|INITIAL)_MEMORY=X\s+with X higher than the current value (?P<allowed>\d+))?|Cannot enlarge memory, (?:asked to go up to|requested) (?P<tried_b>\d+) bytes, but the limit is (?P<allowed_b>\d+) bytes",
+        "Cannot enlarge memory arrays to size 536907776 bytes (OOM). Either (1) compile with -sINITIAL_MEMORY=X with X higher than the current value 16777216",
+        "emscripten: src/preamble.js",
+    ),
+    row(
+        Host,
         "r",
         "R could not get memory for an object.",
         r"cannot allocate vector of (?:size (?P<tried>[\d.]+ [KMGT]b)|length \d+)|cannot allocate memory block of size (?P<tried_b>[\d.]+ [KMGT]b)|vector memory (?:exhausted|limit of (?P<allowed>[\d.]+ [KMGT]b) reached)|cons memory exhausted",

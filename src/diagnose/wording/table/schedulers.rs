@@ -14,6 +14,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Limit,
+        "flux",
+        "Flux saw the kernel end tasks of the job at the limit of its control group.",
+        r"flux-shell\[\d+\]:[^\n]*\bMemory cgroup out of memory: killed \d+ tasks?",
+        "flux-shell[0]: ERROR: oom: Memory cgroup out of memory: killed 2 tasks on node7.",
+        "flux-core: shell/oom.c",
+    ),
+    row(
+        Limit,
         "lsf",
         "LSF ended the job at its memory limit.",
         r"TERM_(?:MEM|SWAP)LIMIT|job killed after reaching LSF memory usage limit|reached the (?:job-level |per-process )?memory limit",

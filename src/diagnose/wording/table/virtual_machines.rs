@@ -5,9 +5,9 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(
-        Nothing("a limit on threads or processes, not on memory"),
-        "",
-        "",
+        Host,
+        "jvm",
+        "The system refused a thread: it had no memory for its stack, or a limit on threads or processes was reached.",
         r"unable to create (?:new )?native thread",
         "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached",
         "OpenJDK: prims/jvm.cpp",

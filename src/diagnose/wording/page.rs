@@ -1,0 +1,212 @@
+//! What stands on a page, by the lines above: notes on a release, lists of texts to look for, titles.
+
+use super::super::window::{Line, Lines};
+use super::regex;
+
+/// So many lines above one may hold the headings that it stands under.
+const ABOVE: usize = 120;
+/// So many headings, from the innermost, are looked at.
+const HEADINGS: usize = 4;
+
+/// Why line `at` says nothing that happened, by its place on a page.
+pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+    if item(&lines[at].text) || cell(lines, at) {
+        return Some("a manual");
+    }
+    if asked(&lines[at].text) || underlined(lines, at) {
+        return Some("a title or a question of a page");
+    }
+    let own = lines[at].message();
+    if regex!(r#"^(?:\*\*\w+\*\*:? )?(?:Check (?:whether|if|for|that|in|the)|Look (?:for|at|in)|Search (?:for|in|the)|Grep|Scan|Watch (?:for|out)|Verify|Confirm|Inspect|Make sure)\b[^\n]{0,120}[`"'\x{201c}]"#)
+        .is_match(own)
+    {
+        return Some("advice or documentation about such errors");
+    }
+    if listed(lines, at) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    released(lines, at).then_some("notes on a release")
+}
+
+/// Whether line `at` is one of several that were pasted with their numbers: a table's numbers do not run on so.
+pub(super) fn numbered(lines: &Lines, at: usize) -> bool {
+    let number = |line: &Line| -> Option<u32> {
+        let text = line.text.trim_end();
+        let found = regex!(r"^(?:> )?\s*(\d{1,6})(?: \| |\s*│ )").captures(text)?;
+        (text.matches('|').count() <= 1).then(|| found[1].parse().ok()).flatten()
+    };
+    let Some(own) = number(&lines[at]) else { return false };
+    let is = |index: Option<usize>, expected: Option<u32>| {
+        index.and_then(|index| lines.get(index)).is_some_and(|line| number(line).is_some_and(|n| Some(n) == expected))
+    };
+    let (above, below) = (is(at.checked_sub(1), own.checked_sub(1)), is(Some(at + 1), own.checked_add(1)));
+    let far = is(at.checked_sub(2), own.checked_sub(2)) || is(Some(at + 2), own.checked_add(2));
+    (above && below) || ((above || below) && far)
+}
+
+/// Whether `text` is an item that explains the error that it begins with.
+fn item(text: &str) -> bool {
+    regex!(r"^(?:> ?)*\s*(?:\d+[.)]|[-*+\u{2022}])\s+(?:\*\*[^*]*(?i:memory|killed|oom|137|heap)[^*]*\*\*\s*(?::|\x{2014}|\x{2013}|-) [^\d]*$|`[^`]+`,? (?:or|and|means|indicates|is)\b)")
+        .is_match(text)
+}
+
+/// Whether line `at` is a row of a table of a page: the rule below its head stands above.
+fn cell(lines: &Lines, at: usize) -> bool {
+    let row = |line: &Line| regex!(r"^(?:> ?)*\s*\|.*\|\s*$").is_match(&line.text);
+    let mut above = lines[..at].iter().rev().take(ABOVE).take_while(|line| row(line));
+    row(&lines[at]) && above.any(|line| regex!(r"^(?:> ?)*\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*$").is_match(&line.text))
+}
+
+/// Whether `text` is a question that a page answers: a heading, or in bold.
+fn asked(text: &str) -> bool {
+    regex!(r"(?i)^\W*#{1,6} +(?:\d+[.)] +)?(?:why|how|what|when|where|which|is|are|can|do|does|should|i|my)\b[^\n]*\?\W*$|^(?:> ?)*\*\*(?:q\d*[:.] ?)?[^*]+\?\*\*")
+        .is_match(text)
+}
+
+/// Whether line `at` is a title with a rule of its length below it, and says more than an error does.
+fn underlined(lines: &Lines, at: usize) -> bool {
+    let own = lines[at].message().trim();
+    let Some(below) = lines.get(at + 1).map(|line| line.message().trim()) else { return false };
+    let mark = below.chars().next().filter(|mark| "=-~^*\"#+".contains(*mark));
+    let rule = below.len() >= 4 && mark.is_some_and(|mark| below.chars().all(|c| c == mark));
+    let words = || own.split([' ', '-', '/']).filter(|word| word.len() > 3);
+    let known = |word: &str| {
+        ["memory", "killed", "error", "fatal", "cuda"].contains(&word.to_ascii_lowercase().trim_end_matches(['!', '.']))
+    };
+    rule && below.len().abs_diff(own.chars().count()) <= 4
+        && regex!(r"^[A-Z][A-Za-z0-9'(),/& -]*\??$").is_match(own)
+        && words().any(|word| !known(word))
+}
+
+/// Whether line `at` is an item of a list of texts to look for, such as the triggers of a runbook.
+fn listed(lines: &Lines, at: usize) -> bool {
+    let item = |line: &Line| regex!(r#"^(?:> )*\s*(?:- |["'`])"#).is_match(&line.text);
+    if !item(&lines[at]) {
+        return false;
+    }
+    let above = lines[at.saturating_sub(ABOVE)..at].iter().rev().find(|line| !item(line) || key(&line.text).is_some());
+    above.and_then(|line| key(&line.text)).is_some_and(|key| {
+        regex!(r"(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?)$")
+            .is_match(key)
+    })
+}
+
+/// The key of a list that begins behind `text`.
+fn key(text: &str) -> Option<&str> {
+    let found = regex!(r#"^(?:> )*\s*(?:- )?["']?([A-Za-z][\w -]*)["']?\s*[:=]\s*[\[({|>]?-?\s*$"#).captures(text)?;
+    found.get(1).map(|key| key.as_str())
+}
+
+/// Whether line `at` is an item of a list under the heading of a release.
+fn released(lines: &Lines, at: usize) -> bool {
+    let bullet = |line: &Line| regex!(r"^(?:> ?)*\s*[-*+\u{2022}] +\S").is_match(&line.text);
+    let deep = |line: &Line| line.text.starts_with("  ");
+    // An item goes on with lines that are indented.
+    let mut first = at;
+    while first > 0 && !bullet(&lines[first]) && deep(&lines[first]) && at - first < 6 {
+        first -= 1;
+    }
+    if !bullet(&lines[first]) {
+        return false;
+    }
+    let mut headings = 0;
+    for index in (first.saturating_sub(ABOVE)..first).rev() {
+        let text = lines[index].text.as_str();
+        if package(text) {
+            return true;
+        }
+        let rule = lines.get(index + 1).is_some_and(|next| regex!(r"^(?:> ?)*[=~-]{3,}$").is_match(&next.text));
+        let heading = regex!(r"^(?:> ?)*#{1,6} +(.*)$").captures(text);
+        let title = heading.as_ref().and_then(|found| found.get(1)).map(|title| title.as_str());
+        let Some(title) = title.or((rule || bare(text)).then_some(text)) else { continue };
+        if release(title) {
+            return true;
+        }
+        headings += 1;
+        if headings == HEADINGS {
+            break;
+        }
+    }
+    false
+}
+
+/// Whether a title is that of a release, or of a part of its notes.
+fn release(title: &str) -> bool {
+    regex!(
+        r"(?i)^\W*(?:(?:version|release|v)? ?\d+\.\d+(?:\.\d+)*(?:[-+.]?\w+)*\]?(?:\W|$)|build \d+$|(?:\d+\.\d+\S* )?(?:unreleased|change ?log|release notes|what(?:'|\x{2019})?s (?:new|changed)|changes in\b)|(?:fix(?:ed|es)|(?:bugs? ?|bug-)fix(?:ed|es)?|bugs fixed|added|changed|removed|deprecated|new features?|improved|improvements|enhancements|breaking(?: changes)?|resolved issues|fixed issues|notable changes)\W*$)"
+    )
+    .is_match(title)
+}
+
+/// A line alone that names a part of the notes: `Bug fixes:`, `Version 1.2.3`.
+fn bare(text: &str) -> bool {
+    regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b(?:[^.]|\.\d){0,30}:?$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
+        .is_match(text.trim())
+}
+
+/// The head of an entry in the change log of a package, of Debian or RPM.
+fn package(text: &str) -> bool {
+    regex!(r"^\S+ \([\w.:~+-]+\) [\w -]+; urgency=|^\* (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d{4} ")
+        .is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reason for the line that holds `what`.
+    fn of(text: &str, what: &str) -> Option<&'static str> {
+        let lines = Lines::hot(text);
+        dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line"))
+    }
+
+    #[test]
+    fn items_under_the_heading_of_a_release_are_notes_on_it() {
+        for text in [
+            "## [2.8.0] - 2024-05-14\n### Fixed\n- `OutOfMemoryError` no longer kills the broker\n",
+            "# Changelog\n\n## Build 35\n### Fixed\n- `OutOfMemoryError`/`short read` error from tar\n",
+            "Version 1.4.2\n-------------\n\n* The agent survives\n  an OutOfMemoryError of its child\n",
+            "agent (1.4-2) unstable; urgency=medium\n\n  * OutOfMemoryError is reported\n",
+            "* Tue May 14 2024 A Person <a@b.c> - 1.2-3\n- OutOfMemoryError is reported\n",
+        ] {
+            assert_eq!(of(text, "OutOfMemoryError"), Some("notes on a release"), "{text}");
+        }
+        for text in [
+            "## Describe the bug\n- OutOfMemoryError: 2 GiB\n",
+            "### Fixed\nOutOfMemoryError: 2 GiB\n",
+            "loss 1.2.3\n- OutOfMemoryError: 2 GiB\n",
+        ] {
+            assert_eq!(of(text, "OutOfMemoryError"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_to_look_for_titles_and_questions_are_no_events() {
+        for (text, what) in [
+            ("triggers:\n  - \"oom-kill:\"\n  - \"Out of memory: Killed process\"\n", "Killed process"),
+            ("\"error_patterns\": [\n  \"CUDA out of memory\",\n  \"Killed\"\n]\n", "Killed"),
+            ("Out-Of-Memory Prevention\n========================\n", "Prevention"),
+            ("### Why do I get `CUDA out of memory`?\n", "CUDA"),
+            ("**Q: Killed by signal 9, what now?**\n", "Killed"),
+        ] {
+            assert!(of(text, what).is_some(), "{text}");
+        }
+        for (text, what) in [
+            ("logs:\n  - \"CUDA out of memory\"\n", "CUDA"),
+            ("Out of memory\n-------------\n", "Out"),
+            ("CUDA out of memory\n==================\n", "CUDA"),
+        ] {
+            assert_eq!(of(text, what), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_run_on_are_those_of_a_paste() {
+        let pasted = Lines::hot(" 211 | loading\n 212 | out of memory\n 213 | failed\n");
+        assert!(numbered(&pasted, 1));
+        for table in ["| 11 | EAGAIN |\n| 12 | ENOMEM |\n| 13 | EACCES |\n", "11 | again\n137 | killed\n139 | fault\n"]
+        {
+            assert!(!numbered(&Lines::hot(table), 1), "{table}");
+        }
+    }
+}
