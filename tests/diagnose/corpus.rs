@@ -194,9 +194,16 @@ fn what_programs_printed_that_ran_out_of_memory_is_right() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// `siblings` has what programs print beside the wordings of the other sets: other versions, languages and hosts.
+#[test]
+fn wordings_beside_those_of_the_sets_are_right() {
+    let wrong = judged("siblings", 70);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn what_people_and_programs_say_about_memory_is_no_event() {
-    let wrong = judged("talk", 90);
+    let wrong = judged("talk", 180);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
