@@ -161,7 +161,9 @@ fn the_later_sets_of_texts_stay_right() {
             let fares = fares(&case, &found);
             match known.iter().position(|name| *name == case.name) {
                 // An accepted failure never claims what did not happen, and leaves the list once it is right.
-                Some(at) if !["right", "false claim"].contains(&fares) => drop(known.swap_remove(at)),
+                Some(at) if !["right", "false claim"].contains(&fares) => {
+                    known.swap_remove(at);
+                }
                 None if fares == "right" => {}
                 _ => wrong.push(format!("{fares}: {set}: {}: {:?}", case.name, case.wrong(&found))),
             }
@@ -194,9 +196,16 @@ fn what_programs_printed_that_ran_out_of_memory_is_right() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// `siblings` has what programs print beside the wordings of the other sets: other versions, languages and hosts.
+#[test]
+fn wordings_beside_those_of_the_sets_are_right() {
+    let wrong = judged("siblings", 70);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn what_people_and_programs_say_about_memory_is_no_event() {
-    let wrong = judged("talk", 90);
+    let wrong = judged("talk", 180);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
