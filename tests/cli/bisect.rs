@@ -264,7 +264,7 @@ fn what_has_no_meaning_is_refused() {
         (&["c0", "c0", "--", "true"][..], "the same commit"),
         (&["c0", "nothing", "--", "true"], "`nothing` is not a commit"),
         (&["c0", "--", "true"], "BAD"),
-        (&["--record", "x.json", "c0", "c1", "--", "true"], "--json prints what was found"),
+        (&["--record", "x.json", "c0", "c1", "--", "true"], "--json prints the result"),
         (&["--peak-rss", "1GiB", "c0", "c1", "--", "true"], "--limit says"),
         (&["--diagnose", "c0", "c1", "--", "true"], "reads no output"),
     ] {

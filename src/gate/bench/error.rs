@@ -16,7 +16,7 @@ pub enum BenchError {
         source: io::Error,
     },
     /// The file is larger than any output of a benchmark.
-    #[error("{} is larger than {limit} bytes, too large for the output of a benchmark", path.display())]
+    #[error("{} is larger than {limit} bytes, too large for the output of a benchmark: name the file or folder that one wrote", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,

@@ -7,7 +7,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "jvm",
-        "The system refused a thread: it had no memory for its stack, or a limit on threads or processes was reached.",
+        "The system refused a thread: no memory for its stack, or a limit on threads or processes.",
         r"unable to create (?:new )?native thread",
         "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached",
         "OpenJDK: prims/jvm.cpp",
