@@ -29,9 +29,9 @@ pub struct BenchGate {
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
 
-    /// A baseline saved by `cargo bench -- --save-baseline`, or an earlier output [default: base]
+    /// The name of a saved baseline, or an earlier output [default: base]
     ///
-    /// `base` is the run before. Divan saves no baselines: name the file with its earlier output.
+    /// `cargo bench -- --save-baseline NAME` saves one; `base` is the run before. Divan saves no baselines: name the file with its earlier output.
     #[arg(long, value_name = "NAME|FILE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 
