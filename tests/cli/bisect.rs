@@ -265,8 +265,8 @@ fn what_has_no_meaning_is_refused() {
         (&["c0", "nothing", "--", "true"], "`nothing` is not a commit"),
         (&["c0", "--", "true"], "BAD"),
         (&["--record", "x.json", "c0", "c1", "--", "true"], "--json prints the result"),
-        (&["--peak-rss", "1GiB", "c0", "c1", "--", "true"], "--limit says"),
-        (&["--diagnose", "c0", "c1", "--", "true"], "reads no output"),
+        (&["--peak-rss", "1GiB", "c0", "c1", "--", "true"], "say with --limit"),
+        (&["--diagnose", "c0", "c1", "--", "true"], "does not read output"),
     ] {
         let (code, _, err) = scene.run(words);
         assert!(code == 2 && err.contains(says), "{words:?}: {err}");

@@ -72,7 +72,7 @@ class Stores:
         for name in cls.names:
             with open(os.path.join(cls.capture, name), "rb") as file:
                 cls.upload(f"captures/embedding/{name}", file.read())
-        cls.address = f"{cls.scheme}://lab/captures/embedding"
+        cls.address = f"{cls.scheme}://{cls.bucket}/captures/embedding"
 
     @classmethod
     def request(cls, method, path, body=b"", headers=None):
@@ -94,14 +94,14 @@ class Stores:
         return done
 
     def test_a_capture_there_means_the_same_and_its_record_goes_there(self):
-        record = f"{self.scheme}://lab/records/remote.json"
+        record = f"{self.scheme}://{self.bucket}/records/remote.json"
         check = ("--kernel", "builtin:embedding", "--digest", "full", "--record")
         self.run_here("check", self.capture, *check, "local.json")
         self.run_here("check", self.address, *check, record)
         self.run_here("compare", "local.json", record)
-        self.run_here("check", self.address, "--shard", "1/2", *check, f"{self.scheme}://lab/parts/1.json")
-        self.run_here("check", self.address, "--shard", "2/2", *check, f"{self.scheme}://lab/parts/2.json")
-        self.run_here("merge", f"{self.scheme}://lab/parts", "--out", "merged.json")
+        self.run_here("check", self.address, "--shard", "1/2", *check, f"{self.scheme}://{self.bucket}/parts/1.json")
+        self.run_here("check", self.address, "--shard", "2/2", *check, f"{self.scheme}://{self.bucket}/parts/2.json")
+        self.run_here("merge", f"{self.scheme}://{self.bucket}/parts", "--out", "merged.json")
         digests = []
         for name in ("local.json", "merged.json"):
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
@@ -109,7 +109,7 @@ class Stores:
         self.assertEqual(digests[0], digests[1])
 
     def test_a_store_is_sent_once_and_comes_back_whole(self):
-        store = f"{self.scheme}://lab/store"
+        store = f"{self.scheme}://{self.bucket}/store"
         first = json.loads(self.run_here("pack", self.capture, "--out", store, "--json").stdout)
         self.assertGreater(first["sent_bytes"], 0)
         again = json.loads(self.run_here("pack", self.capture, "--out", store, "--json").stdout)
@@ -123,13 +123,14 @@ class Stores:
         self.run_here("check", f"{store}/captures/embedding", "--kernel", "builtin:embedding", "--no-record")
 
     def test_nothing_at_an_address_is_an_error_that_names_it(self):
-        for address in (f"{self.scheme}://lab/nothing", f"{self.scheme}://nothing/captures"):
+        for address in (f"{self.scheme}://{self.bucket}/nothing", f"{self.scheme}://nothing/captures"):
             done = self.run_here("inspect", address, code=2)
             self.assertIn(f"{address}: there is nothing at this address", done.stderr)
 
 
 class AzureTest(Stores, unittest.TestCase):
     scheme = "az"
+    bucket = "lab"
 
     @classmethod
     def setUpClass(cls):
@@ -172,6 +173,8 @@ class GoogleTest(Stores, unittest.TestCase):
     """The XML API of GCS, which `gs://` speaks, is that of S3 but for conditions and checksums, which moto passes over."""
 
     scheme = "gs"
+    # The buckets of moto are those of the process, in which the tests of S3 have `lab`.
+    bucket = "of-google"
 
     @classmethod
     def setUpClass(cls):
@@ -194,11 +197,11 @@ class GoogleTest(Stores, unittest.TestCase):
 
     @classmethod
     def make_bucket(cls):
-        cls.request("PUT", "/lab")
+        cls.request("PUT", f"/{cls.bucket}")
 
     @classmethod
     def upload(cls, key, content):
-        cls.request("PUT", f"/lab/{key}", content)
+        cls.request("PUT", f"/{cls.bucket}/{key}", content)
 
     def test_plain_http_to_another_machine_is_refused(self):
         done = self.run_here("inspect", self.address, code=2, GOOGLE_BASE_URL="http://192.0.2.1")
