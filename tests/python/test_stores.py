@@ -173,8 +173,8 @@ class GoogleTest(Stores, unittest.TestCase):
     """The XML API of GCS, which `gs://` speaks, is that of S3 but for conditions and checksums, which moto passes over."""
 
     scheme = "gs"
-    # The buckets of moto are those of the process, in which the tests of S3 have `lab`.
-    bucket = "of-google"
+    # Not `lab`: moto shares its buckets within a process, and the tests of S3 have that one.
+    bucket = "depot"
 
     @classmethod
     def setUpClass(cls):
