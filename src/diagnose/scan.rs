@@ -105,10 +105,12 @@ impl Scanner {
         }
         let (mut hits, mut telemetry) = (Vec::new(), Vec::new());
         anchors::lines(&self.buffer, self.done..end, |found| {
-            let shape = shape::of(self.buffer[found.line.clone()].trim_ascii_end());
-            hits.extend(found.event.filter(|_| sink.wants(shape)));
-            let offset = self.offset + found.line.start as u64;
-            telemetry.extend(found.telemetry.filter(|_| sink.measures(offset, shape)));
+            if found.event.is_some() || found.telemetry.is_some() {
+                let shape = shape::of(self.buffer[found.line.clone()].trim_ascii_end());
+                hits.extend(found.event.filter(|_| sink.wants(shape)));
+                let offset = self.offset + found.line.start as u64;
+                telemetry.extend(found.telemetry.filter(|_| sink.measures(offset, shape)));
+            }
             if let Some(hit) = found.factor.filter(|_| self.factors_left > 0) {
                 self.factors_left -= 1;
                 sink.factor(&self.buffer[line_around(&self.buffer, hit)]);

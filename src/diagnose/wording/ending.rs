@@ -14,40 +14,45 @@ pub(super) fn near(lines: &Lines, at: usize) -> Option<&'static str> {
 }
 
 fn reason(text: &str) -> Option<&'static str> {
-    let taken = regex!(
-        r"(?i)\bspot\b[^\n]{0,60}\b(?:interrupt|reclaim|terminat|evict|preempt)|\binterruption notice\b|\b(?:instance|node|vm|job|pod|machine|workload)\b[^\n]{0,40}\bpreempted\b|\bpreempted by (?:the )?(?:scheduler|a higher|job|pod)|\bnode (?:\S+ )?(?:is )?being drained|\bdraining node\b|\bscaling (?:down|in)\b|\bscale[- ](?:down|in)\b[^\n]{0,40}\b(?:instance|node|worker|replica|pod)"
-    );
-    if taken.is_match(text) {
-        return Some("the machine was taken back, or the work preempted");
-    }
-    let stopped = regex!(
-        r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bcontainer (?:kill|stop) \S+ \(|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
-    );
-    if stopped.is_match(text) {
-        return Some("someone stopped it");
-    }
-    let slow = regex!(
-        r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
-    );
-    if slow.is_match(text) {
-        return Some("it was asked to end and took too long");
-    }
-    let sick = regex!(
-        r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
-    );
-    if sick.is_match(text) {
-        return Some("a probe of its health failed");
-    }
-    let late = regex!(
-        r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b"
-    );
-    if late.is_match(text) {
-        return Some("a time limit ended it");
-    }
-    let cancelled = regex!(
-        r"(?i)\b(?:operation|job|build|run|pipeline|workflow|deployment) (?:was |has been |is being |got )?cancell?ed\b|\bcancell?ing since\b|\bcancell?ation (?:requested|received)"
-    );
-    cancelled.is_match(text).then_some("it was cancelled")
+    let reasons = [
+        (
+            regex!(
+                r"(?i)\bspot\b[^\n]{0,60}\b(?:interrupt|reclaim|terminat|evict|preempt)|\binterruption notice\b|\b(?:instance|node|vm|job|pod|machine|workload)\b[^\n]{0,40}\bpreempted\b|\bpreempted by (?:the )?(?:scheduler|a higher|job|pod)|\bnode (?:\S+ )?(?:is )?being drained|\bdraining node\b|\bscaling (?:down|in)\b|\bscale[- ](?:down|in)\b[^\n]{0,40}\b(?:instance|node|worker|replica|pod)"
+            ),
+            "the machine was taken back, or the work preempted",
+        ),
+        (
+            regex!(
+                r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bcontainer (?:kill|stop) \S+ \(|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
+            ),
+            "someone stopped it",
+        ),
+        (
+            regex!(
+                r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
+            ),
+            "it was asked to end and took too long",
+        ),
+        (
+            regex!(
+                r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
+            ),
+            "a probe of its health failed",
+        ),
+        (
+            regex!(
+                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b"
+            ),
+            "a time limit ended it",
+        ),
+        (
+            regex!(
+                r"(?i)\b(?:operation|job|build|run|pipeline|workflow|deployment) (?:was |has been |is being |got )?cancell?ed\b|\bcancell?ing since\b|\bcancell?ation (?:requested|received)"
+            ),
+            "it was cancelled",
+        ),
+    ];
+    reasons.into_iter().find(|(says, _)| says.is_match(text)).map(|(_, reason)| reason)
 }
 
 #[cfg(test)]
