@@ -63,7 +63,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"[>#|│║*-](?: |$)",
         r"`{1,3}",
     ];
-    Regex::new(&format!("^(?:{})", alternatives.join("|"))).expect("a valid expression")
+    crate::ascii::compile(&format!("^(?:{})", alternatives.join("|")))
 });
 
 /// So many prefixes are taken off a line.
