@@ -5,9 +5,11 @@
 
 use regex::Regex;
 
-/// Compiles `text`, an expression of this package, with `\d`, `\w`, `\s` and `\b` of ASCII.
+/// Compiles `text`, an expression of this package, with `\d`, `\w`, `\s` and `\b` of ASCII. An expression with letters
+/// beyond ASCII keeps Unicode's: its words end with them.
 pub(super) fn compile(text: &str) -> Regex {
-    Regex::new(&with_ascii_classes(text)).expect("a valid expression")
+    let expression = if text.is_ascii() { Regex::new(&with_ascii_classes(text)) } else { Regex::new(text) };
+    expression.expect("a valid expression")
 }
 
 fn with_ascii_classes(text: &str) -> String {
@@ -52,5 +54,9 @@ mod tests {
         );
         let number = compile(r"^\d+\s\w+\b");
         assert!(number.is_match("137 killed") && !number.is_match("\u{0661} killed") && number.is_match("137 a\u{e4}"));
+        assert!(
+            compile(r"\bGet\u{f6}tet\b").is_match("7: Get\u{f6}tet")
+                && compile("t\u{e9}\\b").is_match("arr\u{ea}t\u{e9} 1")
+        );
     }
 }
