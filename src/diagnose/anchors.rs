@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Few and rare in logs: what every wording of the families has in it. Lines
 /// that hold one and are about no event are known afterwards, by their shape.
-const ANCHORS: [&str; 73] = [
+const ANCHORS: [&str; 79] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -81,6 +81,12 @@ const ANCHORS: [&str; 73] = [
     "ircuit",
     "(2 vs. 0",
     "NRT_RESOURCE",
+    "n vecteur de",
+    "n vector de tama",
+    "n vettore di",
+    "etor de tamanho",
+    "ektor der Gr",
+    "an the maximum num",
     "ObjectStoreFull",
     "object store",
 ];

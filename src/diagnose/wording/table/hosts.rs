@@ -120,7 +120,7 @@ pub(super) static ROWS: &[Wording] = &[
         Machine,
         "nohang",
         "A user-space killer ended a process because memory ran short.",
-        r"Sending SIG(?:TERM|KILL) to the victim|implement_corrective_action: victim: (?P<victim>[^,]+), PID: (?P<pid>\d+)",
+        r"[Ss]end(?:ing)? SIG(?:TERM|KILL) to the victim(?:; pid: (?P<pid_b>\d+), name: (?P<victim_b>\S+))?|implement_corrective_action: victim: (?P<victim>[^,]+), PID: (?P<pid>\d+)",
         "[ INFO ] Sending SIGTERM to the victim; total response time: 11 ms",
         "nohang",
     ),
