@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Few and rare in logs: what every wording of the families has in it. Lines
 /// that hold one and are about no event are known afterwards, by their shape.
-const ANCHORS: [&str; 79] = [
+const ANCHORS: [&str; 81] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -87,6 +87,8 @@ const ANCHORS: [&str; 79] = [
     "etor de tamanho",
     "ektor der Gr",
     "an the maximum num",
+    "PGSP_",
+    "PAGING SPACE",
     "ObjectStoreFull",
     "object store",
 ];

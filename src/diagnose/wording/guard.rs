@@ -71,7 +71,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
         return Some("a rule of an alert, or an alert: what it saw stands in other logs");
     }
-    if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z][a-z]+ ").is_match(text) {
+    if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
         return Some("the help of a program");
     }
     if regex!(r"^(?:\[[\d:. ]+\]\s*)?[<@]?[A-Za-z][\w.-]{1,20}>?:\s").is_match(text)
@@ -172,6 +172,13 @@ fn form(text: &str) -> Option<&'static str> {
     // A sentence about what happens whenever something else does.
     if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
         return Some("a manual");
+    }
+    if regex!(r"(?i)\b(?:polic(?:y|ies)|config\w*|settings?|rules?|options|matchers?) (?:is |was |were )?(?:loaded|read|parsed|applied|updated|registered)\b").is_match(text) {
+        return Some("a setting");
+    }
+    // The place of an amount that a program has yet to write.
+    if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %").is_match(text) {
+        return Some("a manual's list of errors");
     }
     // Faces are drawn by people.
     if text.contains(
@@ -304,7 +311,9 @@ fn opens(line: &Line) -> bool {
 /// Code by its form: a format string, a call that ends a statement.
 fn source(text: &str) -> bool {
     // A constant and its value; a definition.
-    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*)\s+=\s+-?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$")
+        .is_match(text)
+    {
         return true;
     }
     // Texts that a program may show, by their names.
@@ -319,8 +328,8 @@ fn source(text: &str) -> bool {
     {
         return true;
     }
-    // A name that is given what a call makes of a text.
-    if regex!(r#"^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
+    // A name that is given what a call makes of a text; an attribute; a test and what it expects.
+    if regex!(r#"^#!?\[[a-z_]+\(.*\)\]$|^(?:it|test|describe|context|specify)(?:\.\w+)?\(\s*["'`]|^(?:expect|assert\w*)\(|^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
         return true;
     }
     // A handler names what it catches; a shell says how a script is to end.

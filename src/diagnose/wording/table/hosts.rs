@@ -125,6 +125,22 @@ pub(super) static ROWS: &[Wording] = &[
         "nohang",
     ),
     row(
+        Machine,
+        "aix",
+        "AIX killed a process because the paging space ran out.",
+        r"\bPGSP_KILL\b|\bSYSTEM RUNNING OUT OF PAGING SPACE\b",
+        "LABEL:          PGSP_KILL",
+        "AIX: errpt, psdanger",
+    ),
+    row(
+        Nothing("an error of the memory's hardware, which has nothing to do with its size"),
+        "",
+        "",
+        r"\bMemory failure: 0x[0-9a-f]+|\bEDAC \w+: |\[Hardware Error\]|\bhardware memory (?:corruption|error)",
+        "Memory failure: 0x4411ab: recovery action for dirty LRU page: Recovered",
+        "Linux: mm/memory-failure.c",
+    ),
+    row(
         Host,
         "zos",
         "The address space has no storage left.",

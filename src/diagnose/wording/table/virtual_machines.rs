@@ -22,6 +22,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "firefox",
+        "A process of the browser ended because an allocation was refused.",
+        r"\bOOMAllocationSize:? (?P<tried>\d+)|[Ss]ignature:? OOM \|",
+        "Crash Annotation: OOMAllocationSize: 4194304",
+        "Firefox: crash annotations",
+    ),
+    row(
+        Host,
         "electron",
         "A process of the browser ended because it had no memory left.",
         r"\bprocess gone \(reason: '?oom\b|\bterminated unexpectedly \(reason: '?oom\b|\breason: '(?:oom|out-of-memory|memory-eviction)'",
