@@ -133,7 +133,8 @@ fn programs_are_completed_after_commands_that_run_one() {
         String::from_utf8(out.stdout).unwrap()
     };
     for words in ["plimsoll run mkfif", "plimsoll ab --repeat 9 -- mkfif"] {
-        assert_eq!(completed(words).trim(), "mkfifo");
+        let found = completed(words);
+        assert!(found.contains("mkfifo") && found.split_whitespace().all(|word| word == "mkfifo"), "{found}");
     }
     assert!(completed("plimsoll run --peak-r").contains("--peak-rss"));
     assert_eq!(completed("plimsoll report mkfif").trim(), "");

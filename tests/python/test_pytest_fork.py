@@ -136,6 +136,22 @@ def test_n(n):
             time.sleep(0.01)
         self.assertFalse(os.path.exists(f"/proc/{pid}/exe"))
 
+    def test_the_end_of_the_process_that_forks_is_the_end_of_one_test(self):
+        text = """
+@pytest.mark.plimsoll
+@pytest.mark.parametrize("n", range(3))
+def test_n(n):
+    if n == 0:
+        with open(f"/proc/{os.getppid()}/stat") as stat:
+            os.kill(int(stat.read().rpartition(")")[2].split()[1]), signal.SIGKILL)
+        time.sleep(1000)
+"""
+        printed, outcomes, imports = self.run_tests(text, code=1)
+        # What measures it ends with it, and may still give its answer.
+        self.assertIn(outcomes.pop("test_n[0]"), ("error", "failure"), printed)
+        self.assertEqual(outcomes, {"test_n[1]": "passed", "test_n[2]": "passed"}, printed)
+        self.assertEqual(imports, 3, "the second of them forks the others")
+
     def test_an_interrupt_ends_every_process(self):
         text = """
 @pytest.mark.plimsoll

@@ -96,11 +96,11 @@ def _start(request, streams):
     # The other end of the pipe lives as long as this process, whatever it executes.
     os.set_inheritable(life, True)
     os.dup2(ours.fileno(), 0)
-    # Python ignores them, as a program does not expect.
+    # Python ignores these signals, which a program does not expect.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     command = request["command"]
-    os.execve(command[0], [*command, f"--child={test}"], {**os.environ, request["names"]: request["identity"]})
+    os.execvpe(command[0], [*command, f"--child={test}"], {**os.environ, request["names"]: request["identity"]})
 
 
 def _redirect(streams, files):

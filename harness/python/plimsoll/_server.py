@@ -32,7 +32,7 @@ class Servers:
         """The server for a file, started if need be; None if it is not worth it or not possible."""
         if self.counts.get(path, 0) < 2 or path in self.unsafe or not hasattr(os, "pidfd_open"):
             return None
-        if self.server is not None and (self.server.path, self.server.setup) != (path, setup):
+        if self.server is not None and not self.server.serves(path, setup):
             self.close()
         if self.server is None:
             self.server = start()
@@ -84,10 +84,16 @@ class Server:
         self.is_ready = reason is None
         return reason
 
+    def serves(self, path, setup):
+        """Whether it is there to fork tests of a file."""
+        return self.is_ready and (self.path, self.setup) == (path, setup)
+
     def run(self, request):
         """Runs a test to its end; returns whether it was run, and not refused."""
         shutil.rmtree(os.path.join(self.folder, "tmp"), ignore_errors=True)
-        return "refused" not in self._ask(request)
+        answer = self._ask(request)
+        self.is_ready = bool(answer)
+        return "refused" not in answer
 
     def _ask(self, request=None):
         """The next answer; none of its own if it has ended."""
