@@ -9,7 +9,6 @@ use std::process::Command;
 
 use clap::Args;
 use plimsoll::assert::isolated::{Isolated, Judgement};
-use rustix::process::Pid;
 use serde::Serialize;
 
 use super::{Failed, NOT_MEASURABLE, USAGE};
@@ -41,7 +40,7 @@ pub struct Isolate {
     /// The child of this process that will run the test: a copy of the parent that waits at the other side of standard
     /// input
     #[arg(long, value_name = "PID")]
-    child: Option<i32>,
+    child: Option<u32>,
 
     /// The command that runs the test and reports its result at its standard input
     #[arg(required_unless_present = "child", conflicts_with = "child", trailing_var_arg = true, value_name = "CMD")]
@@ -85,8 +84,7 @@ pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     let cancel = Some(cancel.fd());
     let answer = if !errors.is_empty() {
         Answer::Refused { errors }
-    } else if let Some(child) = arguments.child {
-        let pid = Pid::from_raw(child).ok_or("--child: 0 is not a process")?;
+    } else if let Some(pid) = arguments.child {
         let channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         match test.judge_fork(pid, channel, cancel) {
             Ok(judgement) => judgement.into(),

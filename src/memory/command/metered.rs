@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::enforcement::{Guard, Room, make_group};
@@ -52,7 +53,7 @@ enum Origin {
     Command(Command),
     /// A child of this process, and the process that it is a copy of.
     Fork {
-        pid: Pid,
+        pid: u32,
         like: u32,
     },
 }
@@ -66,8 +67,8 @@ impl Metered {
 
     /// Creates a run of a process that exists already: `pid`, a child of this process, is a copy of the process `like`
     /// by fork(2), and waits. When the run is spawned, the copy gets pages of its own, so that its figures are those of
-    /// a process that came to the same point by itself.
-    pub fn adopt(pid: Pid, like: u32) -> Self {
+    /// a process that came to the same point by itself. [`Metered::dies_with_thread`] does not apply to it.
+    pub fn adopt(pid: u32, like: u32) -> Self {
         Self::from(Origin::Fork { pid, like }, false)
     }
 
@@ -228,11 +229,8 @@ impl Metered {
             Origin::Command(command) => (command.get_program().to_string_lossy().into_owned(), None),
             Origin::Fork { pid, like } => (format!("process {pid}"), Some(*like)),
         };
-        let system = |what, source: rustix::io::Errno| CommandError::System {
-            program: program.clone(),
-            what,
-            source: source.into(),
-        };
+        let system =
+            |what, source: Errno| CommandError::System { program: program.clone(), what, source: source.into() };
         if options.adopts {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|source| system("subreaper", source))?;
@@ -293,6 +291,7 @@ impl Metered {
                 (Root::Spawned(child), prepared, at_exec)
             }
             Origin::Fork { pid, .. } => {
+                let pid = Pid::from_raw(pid.cast_signed()).ok_or_else(|| system("process id", Errno::SRCH))?;
                 let root = Root::Adopted(pid);
                 match prepare(root.id()) {
                     Ok(prepared) => (root, prepared, None),

@@ -37,8 +37,6 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Termination};
 use std::time::{Duration, SystemTime};
 
-use rustix::process::Pid;
-
 use super::counted::{HeapCounter, HeapLimit};
 use super::limits::{Limit, LimitError};
 use super::test_run::Keeper;
@@ -204,7 +202,7 @@ impl Isolated {
     /// killed.
     pub fn judge_fork(
         mut self,
-        pid: Pid,
+        pid: u32,
         channel: UnixStream,
         cancel: Option<BorrowedFd<'_>>,
     ) -> Result<Judgement, CommandError> {
