@@ -44,7 +44,7 @@ pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
                 .collect();
             let mut next = first;
             for run in pages.chunk_by(|a, b| a == b) {
-                for at in (0..run.len()).step_by(COPY).filter(|_| run[0] != Page::Absent) {
+                for at in (0..run.len()).step_by(COPY).filter(|_| run[0] != Page::Settled) {
                     let count = COPY.min(run.len() - at);
                     let bytes = &mut buffer[..count * page_size()];
                     copy(&memory, (next + at) * page_size(), bytes, run[0], &mapping)?;
@@ -59,8 +59,8 @@ pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
 /// What a page needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
-    /// A page that neither process holds.
-    Absent,
+    /// A page that needs nothing.
+    Settled,
     /// A page of a file, which an access maps.
     Mapped,
     /// A private page, which a write copies.
@@ -74,7 +74,7 @@ impl Page {
         } else if own & PRESENT == 0 && theirs & PRESENT != 0 {
             Self::Mapped
         } else {
-            Self::Absent
+            Self::Settled
         }
     }
 }
@@ -90,7 +90,8 @@ fn copy(memory: &File, address: usize, bytes: &mut [u8], page: Page, mapping: &M
         return Ok(());
     }
     for (i, bytes) in bytes.chunks_exact(page_size()).enumerate() {
-        // An anonymous page that was only read is the kernel's page of zeros, which counts for nobody.
+        // An anonymous page that was only read is the kernel's page of zeros, which counts for nobody. Other pages of
+        // zeros look alike, and stay shared.
         if bytes[0] == 0 && bytes[1..] == bytes[..bytes.len() - 1] {
             continue;
         }
