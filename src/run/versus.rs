@@ -1,5 +1,7 @@
 //! [`Turns`]: two kernels timed in turns, entry by entry.
 
+use serde::{Deserialize, Serialize};
+
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
 use crate::record::{Aggregation, Audit, Failure, FailureKind, Pairs, Profile, ReleaseReason, Rows, Speedup};
 use plimsoll_capture::compare::Comparison;
@@ -57,7 +59,7 @@ pub(super) struct Turns<'a> {
 }
 
 /// The results of one kernel on one entry.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Measured {
     samples: Option<Samples>,
     times_ns: Vec<f64>,
@@ -70,6 +72,7 @@ struct Measured {
 }
 
 /// The results of both kernels on one entry so far.
+#[derive(Clone, Serialize, Deserialize)]
 struct Taken {
     sides: [Result<Measured, Failure>; 2],
     /// Why the entry is not timed at all, or not to the end.
@@ -106,12 +109,14 @@ impl<'a> Turns<'a> {
             sides: [Ok(Measured::default()), Ok(Measured::default())],
             reason: not_validated_by_both(&sides, index).or_else(|| self.refused[index].clone()),
         };
-        let mut taken: Vec<Taken> = (0..count).map(fresh).collect();
+        let mut taken: Rows<Taken> = (0..count).map(fresh).collect();
         let mut honesty = [Honesty::new(&self.options.mutates), Honesty::new(&self.options.mutates)];
         let mut stopped: Option<&str> = None;
         let pairs = self.options.pairs.get() as usize;
         for pair in 0..pairs {
-            for (index, taken) in taken.iter_mut().enumerate() {
+            let mut all_over = true;
+            for index in 0..count {
+                let Some(taken) = taken.get_mut(index) else { continue };
                 stopped = if observer.cancelled() { Some(CANCELLED) } else { stopped };
                 if stopped.is_none() && !taken.is_over() {
                     let order = if (pair + index).is_multiple_of(2) { [0, 1] } else { [1, 0] };
@@ -119,11 +124,12 @@ impl<'a> Turns<'a> {
                     let failed = taken.sides.iter().any(Result::is_err);
                     stopped = (failed && self.options.fail_fast).then_some(FAIL_FAST);
                 }
+                all_over &= taken.is_over();
                 if let Some(result) = sides[0].results.get_mut(index) {
                     observer.entry(Phase::Versus, result);
                 }
             }
-            if stopped.is_some() || taken.iter().all(Taken::is_over) {
+            if stopped.is_some() || all_over {
                 break;
             }
             let last = pair + 1 == pairs;

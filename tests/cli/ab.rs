@@ -110,3 +110,19 @@ fn an_interval_that_is_narrow_enough_ends_the_turns() {
     };
     assert_eq!((runs("90%", "wide"), runs("0.000001%", "narrow")), (8, 14));
 }
+
+#[test]
+fn each_run_of_both_is_prepared() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = |name: &str| ["sh", "-c", &format!("test -e ready && rm ready && echo >> {name}")].map(str::to_owned);
+    let (a, b) = (script("a"), script("b"));
+    let mut command = plimsoll();
+    command
+        .args(["ab", "--no-config", "--repeat", "8", "--prepare", "touch ready", "--"])
+        .args(&a)
+        .arg("--vs")
+        .args(&b);
+    let (code, out, err) = run(command.current_dir(dir.path()));
+    let runs = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap().lines().count();
+    assert!(code != 2 && (runs("a"), runs("b")) == (8, 8), "{code}: {out}{err}");
+}

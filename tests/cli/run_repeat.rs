@@ -132,3 +132,22 @@ fn the_memory_of_a_control_group_is_of_the_command_alone() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&report).contains(&words(&reading.counter)), "{report}");
 }
+
+#[test]
+fn each_run_is_prepared_and_nothing_of_that_is_measured() {
+    let counted = Counted::new();
+    // It reads what a pipe would give, prints, takes memory, and leaves a process behind.
+    let prepare = "cat; echo >> prepared; echo printed; dd if=/dev/zero of=/dev/null count=1 bs=64M 2>/dev/null; \
+                   sleep 1000 & echo $! > left; test $(wc -l < prepared) -lt 5";
+    let flags = ["--repeat", "3", "--warmup", "1", "--prepare", prepare, "--peak-rss", "32MiB"];
+    let script = "test $(wc -l < prepared) = $N && ! test -e /proc/$(cat left)/exe";
+    let (code, out, report) = run(&mut counted.command(&flags, script));
+    assert_eq!((code, out.as_str()), (0, ""), "{report}");
+    assert_eq!((counted.runs(), counted.record().runs.len()), (4, 3));
+
+    // The fifth fails, after four of this folder.
+    let (code, _, report) = run(&mut counted.command(&flags, script));
+    assert_eq!((code, counted.runs()), (2, 4), "{report}");
+    assert!(report.contains("exited with code 1, so the run that it prepares was not started; "), "{report}");
+    assert!(report.starts_with("error: --prepare `cat; "), "{report}");
+}

@@ -88,3 +88,25 @@ fn two_daemons_that_a_shell_has_left() {
     let script = format!("(setsid python3 hold.py a & setsid python3 hold.py b &); {MARK}");
     assert_holds(&held(&["sh", "-c", &script]), 3);
 }
+
+#[test]
+fn files_in_memory_are_named_if_no_figure_counts_them() {
+    const SHARED: &str = "/dev/shm";
+    let is_tmpfs = fs::read_to_string("/proc/self/mounts").unwrap().contains(" /dev/shm tmpfs rw");
+    let Some(dir) = is_tmpfs.then(|| tempfile::tempdir_in(SHARED).ok()).flatten() else {
+        eprintln!("not possible here: no tmpfs can be written at {SHARED}");
+        return;
+    };
+    let script = "head -c 96M /dev/zero > file; sleep 0.5; rm file";
+    let report = |flags: &[&str]| {
+        let mut command = plimsoll();
+        command.arg("run").args(flags).args(["--", "sh", "-c", script]).current_dir(dir.path());
+        let (code, _, report) = run(&mut command);
+        assert_eq!(code, 0, "{report}");
+        report.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "that no process mapped and no figure counts: --cgroup counts them";
+    let text = report(&[]);
+    assert!(text.contains("files in memory (tmpfs) grew by ") && text.contains(said), "{text}");
+    assert!(!report(&["--cgroup"]).contains(said));
+}

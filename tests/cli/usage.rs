@@ -119,6 +119,29 @@ fn completions_and_schema_are_printed() {
 }
 
 #[test]
+fn programs_are_completed_after_commands_that_run_one() {
+    let (_, script, _) = run(plimsoll().args(["completions", "bash"]));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), script).unwrap();
+    let completed = |words: &str| {
+        let last = words.rsplit(' ').next().unwrap();
+        let ask = format!(
+            "source \"$1\"; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); \
+             _plimsoll_or_program plimsoll {last} ''; echo \"${{COMPREPLY[@]}}\""
+        );
+        let out = std::process::Command::new("bash").args(["-c", &ask, "bash"]).arg(file.path()).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    for words in ["plimsoll run mkfif", "plimsoll ab --repeat 9 -- mkfif"] {
+        let found = completed(words);
+        assert!(found.contains("mkfifo") && found.split_whitespace().all(|word| word == "mkfifo"), "{found}");
+    }
+    assert!(completed("plimsoll run --peak-r").contains("--peak-rss"));
+    assert_eq!(completed("plimsoll report mkfif").trim(), "");
+    assert_eq!(completed("plimsoll run -- cat mkfif").trim(), "", "arguments are files");
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
     let scene = Scene::new(2);
     let check = || {

@@ -1,8 +1,8 @@
-"""The process of one marked test: a fresh pytest that runs it alone, started by `plimsoll isolate` for the parent.
+"""The process of one marked test: a pytest that runs it alone, started by `plimsoll isolate` for the parent, or forked
+by a pytest that has collected the tests of its file (`_fork.py`).
 
-Its standard input is a socket to `plimsoll isolate`, which measures between `ready` and `done`: the body of the test,
-without its fixtures. pytest's results are written to a file line by line, so that they survive whatever happens to this
-process.
+A socket connects it to `plimsoll isolate`, which measures between `ready` and `done`: the body of the test, without its
+fixtures. pytest's results are written to a file line by line, so that they survive whatever happens to this process.
 """
 
 import gc
@@ -20,14 +20,10 @@ LONGEST_MESSAGE = 1 << 14
 class Channel:
     """The connection to `plimsoll isolate`."""
 
-    def __init__(self):
+    def __init__(self, connection):
         self.pid = os.getpid()
         self.lock = threading.Lock()
-        self.socket = socket.socket(fileno=os.dup(0))
-        # The test sees an empty standard input.
-        empty = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(empty, 0)
-        os.close(empty)
+        self.socket = connection
 
     def send(self, *words):
         """Sends a message and waits for the answer."""
@@ -37,9 +33,13 @@ class Channel:
         with self.lock:
             line = "\t".join(word.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n") for word in words)
             self.socket.sendall(line.encode(errors="backslashreplace") + b"\n")
-            if self.socket.recv(1) != b"\n":
-                print("the channel to `plimsoll isolate` is closed", file=sys.stderr)
-                os._exit(LOST)
+            self.wait()
+
+    def wait(self):
+        """Waits until `plimsoll isolate` lets this process go on."""
+        if self.socket.recv(1) != b"\n":
+            print("the channel to `plimsoll isolate` is closed", file=sys.stderr)
+            os._exit(LOST)
 
     def phase(self, name):
         """Begins a phase; only the test's own process has phases."""
@@ -50,14 +50,34 @@ class Channel:
 class Child:
     """The plugin of this process."""
 
-    def __init__(self, request, channel, hook):
+    def __init__(self, request, hook):
         self.request = request
-        self.channel = channel
         self.hook = hook
-        self.outcome = None
-        self.reports = open(request["reports"], "w", encoding="utf-8")
+        self.outcome = self.channel = self.reports = None
+        # What forks the processes of tests, in a process that runs none itself.
+        self.fork = None
         # The test's output must not be lost if the process is killed.
         sys.stdout.reconfigure(line_buffering=True)
+
+    def begin(self, connection):
+        """Makes this process the one of the requested test."""
+        import plimsoll
+
+        self.channel = plimsoll._channel = Channel(connection)
+        self.reports = open(self.request["reports"], "w", encoding="utf-8")
+
+    def serve(self, session):
+        """Forks the processes of tests until no more are asked for; returns False in such a process."""
+        forked = self.fork(session)
+        if forked is None:
+            return True
+        request, connection = forked
+        self.fork = None
+        self.request.update(request)
+        self.begin(connection)
+        self.channel.wait()
+        self.select(session.items)
+        return False
 
     def write(self, **line):
         """Writes a line for the parent."""
@@ -66,8 +86,9 @@ class Child:
 
     def close(self):
         """Closes the files of the run, because an open file is a warning, which a suite may treat as an error."""
-        self.reports.close()
-        self.channel.socket.close()
+        if self.channel is not None:
+            self.reports.close()
+            self.channel.socket.close()
 
     def printed(self):
         """How much was printed on standard output and error."""
@@ -92,7 +113,7 @@ class Child:
             if hasattr(config.option, option):
                 setattr(config.option, option, value)
 
-    def select(self, session, items):
+    def select(self, items):
         """Selects the one test."""
         wanted = [item for item in items if item.nodeid == self.request["nodeid"]][:1]
         if not wanted:
@@ -161,7 +182,12 @@ def hooks(child, pytest):
 
         @pytest.hookimpl(trylast=True)
         def pytest_collection_modifyitems(self, session, items):
-            child.select(session, items)
+            if child.fork is None:
+                child.select(items)
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtestloop(self, session):
+            return True if child.fork is not None and child.serve(session) else None
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logstart(self):
@@ -204,18 +230,26 @@ def main():
     """Runs the requested test; the only argument is the name of the request file."""
     with open(sys.argv[1], encoding="utf-8") as file:
         request = json.load(file)
-    channel = Channel()
+    connection = socket.socket(fileno=os.dup(0))
+    # The test sees an empty standard input.
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
     # Output is written at once, whatever happens to the process.
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
     # The folder of this script must not be visible to the tests.
     sys.path[:] = request["sys_path"]
-    import plimsoll
     import pytest
     from plimsoll._parent import CHILD
 
-    plimsoll._channel = channel
-    child = Child(request, channel, pytest)
+    child = Child(request, pytest)
+    if "nodeid" in request:
+        child.begin(connection)
+    else:
+        from plimsoll._fork import server
+
+        child.fork = server(connection, LOST)
     plugin = hooks(child, pytest)
     plugin.__name__ = CHILD
     try:

@@ -13,7 +13,9 @@ import warnings
 import pytest
 
 from plimsoll._program import NoProgram, program
+from plimsoll._server import STARTS, Server, servers
 
+MARK = "plimsoll"
 # The name of the plugin that marks the test's own process.
 CHILD = "plimsoll_child"
 # The environment variable that names the test of a process.
@@ -21,6 +23,8 @@ RUNS = "PLIMSOLL_PYTEST"
 PHASES = ("setup", "call", "teardown")
 TIMES = ("timeout", "sample_interval")
 COUNTS = ("allocations", "reallocations")
+# The argument that asks for an interpreter of the test's own.
+FORK = "fork"
 
 
 class CeilingBroken(pytest.fail.Exception):
@@ -43,6 +47,11 @@ class MarkError(pytest.fail.Exception):
 
     def __init__(self, item, errors):
         super().__init__(f"@pytest.mark.plimsoll of {item.nodeid}: {'; '.join(errors)}", pytrace=False)
+
+
+def is_measured(item):
+    """Whether a test runs in a process of its own."""
+    return any(item.iter_markers(MARK)) or bool(item.config.getoption("plimsoll_default"))
 
 
 class Run:
@@ -135,27 +144,14 @@ class Run:
 
     def _run(self, arguments, folder, output):
         """Runs the process and returns the lines that it wrote."""
-        config = self.item.config
-        files = {name: os.path.join(folder, name) for name in ("request", "reports", "answer")}
-        with open(files["request"], "w", encoding="utf-8") as file:
-            json.dump(self._request(files["reports"], folder), file, default=repr)
+        files = {name: os.path.join(folder, name) for name in ("reports", "answer")}
         suite, _, name = self.item.nodeid.partition("::")
-        command = [
-            _program(), "isolate", "--package", config.rootpath.name, "--suite", suite, "--name", name or suite,
-            "--answer", files["answer"], *(f"--argument={name}={value}" for name, value in arguments.items()), "--",
-            sys.executable, *subprocess._args_from_interpreter_flags(),
-            os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child.py"), files["request"]]
-        environment = {**os.environ, RUNS: self._identity()}
-        streams = {} if output is None else {"stdout": output.files[0], "stderr": output.files[1]}
-        process = subprocess.Popen(
-            command, cwd=config.invocation_params.dir, env=environment, stdin=subprocess.DEVNULL, **streams)
-        try:
-            process.wait()
-        finally:
-            # Interrupted, or stopped by a plugin's timeout: the test and all its processes are cancelled.
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+        forks = _truth(arguments.pop(FORK, "true"), self.item)
+        isolate = [
+            _program(), "isolate", "--package", self.item.config.rootpath.name, "--suite", suite, "--name", name or suite,
+            "--answer", files["answer"], *(f"--argument={name}={value}" for name, value in arguments.items())]
+        if not (forks and self._fork(isolate, files, output, arguments)):
+            self._start(isolate, files, folder, output)
         if os.path.exists(files["answer"]):
             with open(files["answer"], encoding="utf-8") as file:
                 self.answer = json.load(file)
@@ -165,7 +161,53 @@ class Run:
             # A process that died may have written half a line.
             return [json.loads(line) for line in file if line.endswith("\n")]
 
-    def _request(self, reports, folder):
+    def _start(self, isolate, files, folder, output):
+        """Runs the test in an interpreter of its own."""
+        name = os.path.join(folder, "request")
+        with open(name, "w", encoding="utf-8") as file:
+            json.dump({**self._request(folder), "nodeid": self.item.nodeid, "reports": files["reports"]}, file, default=repr)
+        streams = {} if output is None else {"stdout": output.files[0], "stderr": output.files[1]}
+        process = subprocess.Popen(
+            [*isolate, "--", *_child(), name], cwd=self.item.config.invocation_params.dir,
+            env={**os.environ, RUNS: self._identity()}, stdin=subprocess.DEVNULL, **streams)
+        try:
+            process.wait()
+        finally:
+            # Interrupted, or stopped by a plugin's timeout: the test and all its processes are cancelled.
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+
+    def _fork(self, isolate, files, output, arguments):
+        """Runs the test in a fork of a process that has collected its file; returns whether that was possible."""
+        config, item = self.item.config, self.item
+        found = servers(item.session, is_measured)
+        # Other processes count for this one.
+        if "available_floor" in arguments:
+            found.close()
+            return False
+        environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        setup = (environment, list(sys.path))
+        try:
+            server = found.of(str(item.path), setup, lambda: Server(
+                str(item.path), setup, self._request, _child(), config.invocation_params.dir, output is not None),
+                STARTS if "timeout" in arguments else None)
+            if server is None or not server.run({
+                    "nodeid": item.nodeid, "reports": files["reports"], "command": isolate, "names": RUNS,
+                    "identity": self._identity(), "streams": output and [file.name for file in output.files]}):
+                return False
+        except BaseException:
+            # Interrupted, or stopped by a plugin's timeout: the test and all its processes are cancelled.
+            found.close()
+            raise
+        reason = _declined(files["answer"])
+        if reason is None:
+            return True
+        found.give_up(reason)
+        os.remove(files["answer"])
+        return False
+
+    def _request(self, folder):
         config = self.item.config
         arguments = [str(argument) for argument in config.invocation_params.args]
         ours = ["--capture=no", f"--basetemp={os.path.join(folder, 'tmp')}"]
@@ -173,8 +215,8 @@ class Run:
         ours += ["--no-cov"] if hasattr(config.option, "no_cov") else []
         end = arguments.index("--") if "--" in arguments else len(arguments)
         return {
-            "arguments": arguments[:end] + ours + arguments[end:], "path": str(self.item.path),
-            "nodeid": self.item.nodeid, "sys_path": sys.path, "reports": reports, "workerinput": _worker_input(config)}
+            "arguments": arguments[:end] + ours + arguments[end:], "path": str(self.item.path), "sys_path": sys.path,
+            "workerinput": _worker_input(config)}
 
     def _take(self, lines, output):
         """Sorts the reports of the process."""
@@ -280,6 +322,26 @@ def _text(name, value):
     if isinstance(value, int) and name not in COUNTS:
         return f"{value} B"
     return str(value)
+
+
+def _child():
+    """The command of a pytest that runs marked tests."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child.py")
+    return [sys.executable, *subprocess._args_from_interpreter_flags(), script]
+
+
+def _declined(answer):
+    """Why a fork could not be measured like a process of its own, if so."""
+    if not os.path.exists(answer):
+        return None
+    with open(answer, encoding="utf-8") as file:
+        return json.load(file).get("reason")
+
+
+def _truth(text, item):
+    if text not in ("true", "false"):
+        raise MarkError(item, [f"{FORK}: `{text}` is neither true nor false"])
+    return text == "true"
 
 
 def _program():

@@ -9,8 +9,9 @@ ceiling is broken or the process did not finish.
 import pytest
 
 from plimsoll import _parent
+from plimsoll._parent import MARK
+from plimsoll._server import SERVERS
 
-MARK = "plimsoll"
 RUN = pytest.StashKey()
 
 
@@ -47,13 +48,24 @@ def _is_off(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    marks = list(item.iter_markers(MARK))
-    measured = marks or item.config.getoption("plimsoll_default")
-    if not measured or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
+    if not _parent.is_measured(item) or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
         return
-    run = item.stash[RUN] = _parent.Run(item, marks)
+    run = item.stash[RUN] = _parent.Run(item, list(item.iter_markers(MARK)))
     # The fixtures run in the test's own process.
     item.setup, item.runtest, item.teardown = run.setup, run.call, run.teardown
+
+
+def pytest_sessionfinish(session):
+    servers = session.config.stash.get(SERVERS, None)
+    if servers is not None:
+        servers.close()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    servers = config.stash.get(SERVERS, None)
+    if servers is not None and config.option.verbose > 0:
+        for path, reason in servers.unsafe.items():
+            terminalreporter.write_line(f"plimsoll: each test of {path} started an interpreter: {reason}")
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

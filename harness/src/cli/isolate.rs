@@ -1,6 +1,9 @@
 //! `isolate`: runs one test of another runner in a process of its own. The pytest plugin starts it once per test.
 
 use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,7 +11,7 @@ use clap::Args;
 use plimsoll::assert::isolated::{Isolated, Judgement};
 use serde::Serialize;
 
-use super::{Failed, USAGE};
+use super::{Failed, NOT_MEASURABLE, USAGE};
 use crate::replace::replace;
 use crate::signals::Cancel;
 
@@ -34,8 +37,13 @@ pub struct Isolate {
     #[arg(long, value_name = "FILE")]
     answer: PathBuf,
 
+    /// The child of this process that will run the test: a copy of the parent that waits at the other side of standard
+    /// input
+    #[arg(long, value_name = "PID")]
+    child: Option<u32>,
+
     /// The command that runs the test and reports its result at its standard input
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required_unless_present = "child", conflicts_with = "child", trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -51,6 +59,18 @@ enum Answer {
     Failed { message: String },
     /// The arguments are wrong; nothing was run.
     Refused { errors: Vec<String> },
+    /// The child cannot be measured like a process of its own; nothing was run.
+    Declined { reason: String },
+}
+
+impl From<Judgement> for Answer {
+    fn from(judgement: Judgement) -> Self {
+        match judgement {
+            Judgement::Passed => Self::Passed,
+            Judgement::Panicked(_) => Self::Raised,
+            Judgement::Failed(message) => Self::Failed { message },
+        }
+    }
 }
 
 /// Runs the test and writes the judgement; 1 if it fails.
@@ -61,17 +81,26 @@ pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     let mut test = plimsoll::assert::test(&arguments.package, &arguments.suite, &arguments.name);
     // Report all wrong arguments at once.
     let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
-    let (answer, code) = if errors.is_empty() {
+    let cancel = Some(cancel.fd());
+    let answer = if !errors.is_empty() {
+        Answer::Refused { errors }
+    } else if let Some(pid) = arguments.child {
+        let channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        match test.judge_fork(pid, channel, cancel) {
+            Ok(judgement) => judgement.into(),
+            Err(error) => Answer::Declined { reason: error.to_string() },
+        }
+    } else {
         let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
         let mut command = Command::new(program);
         command.args(rest);
-        match test.judge_command(command, Some(cancel.fd())) {
-            Judgement::Passed => (Answer::Passed, 0),
-            Judgement::Panicked(_) => (Answer::Raised, 1),
-            Judgement::Failed(message) => (Answer::Failed { message }, 1),
-        }
-    } else {
-        (Answer::Refused { errors }, USAGE)
+        test.judge_command(command, cancel).into()
+    };
+    let code = match answer {
+        Answer::Passed => 0,
+        Answer::Raised | Answer::Failed { .. } => 1,
+        Answer::Refused { .. } => USAGE,
+        Answer::Declined { .. } => NOT_MEASURABLE,
     };
     replace(&arguments.answer, &serde_json::to_vec(&answer)?)?;
     Ok(code)

@@ -3,13 +3,17 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::enforcement::{Guard, Room, make_group};
 use super::error::CommandError;
+use super::forked::own_pages;
 use super::oom::OomWatch;
+use super::root::Root;
 use super::running::{Inherited, Running};
 use super::start_latch::{self, Birth};
+use crate::bytes::ByteSize;
 use crate::ceiling::Ceilings;
 use crate::meter::{Meter, MeterOptions, Metric, ProcessMemory, SwapScope};
 
@@ -30,7 +34,7 @@ use crate::meter::{Meter, MeterOptions, Metric, ProcessMemory, SwapScope};
 /// ```
 #[derive(Debug)]
 pub struct Metered {
-    command: Command,
+    origin: Origin,
     name: Option<String>,
     phase: Option<String>,
     ceilings: Ceilings,
@@ -43,13 +47,35 @@ pub struct Metered {
     room: Room,
 }
 
+/// Where the root of the tree comes from.
+#[derive(Debug)]
+enum Origin {
+    Command(Command),
+    /// A child of this process, and the process that it is a copy of.
+    Fork {
+        pid: u32,
+        like: u32,
+    },
+}
+
 impl Metered {
     /// Creates a run of `command` in one phase `run`, sampled every
     /// [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL), without ceilings or a timeout.
     pub fn new(command: Command) -> Self {
-        let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
+        Self::from(Origin::Command(command), true)
+    }
+
+    /// Creates a run of a process that exists already: `pid`, a child of this process, is a copy of the process `like`
+    /// by fork(2), and waits. When the run is spawned, the copy gets pages of its own, so that its figures are those of
+    /// a process that came to the same point by itself. [`Metered::dies_with_thread`] does not apply to it.
+    pub fn adopt(pid: u32, like: u32) -> Self {
+        Self::from(Origin::Fork { pid, like }, false)
+    }
+
+    fn from(origin: Origin, before_exec: bool) -> Self {
+        let options = MeterOptions { before_exec, pss: false, ..MeterOptions::default() };
         Self {
-            command,
+            origin,
             name: None,
             phase: Some("run".to_owned()),
             ceilings: Ceilings::default(),
@@ -187,7 +213,7 @@ impl Metered {
     /// run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
         let Self {
-            command,
+            origin,
             name,
             phase,
             ceilings,
@@ -199,12 +225,12 @@ impl Metered {
             dies_with_thread,
             room,
         } = self;
-        let program = command.get_program().to_string_lossy().into_owned();
-        let system = |what, source: rustix::io::Errno| CommandError::System {
-            program: program.clone(),
-            what,
-            source: source.into(),
+        let (program, copied) = match &origin {
+            Origin::Command(command) => (command.get_program().to_string_lossy().into_owned(), None),
+            Origin::Fork { pid, like } => (format!("process {pid}"), Some(*like)),
         };
+        let system =
+            |what, source: Errno| CommandError::System { program: program.clone(), what, source: source.into() };
         if options.adopts {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|source| system("subreaper", source))?;
@@ -229,11 +255,22 @@ impl Metered {
         options.cgroup.clone_from(&group);
         let group = group.as_ref();
         let prepare = |pid| {
-            // The apparent peak even of a program that takes nothing.
-            let at_gate = ProcessMemory::read(pid)?.peak_rss;
+            let at_gate = match copied {
+                // The apparent peak even of a program that takes nothing.
+                None => ProcessMemory::read(pid)?.peak_rss,
+                // The memory of a copy is its own.
+                Some(_) => Some(ByteSize::ZERO),
+            };
             let oom = OomWatch::begin(pid, group);
             if let Some(group) = group {
                 group.add(pid)?;
+            }
+            if let Some(like) = copied {
+                own_pages(pid, like).map_err(|source| CommandError::System {
+                    program: program.clone(),
+                    what: "pages of its own",
+                    source,
+                })?;
             }
             let meter = Meter::start_with(MeterOptions { root: pid, ..options })?;
             if let Some(name) = &name {
@@ -246,20 +283,36 @@ impl Metered {
         };
         let began = Instant::now();
         let subreaper = options.adopts;
-        let (mut child, (meter, at_gate, oom), at_exec) =
-            start_latch::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
-        let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+        let (root, (meter, at_gate, oom), at_exec) = match origin {
+            Origin::Command(command) => {
+                let birth = Birth { dies_with_thread };
+                let (child, prepared, at_exec) =
+                    start_latch::start(command, birth, prepare, |(meter, ..)| meter.sample())?;
+                (Root::Spawned(child), prepared, at_exec)
+            }
+            Origin::Fork { pid, .. } => {
+                let pid = Pid::from_raw(pid.cast_signed()).ok_or_else(|| system("process id", Errno::SRCH))?;
+                let root = Root::Adopted(pid);
+                match prepare(root.id()) {
+                    Ok(prepared) => (root, prepared, None),
+                    Err(error) => {
+                        root.give_up();
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        let pidfd = match rustix::process::pidfd_open(root.pid(), PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(source) => {
-                let _ = child.kill();
-                let _ = child.wait();
+                root.give_up();
                 return Err(system("process descriptor", source));
             }
         };
         let deadline = timeout.map(|timeout| (timeout, began + timeout));
         Ok(Running {
             program,
-            child,
+            root,
             pidfd,
             meter,
             inherited: Inherited { at_gate, at_exec },

@@ -16,6 +16,7 @@ mod end;
 mod enforcement;
 mod error;
 mod exec_stop;
+mod forked;
 mod kernel_log;
 mod marks;
 mod metered;
@@ -23,6 +24,7 @@ mod oom;
 #[cfg(feature = "phase-lines")]
 mod output;
 mod repeat;
+mod root;
 mod running;
 mod signal;
 mod slurm;

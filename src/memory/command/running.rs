@@ -1,7 +1,7 @@
 //! [`Running`]: a command under the meter until it ends.
 
 use std::io::ErrorKind;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +11,7 @@ use super::end::{EndCause, Killed, OomEvidence, ProcessEnd};
 use super::enforcement::{Enforcement, Guard};
 use super::error::CommandError;
 use super::oom::OomWatch;
+use super::root::Root;
 use super::{tree, wait};
 use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
@@ -41,7 +42,7 @@ impl Inherited {
 #[derive(Debug)]
 pub struct Running {
     pub(super) program: String,
-    pub(super) child: Child,
+    pub(super) root: Root,
     pub(super) pidfd: OwnedFd,
     pub(super) meter: Meter,
     pub(super) inherited: Inherited,
@@ -91,22 +92,22 @@ pub struct Ended {
 impl Running {
     /// The id of the started process.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.root.id()
     }
 
     /// Takes its standard input, if it is a pipe.
     pub fn stdin(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
+        self.root.pipes()?.stdin.take()
     }
 
     /// Takes its standard output, if it is a pipe.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
+        self.root.pipes()?.stdout.take()
     }
 
     /// Takes its standard error, if it is a pipe.
     pub fn stderr(&mut self) -> Option<ChildStderr> {
-        self.child.stderr.take()
+        self.root.pipes()?.stderr.take()
     }
 
     /// The meter.
@@ -257,7 +258,7 @@ impl Running {
     fn reap(&mut self) -> Result<Reaped, CommandError> {
         let mut left_running = self.kill_tree();
         let status = loop {
-            match self.child.wait() {
+            match self.root.wait() {
                 Err(source) if source.kind() == ErrorKind::Interrupted => {}
                 Err(source) => {
                     return Err(CommandError::System { program: self.program.clone(), what: "wait", source });

@@ -4,11 +4,16 @@ use std::fmt::Write;
 
 use super::{Body, axis};
 
-/// Labels as markup with their positions; every second one has a class that hides it on a narrow screen.
+/// The share of the width from which on a label would stick out of a narrow screen.
+const END: f64 = 0.9;
+
+/// Labels as markup with their positions; every second one has a class that hides it on a narrow screen, and one at the
+/// end a class that moves it there to the left of its place.
 pub(super) fn labels(out: &mut Body, ticks: impl IntoIterator<Item = (f64, String)>) {
     for (at, (share, label)) in ticks.into_iter().enumerate() {
         let (left, odd) = (out.left(share), if at % 2 == 0 { "" } else { " odd" });
-        let _ = write!(out, "<span class=\"tick{odd} {left}\">{label}</span>");
+        let end = if share > END { " end" } else { "" };
+        let _ = write!(out, "<span class=\"tick{odd}{end} {left}\">{label}</span>");
     }
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use plimsoll::command::{CommandError, Repeats};
+use plimsoll::command::Repeats;
 use plimsoll::gate::{GateReport, evaluate_pairs, fewest_pairs};
 use plimsoll::random::SplitMix64;
 use plimsoll::record::{Record, Semantics, write_record};
@@ -17,7 +17,7 @@ use plimsoll::report::terminal;
 
 use self::duet::Halves;
 use super::args::confidence;
-use super::run::{Made, Run, once, progress, record};
+use super::run::{Made, NotRun, Run, once, prepare, progress, record};
 use super::settings::Settings;
 use super::{Failed, output};
 use crate::guardian;
@@ -159,6 +159,8 @@ fn at_once(sides: [&Run; 2], seed: u64, enough: Enough) -> Result<Option<[Record
     let (warmup, repeat) = (sides[0].warmup, sides[0].repeat.get());
     for number in 0..warmup.saturating_add(repeat) {
         progress("pair", number, sides[0]);
+        // Both run at once, so one preparation serves both.
+        prepare(sides[0], None)?;
         let pair = duet::at_once(sides, &halves, lots.coin(), folder.path())?;
         if signals.inspect(|signals| signals.note()).is_some_and(|signals| signals.ends() || signals.orphaned()) {
             break;
@@ -201,7 +203,7 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
 
 /// Runs both, one pair after the other; a coin toss decides which command of a pair runs first. `None` if a signal came
 /// before each had a run.
-fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made; 2]>, CommandError> {
+fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made; 2]>, NotRun> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut lots = SplitMix64::new(seed);
@@ -235,7 +237,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made;
         }
         let so_far = |at: usize| {
             let Side { repeats, wall } = sides[at].clone();
-            record([a, b][at], Made { repeats, started, wall, interrupted: false, orphaned: false })
+            record([a, b][at], Made { repeats, started, wall, interrupted: false, orphaned: false, uncounted: None })
         };
         let pairs = sides[0].repeats.runs().len();
         if pairs > 0 && looks(pairs) && enough([&so_far(0), &so_far(1)], pairs) {
@@ -245,7 +247,14 @@ fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made;
     if sides.iter().any(|side| side.repeats.runs().len() == 0) {
         return Ok(None);
     }
-    Ok(Some(sides.map(|side| Made { repeats: side.repeats, started, wall: side.wall, interrupted, orphaned: false })))
+    Ok(Some(sides.map(|side| Made {
+        repeats: side.repeats,
+        started,
+        wall: side.wall,
+        interrupted,
+        orphaned: false,
+        uncounted: None,
+    })))
 }
 
 /// The runs of one command.

@@ -9,7 +9,7 @@ use plimsoll::command::{CommandError, EndCause, Repeats};
 use plimsoll::record::Record;
 
 use super::super::Failed;
-use super::super::run::{Made, Place, Run, once_in, record};
+use super::super::run::{Made, NotRun, Place, Run, once_in, record};
 use super::repository::OF_GIT;
 use crate::guardian;
 
@@ -49,7 +49,8 @@ impl Worker<'_> {
         // Both outputs go to the log: a build prints much, and the search little.
         let script = "exec >\"$0\" 2>&1; eval \"$1\"";
         let command = ["sh".into(), "-c".into(), script.into(), self.log.clone().into(), words.into()].to_vec();
-        let run = Run { command, timeout: None, phases: Vec::new(), phase_fd: None, ..self.run.clone() };
+        let (timeout, prepare, phases, phase_fd) = (None, None, Vec::new(), None);
+        let run = Run { command, timeout, prepare, phases, phase_fd, ..self.run.clone() };
         let ended = once_in(&run, &Place { folder: &self.folder(tree)?, without: &OF_GIT })?;
         signalled()?;
         if ended.end.success() {
@@ -66,7 +67,7 @@ impl Worker<'_> {
         let folder = self.folder(tree)?;
         let offset = runs.began.elapsed();
         let ended = match once_in(self.run, &Place { folder: &folder, without: &OF_GIT }) {
-            Err(error @ CommandError::Start { .. }) => return Err(Stop::Skip(error.to_string())),
+            Err(error @ NotRun::Command(CommandError::Start { .. })) => return Err(Stop::Skip(error.to_string())),
             ended => ended?,
         };
         signalled()?;
@@ -117,7 +118,7 @@ impl Runs {
         let Self { repeats, started, wall, .. } = self.clone();
         record(
             &Run { repeat: count, ..run.clone() },
-            Made { repeats, started, wall, interrupted: false, orphaned: false },
+            Made { repeats, started, wall, interrupted: false, orphaned: false, uncounted: None },
         )
     }
 }

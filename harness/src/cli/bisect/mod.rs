@@ -119,7 +119,10 @@ fn refuse(arguments: &Bisect) -> Result<(), Failed> {
 fn words(arguments: &Bisect, good: &str, bad: &str) -> Vec<String> {
     let limits = arguments.limits.iter().map(|limit| format!("{:?} {}", limit.name(), limit.allowance()));
     let run = &arguments.run;
-    let rest = format!("{:?} {:?} {:?} {:?}", arguments.build, arguments.confidence, run.repeat, run.timeout);
+    let rest = format!(
+        "{:?} {:?} {:?} {:?} {:?}",
+        arguments.build, arguments.confidence, run.repeat, run.timeout, run.prepare
+    );
     let command = run.command.iter().map(|word| word.to_string_lossy().into_owned());
     [good.to_owned(), bad.to_owned(), rest].into_iter().chain(limits).chain(command).collect()
 }

@@ -18,8 +18,13 @@ use super::flags::Run;
 use super::made::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
-    let Made { repeats, started, wall, interrupted, .. } = made;
+    let Made { repeats, started, wall, interrupted, uncounted, .. } = made;
     let mut verdicts = vec![verdict_of_all(&repeats, arguments, interrupted)];
+    if let Some(bytes) = uncounted {
+        verdicts[0].message += &format!(
+            "; files in memory (tmpfs) grew by {bytes} that no process mapped and no figure counts: --cgroup counts them"
+        );
+    }
     verdicts.extend(repeats.verdicts().into_iter().map(Verdict::from));
     // A command that failed by itself reports its own exit code, unless something failed here.
     let judged = exit_code(&verdicts);

@@ -41,6 +41,13 @@ pub struct Run {
     #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value = default("run.warmup"))]
     pub warmup: u32,
 
+    /// Run this shell command before each run, unmeasured, such as `make clean`
+    ///
+    /// Before warm-up runs too. Its standard output is discarded, and what it leaves running is ended before the run. If
+    /// it fails, nothing more is run, and the exit code is 2.
+    #[arg(long, value_name = "CMD", env = "PLIMSOLL_PREPARE", value_hint = clap::ValueHint::CommandString)]
+    pub prepare: Option<OsString>,
+
     /// Go on with the next run if one fails
     #[arg(long, env = "PLIMSOLL_KEEP_GOING")]
     pub keep_going: bool,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use plimsoll::ByteSize;
 use plimsoll::command::Repeats;
 
 /// What was run.
@@ -16,4 +17,6 @@ pub struct Made {
     pub interrupted: bool,
     /// Whether the guardian was killed, and the command with it.
     pub orphaned: bool,
+    /// Files in memory that no figure counts, if they matter.
+    pub uncounted: Option<ByteSize>,
 }

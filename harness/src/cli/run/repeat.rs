@@ -7,16 +7,18 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
-use plimsoll::command::{CommandError, Ended, Metered, OutputWatch, Repeats, Running, Step};
+use plimsoll::command::{CommandError, Ended, Metered, OutputWatch, ProcessEnd, Repeats, Running, Step};
 use plimsoll::diagnose::{CommandWatch, cause_by_text};
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
+use super::super::args::CeilingFlags;
 use super::super::output;
 use super::document;
 use super::flags::Run;
 use super::made::Made;
 use super::phases::Phases;
+use super::tmpfs::{LOOK, Tmpfs};
 use crate::guardian;
 use crate::keep::Keeper;
 use crate::live::Live;
@@ -27,6 +29,32 @@ const SAMPLING_PARTS: u32 = 200;
 /// After this time a run has settled: memory that only starting needed is then released.
 const SETTLED: Duration = Duration::from_millis(500);
 
+/// Why there is no further run.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRun {
+    /// The command could not be run.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The command of --prepare failed.
+    #[error("--prepare `{command}` {end}, so the run that it prepares was not started; run it by itself to see why")]
+    Unprepared {
+        /// The command of --prepare.
+        command: String,
+        /// How it ended.
+        end: ProcessEnd,
+    },
+}
+
+impl NotRun {
+    /// The code by which a shell reports a command that could not be run.
+    pub fn shell_exit_code(&self) -> Option<u8> {
+        match self {
+            Self::Command(error) => error.shell_exit_code(),
+            Self::Unprepared { .. } => None,
+        }
+    }
+}
+
 /// Runs the command as often as requested; fewer times if one run fails, a terminating signal comes, or the guardian is
 /// gone.
 pub fn repeat(
@@ -34,7 +62,7 @@ pub fn repeat(
     ceilings: &Ceilings,
     keeper: &mut Keeper,
     watch: Option<&CommandWatch>,
-) -> Result<Made, CommandError> {
+) -> Result<Made, NotRun> {
     let guarded = guardian::guarded();
     let began = Instant::now();
     let mut made = Made {
@@ -43,17 +71,22 @@ pub fn repeat(
         wall: Duration::ZERO,
         interrupted: false,
         orphaned: false,
+        uncounted: None,
     };
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
     for number in 0..total {
+        prepare(arguments, None)?;
         let offset = began.elapsed();
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         progress("run", number, arguments);
         let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
+        let tmpfs = Tmpfs::begin();
         let running = start(arguments, ceilings, total > 1, false, eyes, None)?;
         // Remove it before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
-        let ended = wait(running, Some((&mut *keeper, so_far)))?;
+        let mut tmpfs = (!arguments.own_cgroup()).then_some(tmpfs);
+        let ended = wait(running, Some((&mut *keeper, so_far)), tmpfs.as_mut())?;
+        let uncounted = tmpfs.and_then(|tmpfs| tmpfs.uncounted(&ended.phases));
         drop(live);
         watch.inspect(|watch| watch.ended());
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
@@ -64,6 +97,7 @@ pub fn repeat(
         made.interrupted = made.orphaned || (!is_last && signals.is_some_and(|signals| signals.ends()));
         if number >= arguments.warmup || is_last || made.interrupted {
             made.repeats.push(offset, ended);
+            made.uncounted = made.uncounted.max(uncounted);
         }
         if is_last || made.interrupted {
             break;
@@ -86,13 +120,29 @@ pub fn progress(what: &str, number: u32, arguments: &Run) {
 }
 
 /// One run of which nothing is kept before its end; its standard output is discarded.
-pub fn once(arguments: &Run, ceilings: &Ceilings) -> Result<Ended, CommandError> {
-    wait(start(arguments, ceilings, true, true, None, None)?, None)
+pub fn once(arguments: &Run, ceilings: &Ceilings) -> Result<Ended, NotRun> {
+    prepare(arguments, None)?;
+    Ok(wait(start(arguments, ceilings, true, true, None, None)?, None, None)?)
+}
+
+/// Runs the command of --prepare, if there is one.
+pub fn prepare(arguments: &Run, place: Option<&Place>) -> Result<(), NotRun> {
+    let Some(prepare) = &arguments.prepare else { return Ok(()) };
+    let command = ["sh".into(), "-c".into(), prepare.clone()].to_vec();
+    let (timeout, phases, phase_fd) = (None, Vec::new(), None);
+    let run = Run { command, timeout, phases, phase_fd, enforce: false, cgroup: false, ..arguments.clone() };
+    let run = Run { ceilings: CeilingFlags::default(), ..run };
+    let end = wait(start(&run, &Ceilings::default(), true, true, None, place)?, None, None)?.end;
+    match end.success() {
+        true => Ok(()),
+        false => Err(NotRun::Unprepared { command: prepare.to_string_lossy().into_owned(), end }),
+    }
 }
 
 /// One run in a worktree; its standard output is discarded, and its readings show which mappings grew.
-pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, CommandError> {
-    let mut ended = wait(start(arguments, &Ceilings::default(), true, true, None, Some(place))?, None)?;
+pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, NotRun> {
+    prepare(arguments, Some(place))?;
+    let mut ended = wait(start(arguments, &Ceilings::default(), true, true, None, Some(place))?, None, None)?;
     if !arguments.pss {
         // Mappings are read with it, so seldom: nobody asked to judge these figures.
         ended.phases.iter_mut().for_each(|phase| drop(phase.readings.remove(&Metric::PeakPss)));
@@ -174,23 +224,33 @@ type SoFar<'a> = &'a mut dyn FnMut(Vec<PhaseReadings>) -> Record;
 fn wait(
     (mut running, mut phases): (Running, Phases),
     mut kept: Option<(&mut Keeper, SoFar)>,
+    mut tmpfs: Option<&mut Tmpfs>,
 ) -> Result<Ended, CommandError> {
     let mut signals = guardian::guarded().map(|guarded| &guarded.signals);
     let mut settles = Some(Instant::now() + SETTLED);
     loop {
         let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
         let keeps = kept.as_ref().and_then(|(keeper, _)| keeper.due());
-        match running.step_until(&fds, keeps.into_iter().chain(settles).min())? {
+        let looks = tmpfs.as_mut().map(|tmpfs| {
+            tmpfs.look();
+            Instant::now() + LOOK
+        });
+        match running.step_until(&fds, keeps.into_iter().chain(settles).chain(looks).min())? {
             Step::Over => break,
             Step::Elapsed => {
+                let now = Instant::now();
+                let mut worked = settles.is_some_and(|settles| settles <= now);
                 if let Some((keeper, so_far)) = &mut kept
-                    && keeper.due().is_some_and(|due| due <= Instant::now())
+                    && keeper.due().is_some_and(|due| due <= now)
                 {
                     keeper.keep(|| so_far(running.meter().so_far()));
+                    worked = true;
                 }
-                // Memory used to make a record is not needed before the next one.
-                guardian::let_go();
-                settles = None;
+                // Memory used to start, or to make a record, is not needed soon.
+                if worked {
+                    guardian::let_go();
+                    settles = None;
+                }
             }
             Step::Ready => {
                 phases.begin(&running);
@@ -204,6 +264,9 @@ fn wait(
                 }
             }
         }
+    }
+    if let Some(tmpfs) = tmpfs {
+        tmpfs.look();
     }
     phases.begin(&running);
     let mut ended = running.wait()?;

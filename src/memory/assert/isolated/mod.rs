@@ -19,7 +19,8 @@
 //!
 //! For a test that is not in Rust, a process that does nothing else starts the test's process through
 //! [`Isolated::judge_command`]. The test's process sends the same messages, and may add
-//! `Outcome` if its runner corrects how the body ended. The pytest plugin works this way.
+//! `Outcome` if its runner corrects how the body ended. The pytest plugin works this way. A process that was forked
+//! from one that has done the imports already is judged by [`Isolated::judge_fork`].
 
 mod argument;
 mod calibrate;
@@ -30,7 +31,9 @@ mod parent;
 mod verdict;
 
 use std::future::Future;
+use std::io::Write;
 use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Termination};
 use std::time::{Duration, SystemTime};
 
@@ -39,6 +42,7 @@ use super::limits::{Limit, LimitError};
 use super::test_run::Keeper;
 use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, Ceilings};
+use crate::command::{CommandError, Metered};
 use crate::meter::{DEFAULT_SAMPLE_INTERVAL, Metric};
 use child::Child;
 
@@ -188,6 +192,27 @@ impl Isolated {
         self.alone = true;
         let started = SystemTime::now();
         self.judgement(parent::supervise_command(&self, command, cancel), started)
+    }
+
+    /// Like [`Isolated::judge_command`] for a child of this process that exists already: the process `pid`, a copy of
+    /// this process's parent by fork(2), waits on the other side of `channel` for one byte.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it cannot be measured like a process of its own; its body has not begun then, and it is
+    /// killed.
+    pub fn judge_fork(
+        mut self,
+        pid: u32,
+        channel: UnixStream,
+        cancel: Option<BorrowedFd<'_>>,
+    ) -> Result<Judgement, CommandError> {
+        self.alone = true;
+        let started = SystemTime::now();
+        let like = std::os::unix::process::parent_id();
+        let running = parent::metered(&self, Metered::adopt(pid, like)).spawn()?;
+        // If it is gone, its exit status says why.
+        let _ = (&channel).write_all(b"\n");
+        Ok(self.judgement(parent::follow(&self, running, channel, cancel), started))
     }
 
     fn once(&self, started: SystemTime) -> Judgement {

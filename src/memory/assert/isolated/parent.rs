@@ -63,9 +63,14 @@ pub(super) fn supervise_command(
     cancel: Option<BorrowedFd<'_>>,
 ) -> Result<Finished, IsolationError> {
     let (ours, theirs) = UnixStream::pair().map_err(IsolationError::Start)?;
-    ours.set_nonblocking(true).map_err(IsolationError::Start)?;
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
-    let mut metered = Metered::new(command)
+    let running = metered(test, Metered::new(command)).spawn()?;
+    follow(test, running, ours, cancel)
+}
+
+/// `process` as the process of `test`.
+pub(super) fn metered(test: &Isolated, process: Metered) -> Metered {
+    let metered = process
         .first_phase(None)
         .name(test.name.rsplit("::").next().unwrap_or(&test.name))
         .ceilings(test.process_ceilings())
@@ -78,10 +83,20 @@ pub(super) fn supervise_command(
         .resets_mark(true)
         .subreaper(test.alone)
         .dies_with_thread(true);
-    if let Some(timeout) = test.timeout {
-        metered = metered.timeout(timeout.max(LONGEST_START));
+    match test.timeout {
+        Some(timeout) => metered.timeout(timeout.max(LONGEST_START)),
+        None => metered,
     }
-    let mut running = metered.spawn()?;
+}
+
+/// Follows the process of `test` over its channel to its end or until `cancel` is readable.
+pub(super) fn follow(
+    test: &Isolated,
+    mut running: Running,
+    channel: UnixStream,
+    cancel: Option<BorrowedFd<'_>>,
+) -> Result<Finished, IsolationError> {
+    channel.set_nonblocking(true).map_err(IsolationError::Start)?;
     let outputs = [
         Output::new(running.stdout(), To::Stdout).map_err(IsolationError::Start)?,
         Output::new(running.stderr(), To::Stderr).map_err(IsolationError::Start)?,
@@ -89,7 +104,7 @@ pub(super) fn supervise_command(
     let mut supervision = Supervision {
         running,
         timeout: test.timeout,
-        channel: Some(ours),
+        channel: Some(channel),
         inbox: Vec::new(),
         outputs,
         begun: false,
