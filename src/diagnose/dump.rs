@@ -1,4 +1,4 @@
-//! The events of a memory snapshot: each request that its trace says failed.
+//! The events of a memory snapshot: each request that failed according to its trace.
 
 use super::advice::{Known, advice};
 use super::findings::{Event, Evidence, KnownBatch, Numbers};
@@ -73,7 +73,7 @@ fn event(
     event
 }
 
-/// What most of the memory was used for, if that is a third of it or more.
+/// What most of the memory was used for, if that is at least a third of it.
 fn tallest(oom: &OomFinding) -> Option<Category> {
     let band =
         oom.moment.bands.iter().filter(|band| band.category != Category::Unknown).max_by_key(|band| band.bytes)?;

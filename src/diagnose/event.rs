@@ -1,4 +1,4 @@
-//! An [`Incident`] as an [`Event`]: verdict, words, advice.
+//! An [`Incident`] as an [`Event`]: verdict, explanation, advice.
 
 use super::advice::{Known, advice};
 use super::decide::{decide, identify};
@@ -9,10 +9,10 @@ use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
 
-/// A host request of so much is larger than the machine, if the text does not give the size of the machine.
+/// A larger host request is taken to exceed the machine if the text does not state the machine's memory.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
-/// The event that `incident` is.
+/// The event that describes `incident`.
 pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Event {
     let Incident { class, sighting, occurrences, .. } = incident;
     let mut numbers = sighting.numbers;
@@ -144,7 +144,7 @@ fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
     )
 }
 
-/// What the phase adds.
+/// What the phase adds to the explanation.
 fn aside(event: &Event, step: Option<u64>) -> String {
     let mut text = String::new();
     for also in &event.also {

@@ -1,11 +1,11 @@
-//! [`Remedy`]: what to do beside the ladder, by verdict.
+//! [`Remedy`]: advice that is not on the ladder, by verdict.
 
 use super::findings::Event;
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Mark;
 
-/// Something to do that is not a rung of the ladder.
+/// A piece of advice that is not a rung of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remedy {
     pub(super) what: &'static str,
@@ -20,7 +20,7 @@ const fn moves(what: &'static str) -> Remedy {
     Remedy { what, class: Mark::MovesState }
 }
 
-/// What a host that ran out needs: the data side, never the model.
+/// What helps a host that ran out of memory: changes to the data side, never the model.
 const HOST: [Remedy; 3] = [
     keeps(
         "DataLoader num_workers down (each worker holds its own copy of what the dataset touches), prefetch_factor down",
@@ -29,7 +29,7 @@ const HOST: [Remedy; 3] = [
     keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
 ];
 
-/// What comes before the ladder.
+/// Advice before the ladder.
 pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     let mut list = match event.verdict {
         Verdict::Fragmentation => Vec::new(),
@@ -134,7 +134,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device; \
              preprocess_logits_for_metrics keeps of them what the metric needs",
         );
-        // Predictions that pile up have a remedy of their own; a batch that is too large is not cured by it.
+        // Accumulated predictions have a remedy of their own; a batch that is too large is not cured by it.
         let at = if event.also.contains(&Verdict::EvalAccumulation) { list.len() - 3 } else { list.len() };
         list.insert(at, pile);
     }
@@ -147,7 +147,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     list
 }
 
-/// What comes behind the ladder.
+/// Advice after the ladder.
 pub(super) fn last(event: &Event) -> Vec<Remedy> {
     if event.kind == Kind::VramOom
         && (event.also.contains(&Verdict::OptimizerStep) || event.also.contains(&Verdict::OptimizerState))

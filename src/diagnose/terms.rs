@@ -1,7 +1,7 @@
-//! Advice in the terms of who asks: for each framework, runtime and manager the settings that it has, with what to expect.
+//! Advice in the terms of the software: for each framework, runtime and manager its own settings, with what to expect.
 //!
-//! A number stands in braces: `{limit}`, `{used}`, `{tried}`, `{more}` (a limit that would have held). A part in double
-//! brackets is left out if its number is unknown.
+//! A number is written in braces: `{limit}`, `{used}`, `{tried}`, `{more}` (a limit that would have been enough). A
+//! part in double brackets is left out if its number is unknown.
 
 use super::findings::{Event, Numbers};
 use plimsoll_memory::bytes::ByteSize;
@@ -185,7 +185,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What comes first for a framework that trains with PyTorch, in its own settings.
+/// What comes first for a framework that trains with PyTorch, in the framework's own settings.
 pub(super) fn trains(software: &str) -> &'static [&'static str] {
     match software {
         "deepspeed" => &[
@@ -527,7 +527,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What to do on a Linux host about a program that is known by its name alone.
+/// What to do on a Linux host about a program of which only the name is known.
 pub(super) const ANY_HOST: [&str; 3] = [
     "give it more memory or swap, or run less beside it: the largest users stand in the kernel's table above the kill",
     "hold less at once: fewer workers and connections, smaller caches, data in pieces or memory-mapped",
@@ -538,7 +538,7 @@ pub(super) const ANY_HOST: [&str; 3] = [
 pub(super) fn filled(template: &str, event: &Event) -> String {
     let Numbers { tried, free, this_process, allowed, .. } = event.numbers;
     let most = this_process.max(allowed);
-    // A quarter more than what was used or allowed, in whole units of 256 MiB.
+    // A quarter more than what was used or allowed, in multiples of 256 MiB.
     let more = most.map(|most| {
         const UNIT: u64 = 256 << 20;
         let wanted = most.bytes().saturating_add(most.bytes() / 4).div_ceil(UNIT);

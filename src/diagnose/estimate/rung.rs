@@ -1,24 +1,24 @@
-//! [`Rung`]: what can be done about memory, cheapest first.
+//! [`Rung`]: ways to reduce memory, cheapest first.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a rung changes beside the memory.
+/// What a rung changes in addition to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// Training computes the same, up to rounding.
+    /// Training computes the same result, up to rounding.
     KeepsTheMath,
-    /// State moves elsewhere, such as to the host; slower.
+    /// State moves elsewhere, such as to the host; training is slower.
     MovesState,
-    /// Training sees something else.
+    /// Training sees different data or different values.
     ChangesTheScience,
     /// The model can learn less.
     ChangesCapacity,
 }
 
 impl Mark {
-    /// The mark in words.
+    /// The name of the mark in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::KeepsTheMath => "keeps the math",
@@ -33,13 +33,13 @@ impl Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
-    /// A smaller micro-batch, and as much more accumulation.
+    /// A smaller micro-batch, with accumulation increased to match.
     MicroBatch,
     /// bfloat16.
     Bf16,
     /// Activation checkpointing.
     Checkpointing,
-    /// `expandable_segments:True`; against fragmentation alone.
+    /// `expandable_segments:True`; helps against fragmentation only.
     ExpandableSegments,
     /// SDPA or FlashAttention.
     Sdpa,
@@ -70,12 +70,12 @@ impl Rung {
         Self::Adapter,
     ];
 
-    /// Its place on the ladder, from 1.
+    /// Position on the ladder, from 1.
     pub const fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The rung in words.
+    /// The name of the rung in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::MicroBatch => "smaller micro-batch",
@@ -91,21 +91,21 @@ impl Rung {
         }
     }
 
-    /// What it changes.
+    /// What the rung changes in addition to memory.
     pub const fn mark(self) -> Mark {
         match self {
             Self::MicroBatch | Self::Bf16 | Self::Checkpointing | Self::ExpandableSegments | Self::Sdpa => {
                 Mark::KeepsTheMath
             }
             Self::ShorterSequence => Mark::ChangesTheScience,
-            // The moments are kept in 8 bits; training follows fp32 Adam up to rounding.
+            // The moments are stored in 8 bits; training follows fp32 Adam up to rounding.
             Self::Optimizer8bit => Mark::KeepsTheMath,
             Self::Sharding | Self::Offload => Mark::MovesState,
             Self::Adapter => Mark::ChangesCapacity,
         }
     }
 
-    /// How to do it, with what it costs.
+    /// How to apply the rung, and what it costs.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::MicroBatch => {

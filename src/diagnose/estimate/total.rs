@@ -1,4 +1,4 @@
-//! [`Estimate`]: the rows of a model under a setup, and their sums by phase.
+//! [`Estimate`]: the rows for a model in a setup, and their sums by phase.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,36 +24,36 @@ use plimsoll_memory::bytes::ByteSize;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// What is trained.
+    /// The model.
     pub model: Model,
-    /// How.
+    /// The training setup.
     pub setup: Setup,
-    /// The parameters that are trained: all, or those of the adapter. Under Megatron's convention those of the most
+    /// The number of trained parameters: all, or those of the adapter; in Megatron's convention, those of the most
     /// loaded shard.
     pub trained_parameters: u64,
-    /// Bytes a trained parameter by the convention, before anything is sharded or offloaded.
+    /// Bytes per trained parameter by the convention, before sharding and offloading.
     pub bytes_per_parameter: f64,
     /// Every amount, with its formula.
     pub rows: Vec<Row>,
     /// The fixed state in the steady phase: weights, gradients, optimizer.
     pub fixed: Places,
-    /// The activations at their peak; absent if batch or sequence is unknown.
+    /// The peak of the activations; absent if batch or sequence is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activations: Option<Places>,
-    /// The temporaries at their peak.
+    /// The peak of the temporaries.
     pub temporaries: Places,
-    /// The sums of each phase, in order.
+    /// The total of each phase, in order.
     pub phases: Vec<PhaseTotal>,
-    /// The most of any phase, place by place.
+    /// The maximum over all phases, for each place.
     pub peak: Places,
-    /// The phase with the most on the device.
+    /// The phase with the most device memory.
     pub peak_phase: Phase,
     /// The factors of the effective batch; absent if the micro-batch is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchFactors>,
-    /// What is in no row, and what would put it there.
+    /// What no row contains, and how to add it.
     pub not_counted: Vec<String>,
-    /// What was assumed, and what the figures do not say.
+    /// Assumptions, and limits of what the figures mean.
     pub notes: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Estimate {
         let phases = Phase::ALL.into_iter().map(|phase| Ok(PhaseTotal { phase, total: total(phase)? }));
         let phases = phases.collect::<Result<Vec<_>, EstimateError>>()?;
         let peak = phases.iter().fold(Places::NONE, |peak, phase| peak.max(phase.total));
-        // The last of equals: the peak that stays.
+        // The last of equal phases: the peak that remains.
         let peak_phase = phases.iter().max_by_key(|phase| phase.total.device).map_or(Phase::Steady, |peak| peak.phase);
         let of_group = |group: Group| rows.iter().filter(move |row| row.group == group);
         let peak_of = |group| of_group(group).fold(Places::NONE, |sum, row| sum + row.peak);
@@ -108,7 +108,7 @@ impl Estimate {
         })
     }
 
-    /// What is alive in `phase`.
+    /// The memory in `phase`.
     pub fn at(&self, phase: Phase) -> Places {
         self.phases[phase.index()].total
     }

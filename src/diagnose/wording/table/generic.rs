@@ -1,5 +1,5 @@
-//! What any program may print. The words around decide between device and host, and a row counts only where a message
-//! begins: the words are ordinary ones.
+//! Messages that any program may print. The surrounding words decide between device and host, and a row only counts at
+//! the beginning of a message because its words are ordinary ones.
 
 use super::Means::{Device, Host, Limit, Refused};
 use super::{Wording, row};

@@ -1,4 +1,4 @@
-//! Interfaces of graphics and video, and what is drawn through them.
+//! Interfaces of graphics and video, and programs that draw through them.
 
 use super::Means::{Device, Host};
 use super::{Wording, row};

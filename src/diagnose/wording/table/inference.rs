@@ -1,4 +1,4 @@
-//! Inference engines and the programs on them.
+//! Inference engines and programs built on them.
 
 use super::Means::{Device, Full, Host, Nothing};
 use super::{Wording, row};

@@ -1,4 +1,4 @@
-//! SIGKILL without a sender, in the words of those who saw it.
+//! SIGKILL without a sender, in the words of the programs that saw it.
 
 use super::Means::Killed;
 use super::{Wording, row};

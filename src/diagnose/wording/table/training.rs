@@ -1,4 +1,4 @@
-//! Training frameworks beside PyTorch's allocator, XLA and Paddle's device message, which have readers of their own.
+//! Training frameworks; PyTorch's allocator, XLA and Paddle's device message have readers of their own.
 
 use super::Means::{Full, Host, Nothing};
 use super::{Wording, row};

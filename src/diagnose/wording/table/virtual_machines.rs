@@ -1,4 +1,4 @@
-//! Java and what runs on it, JavaScript engines, .NET, Android and Dart.
+//! Java and languages on its virtual machine, JavaScript engines, .NET, Android and Dart.
 
 use super::Means::{Host, Machine, Nothing};
 use super::{Wording, row};
