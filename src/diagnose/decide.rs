@@ -139,7 +139,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     let room = free.unwrap_or(0).saturating_add(unused);
     if unused >= tried && unused >= total / 20 {
         let text = format!(
-            "The allocator holds {} that no tensor uses and could not serve {} from it: it lies in pieces.",
+            "The allocator holds {} that no tensor uses but could not serve {} from it: it is in pieces.",
             show(unused),
             show(tried)
         );
@@ -147,7 +147,8 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     }
     if tried >= total / 4 && tried > room {
         let text = format!(
-            "One request of {} is {} % of the device, and only {} are left: no order of what is there makes room for it.",
+            "One request of {} is {} % of the device, and only {} are left: rearranging memory would not make room \
+             for it.",
             show(tried),
             tried.saturating_mul(100) / total.max(1),
             show(room)
@@ -175,8 +176,8 @@ fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Dec
         let extra = own.saturating_sub(held);
         if extra > total / 4 && own <= total && small {
             let explanation = format!(
-                "This process holds {}, of which PyTorch's allocator knows {}: {} belong to something else in it, such as \
-                 NCCL, another framework or another allocator.",
+                "This process holds {}, PyTorch's allocator only {} of it: {} belong to something else in the \
+                 process, such as NCCL, another framework or another allocator.",
                 show(own),
                 show(held),
                 show(extra)
@@ -188,8 +189,8 @@ fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Dec
     let missing = total.saturating_sub(accounted);
     if missing > total / 4 && small {
         let explanation = format!(
-            "{} of the device's {} are held by nothing that the message names: a process that it cannot see, or one that \
-             is gone and left memory behind.",
+            "{} of the device's {} are held by no process in the message: by one that it cannot see, or by one that \
+             ended without releasing its memory.",
             show(missing),
             show(total)
         );

@@ -17,7 +17,7 @@ pub enum DiagnoseError {
         source: io::Error,
     },
     /// The input is compressed, and the compressed bytes are damaged or end early.
-    #[error("`{name}` is gzip, and damaged after {bytes} B of text: {source}; what stands before was read")]
+    #[error("`{name}` is a gzip file damaged after {bytes} B of text: {source}; the text before was read")]
     Compressed {
         /// The input.
         name: String,
@@ -33,7 +33,7 @@ pub enum DiagnoseError {
     #[error(transparent)]
     UnreadableSnapshot(#[from] SnapshotError),
     /// The input is a memory snapshot, which is not text.
-    #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it by itself, without `--follow`")]
+    #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it without `--follow`")]
     Snapshot {
         /// The input.
         name: String,

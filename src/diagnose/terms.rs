@@ -14,12 +14,12 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "max_model_len down to what requests need: the KV cache that one request may need shrinks with it",
             "max_num_seqs and max_num_batched_tokens down: smaller activations at the same model",
             "tensor_parallel_size up: weights and cache are split over the GPUs",
-            "kv_cache_dtype=\"fp8\" or a quantized checkpoint (AWQ, GPTQ, FP8); enforce_eager=True spares the CUDA graphs",
+            "kv_cache_dtype=\"fp8\" or a quantized checkpoint (AWQ, GPTQ, FP8); enforce_eager=True avoids CUDA graphs",
         ],
         "sglang" => &[
             "--mem-fraction-static: lower (0.8, 0.7) if the failure came while serving or capturing graphs, higher if the KV cache did not fit at start",
             "--chunked-prefill-size (4096, 2048) and --max-running-requests down: smaller peaks",
-            "--cuda-graph-max-bs down, or --disable-cuda-graph: spares the graphs' pools",
+            "--cuda-graph-max-bs down, or --disable-cuda-graph: avoids the graphs' pools",
             "--tp-size up: weights and cache are split over the GPUs",
             "--context-length down; --kv-cache-dtype fp8_e5m2; a quantized checkpoint",
         ],
@@ -90,13 +90,13 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
         ],
         "cupy" => &[
             "work in chunks: the arrays and their temporaries have to fit together[[; {tried} were asked for]]",
-            "free_all_blocks() of cupy.get_default_memory_pool() between unlike phases; set_limit() if others share the GPU",
+            "free_all_blocks() of cupy.get_default_memory_pool() between different phases; set_limit() if others share the GPU",
             "float32 or float16 in place of float64; in-place operations (out=)",
             "cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc): spills to the host; slower",
         ],
         "numba" => &[
             "copy and compute in chunks: cuda.to_device of parts, results back before the next",
-            "drop references to device arrays and cuda.current_context().deallocations.clear(): frees what waits to be freed",
+            "drop references to device arrays and cuda.current_context().deallocations.clear(): frees the arrays that wait for it",
             "float32 in place of float64",
         ],
         "onnxruntime" => &[
@@ -105,7 +105,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "smaller batch or input; a float16 or quantized model",
         ],
         "julia" => &[
-            "CUDA.reclaim() and GC.gc(true) between unlike phases: arrays that are no longer used go first",
+            "CUDA.reclaim() and GC.gc(true) between different phases: frees arrays that are no longer used",
             "JULIA_CUDA_HARD_MEMORY_LIMIT or JULIA_CUDA_MEMORY_POOL=none if others share the GPU",
             "work in chunks or in Float32[[: one array wants {tried}]]",
         ],
@@ -277,7 +277,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
                 ],
                 "r" => &[
                     "check the size of the object[[: {tried}]]: dist(), outer(), dense matrices grow with the square",
-                    "data.table, arrow or a database in place of data frames; rm() and gc() of what is done with",
+                    "data.table, arrow or a database in place of data frames; rm() and gc() for data that is no longer needed",
                     "R_MAX_VSIZE up (in .Renviron) if the limit is R's own; a 64-bit R",
                 ],
                 "erlang" => &[
@@ -301,7 +301,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
                     "Preferences > Workspace > maximum array size if the machine has more",
                 ],
                 _ => &[
-                    "process the data in pieces, and let go of what is done with",
+                    "process the data in pieces, and drop what is no longer needed",
                     "look for a limit: `ulimit -v`, memory.max of the control group",
                     "more memory, or fewer of these processes at once",
                 ],
@@ -515,7 +515,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         },
         "systemd" | "earlyoom" | "nohang" => &[
             "MemoryMax and MemoryHigh of the unit up if the limit is the unit's (`systemctl show UNIT -p MemoryMax`), more memory or swap if the machine ran out",
-            "ManagedOOMPreference=avoid or OOMPolicy=continue for what must not be chosen",
+            "ManagedOOMPreference=avoid or OOMPolicy=continue for units that must not be killed",
             "look at the largest users when it happens: `systemd-cgtop -m`, memory.peak",
         ],
         "colab" => &[
@@ -529,7 +529,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
 
 /// What to do on a Linux host about a program of which only the name is known.
 pub(super) const ANY_HOST: [&str; 3] = [
-    "give it more memory or swap, or run less beside it: the largest users stand in the kernel's table above the kill",
+    "give it more memory or swap, or run less beside it: the kernel's table above the kill lists the largest users",
     "hold less at once: fewer workers and connections, smaller caches, data in pieces or memory-mapped",
     "see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment",
 ];

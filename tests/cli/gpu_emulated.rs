@@ -325,7 +325,7 @@ fn a_graph_of_one_launch_is_replayed() {
     let failure = first_failure(&record);
     assert_eq!((code, failure.kind), (1, FailureKind::Unsupported));
     assert!(
-        failure.message.ends_with("it put nothing into the stream that TVMFFIEnvGetStream gives"),
+        failure.message.ends_with("it put nothing into the stream that TVMFFIEnvGetStream returns"),
         "{}",
         failure.message
     );

@@ -126,7 +126,7 @@ fn m9_one_gpu_saves_nothing() {
     let limits = Limits { vram: Some(ByteSize::gib(24)), ram: None };
     let ladder = ladder(&shaped(), &working(), &limits).unwrap();
     let step = ladder.steps.iter().find(|step| step.rung == Rung::Sharding).unwrap();
-    assert_eq!(step.reason.as_deref(), Some("one GPU has nothing to shard over"));
+    assert_eq!(step.reason.as_deref(), Some("sharding needs at least two GPUs"));
 }
 
 #[test]

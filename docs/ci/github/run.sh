@@ -9,11 +9,11 @@ mkdir -p "$PLIMSOLL_ACTION_FOLDER"
 read -r -d '' -a arguments < <(printf '%s\0' "$INPUT_ARGUMENTS")
 read -r -d '' -a gate < <(printf '%s\0' "$INPUT_GATE")
 
-# What run and gate say stands in the summary of the step as well.
+# The output of run and gate also goes to the summary of the step.
 export PLIMSOLL_MARKDOWN=$GITHUB_STEP_SUMMARY
 plimsoll run --record "$record" ${arguments[@]+"${arguments[@]}"} -- bash -eo pipefail -c "$INPUT_COMMAND"
 code=$?
-# A record that was written is judged and kept, whatever became of the command.
+# A record is judged and kept even if the command failed.
 if [ -e "$record" ]; then
     env -u PLIMSOLL_MARKDOWN plimsoll report "$record" --html "$PLIMSOLL_ACTION_FOLDER/report.html"
 fi

@@ -35,7 +35,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     let mut rows = Vec::new();
     if setup.checkpointing {
         let kept = scaled(setup, &[product(WHAT, &[batch, sequence, shape.hidden, 2, layers])?])?;
-        let formula = format!("2 s b h x {layers} layers, the inputs alone");
+        let formula = format!("2 s b h x {layers} layers, the inputs only");
         rows.push(row(Item::Layers, kept, formula, Source::ActivationPaper));
     } else {
         let kept = layer(&shape, setup, batch, sequence, layers)?;

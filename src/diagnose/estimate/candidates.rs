@@ -40,7 +40,7 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
             let change = "checkpointing on".to_owned();
             Ok(vec![Candidate { setup: Setup { checkpointing: true, ..*setup }, change }])
         }
-        Rung::ExpandableSegments => Err("helps against fragmentation alone, which no estimate sees"),
+        Rung::ExpandableSegments => Err("helps only against fragmentation, which an estimate does not show"),
         Rung::Sdpa if setup.attention == Attention::Sdpa => Err("attention keeps no scores already"),
         Rung::Sdpa => {
             known(setup)?;
@@ -82,8 +82,8 @@ fn generating(rung: Rung, setup: &Setup) -> Result<Vec<Candidate>, &'static str>
         Rung::Adapter if !matches!(setup.tuning, Tuning::Qlora { .. }) => {
             one(Setup { tuning: Tuning::Qlora { rank: RANK }, ..*setup }, "weights in 4 bits".to_owned())
         }
-        Rung::Bf16 | Rung::Adapter => Err("it is so already"),
-        _ => Err("helps while training alone"),
+        Rung::Bf16 | Rung::Adapter => Err("already so"),
+        _ => Err("helps only in training"),
     }
 }
 
@@ -126,7 +126,7 @@ fn shorter(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
 
 fn sharding(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     if setup.data_parallel() < 2 {
-        return Err("one GPU has nothing to shard over");
+        return Err("sharding needs at least two GPUs");
     }
     let most = if setup.convention == Convention::Megatron { ZeroStage::One } else { ZeroStage::Three };
     let stages = [ZeroStage::One, ZeroStage::Two, ZeroStage::Three];

@@ -110,16 +110,16 @@ impl Rung {
         match self {
             Self::MicroBatch => {
                 "per_device_train_batch_size down, gradient_accumulation_steps up by the same factor: the effective \
-                 batch stays; a loss by token is to be divided by the tokens of all micro-batches"
+                 batch does not change; divide a loss per token by the tokens of all micro-batches"
             }
             Self::Bf16 => "bf16=True: half the activations of fp32, no loss scaling; needs Ampere or later",
             Self::Checkpointing => {
-                "gradient_checkpointing=True with use_cache=False and use_reentrant=False: activations are computed again, \
-                 20 to 30 % more time; the state stays"
+                "gradient_checkpointing=True with use_cache=False and use_reentrant=False: activations are computed \
+                 again, which takes 20 to 30 % more time; the fixed state does not shrink"
             }
             Self::ExpandableSegments => {
                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before start (PYTORCH_ALLOC_CONF in newer torch), or \
-                 max_split_size_mb; against fragmentation alone; clashes with vLLM's sleep mode and ncclMemAlloc"
+                 max_split_size_mb; helps only against fragmentation; clashes with vLLM's sleep mode and ncclMemAlloc"
             }
             Self::Sdpa => "attn_implementation=\"sdpa\" or \"flash_attention_2\": no matrix of scores",
             Self::ShorterSequence => "max_seq_length down: training no longer sees long contexts",

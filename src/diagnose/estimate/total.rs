@@ -133,14 +133,14 @@ fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
     if setup.inference && !known {
         missing.push("the KV cache and what a prompt needs: give --batch and --seq".to_owned());
     } else if setup.inference {
-        missing.push("what a server reserves ahead: vLLM takes 90 % of the device by default".to_owned());
+        missing.push("memory that a server reserves in advance: vLLM takes 90 % of the device by default".to_owned());
     } else if !known {
-        missing.push("activations and what the backward needs: give --batch and --seq".to_owned());
+        missing.push("activations and temporaries of the backward pass: give --batch and --seq".to_owned());
     } else if model.shape.is_none_or(|shape| shape.vocabulary.is_none()) {
-        missing.push("logits and their gradient, which a large vocabulary makes large: give --vocab".to_owned());
+        missing.push("logits and their gradient, which are large if the vocabulary is: give --vocab".to_owned());
     }
     missing.push(
-        "the CUDA context and NCCL (0.5 to 2 GiB a GPU, which the verdict counts), and what the allocator rounds up"
+        "the CUDA context and NCCL (0.5 to 2 GiB per GPU, which the verdict counts), and the allocator's rounding"
             .to_owned(),
     );
     missing

@@ -28,7 +28,7 @@ pub enum LedgerError {
     )]
     NoReadings,
     /// A reading of one stage comes after one of a later stage.
-    #[error("the reading of {stage} stands behind one of {after}: give them in the order of training")]
+    #[error("the reading of {stage} comes after one of {after}: give the readings in the order of training")]
     Order {
         /// The stage.
         stage: Stage,

@@ -49,7 +49,8 @@ pub enum InvalidSnapshot {
     Protocol(u8),
     /// An opcode imports or calls something, or occurs in no snapshot.
     #[error(
-        "{0}: a memory snapshot holds plain data alone, and nothing in it is executed; dump it with torch.cuda.memory._dump_snapshot"
+        "{0}: a memory snapshot holds only plain data, and nothing in it is executed; dump it with \
+         torch.cuda.memory._dump_snapshot"
     )]
     Refused(String),
     /// A byte is not an opcode.

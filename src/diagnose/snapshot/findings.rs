@@ -302,7 +302,7 @@ pub struct LeakSuspect {
     pub kept: Culprit,
     /// Number of allocations in the trace.
     pub allocations: u64,
-    /// Number of those that were freed.
+    /// Number of these that were freed.
     pub frees: u64,
     /// How many of eight equal parts of the trace contain allocations of this stack.
     pub parts: u32,

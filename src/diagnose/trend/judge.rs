@@ -187,11 +187,12 @@ fn cached(
     let stays = format!("{words}: {} stay reserved on {worker} while {} are allocated", held.bytes, used.bytes);
     match super::held::judge(&both, None) {
         State::Fragmentation => {
-            let why = "others that allocate as much keep far less: the cache lies in pieces that cannot be given back";
+            let why = "other ranks allocate as much and keep far less: the cache is in pieces that cannot be released";
             Some((Verdict::Fragmentation, format!("{stays}, and {why}")))
         }
         State::Cache => {
-            let why = "the allocator's cache, no leak; it is fragmented where a later request does not fit";
+            let why = "this is the allocator's cache, not a leak; if a later request does not fit, the cache is \
+                fragmented";
             Some((Verdict::CacheNotLeak, format!("{stays}: {why}")))
         }
         State::Leak | State::Used | State::Unknown => None,

@@ -73,14 +73,14 @@ impl RoundTrips {
         let (pattern, statistics) = pattern(&readings)?;
         let size = |bytes: f64| ByteSize::new(bytes.max(0.0) as u64);
         let mut explanation = format!(
-            "{} went to the device and came back, and the host holds {} more: memory of the copy back that is not reused",
+            "{} moved to the device and back, and the host holds {} more: the memory of the copy back is not reused",
             size(out),
             size(grown)
         );
         // The trip alone shows how much of each byte remains, for any number of parameters.
         let share = grown / out;
         explanation.push_str(&format!(
-            "; {share:.2} B stay of each byte that was moved: {:.1} B a parameter in 16 bits, {:.1} in fp32",
+            "; {share:.2} B remain of each byte moved: {:.1} B a parameter in 16 bits, {:.1} in fp32",
             2.0 * share,
             4.0 * share
         ));

@@ -43,7 +43,7 @@ impl Sleeps {
             let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
             let point = *readings.iter().find(nothing)?;
             let words =
-                "sleep freed nothing: under expandable_segments the pool of the sleep mode cannot give memory back";
+                "sleep freed nothing: with expandable_segments, the sleep mode's pool cannot release memory";
             finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
         });
         ineffective.or_else(|| {

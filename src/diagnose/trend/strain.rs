@@ -28,7 +28,7 @@ pub(super) fn strained(sample: &Sample) -> Option<Finding> {
     let (verdict, explanation) = match in_pieces {
         Some((unused, reserved)) => (
             Verdict::Fragmentation,
-            format!("{counts}, although no tensor uses {unused} of the {reserved} that it holds: they lie in pieces"),
+            format!("{counts}, although no tensor uses {unused} of the {reserved} that it holds: they are in pieces"),
         ),
         None => (Verdict::NearCapacity, format!("{counts}: the device is full")),
     };
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(
             found.explanation,
             "the allocator counts 1 out-of-memory error and 3 retries of cudaMalloc, although no tensor uses 10.00 GiB of \
-             the 22.00 GiB that it holds: they lie in pieces"
+             the 22.00 GiB that it holds: they are in pieces"
         );
         assert_eq!(of(22, 21, 0, 3).verdict, Verdict::NearCapacity);
     }

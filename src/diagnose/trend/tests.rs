@@ -166,7 +166,7 @@ fn deepspeed_7693_s_round_trip_is_host_growth() {
     assert_eq!(trends.verdict, Verdict::HostGrowth);
     let explanation = &trends.findings[0].explanation;
     assert!(
-        explanation.starts_with("12.00 GiB went to the device and came back, and the host holds 12.05 GiB more"),
+        explanation.starts_with("12.00 GiB moved to the device and back, and the host holds 12.05 GiB more"),
         "{explanation}"
     );
     assert!(explanation.contains("24.05 GiB stay cached"), "{explanation}");

@@ -120,7 +120,7 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
     let name = regex!(r"([A-Za-z][A-Za-z0-9_]*)(?: backend)? out of mem").captures(head).map(|name| name[1].to_owned());
     let line = &lines[at];
     if body.starts_with("Tried to allocate more than 1EB") {
-        let reason = "the size is garbage: collectives out of step ask for sizes beyond any memory";
+        let reason = "the size is garbage: collectives that are out of step request impossible sizes";
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let numbers = if name.as_deref() == Some("MPS") { metal(head, body) } else { clauses(body) };

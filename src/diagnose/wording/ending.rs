@@ -37,7 +37,7 @@ fn reason(text: &str) -> Option<&'static str> {
             regex!(
                 r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
             ),
-            "a probe of its health failed",
+            "its health check failed",
         ),
         (
             regex!(

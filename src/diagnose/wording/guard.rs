@@ -14,17 +14,17 @@ const PATCH: usize = 80;
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let (text, own) = (lines[at].text.trim_start(), lines[at].message().trim_start());
     if rule(lines, at) {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if patch(lines, at) {
         return Some("a line of a patch");
     }
     if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at]))) && !page::numbered(lines, at) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
     if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(above) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
         .is_match(text)
@@ -37,7 +37,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         && before.ends_with('*')
         && regex!(r"^(?:Fix|Add|Rais|Report|Remov|Chang|Improv)[a-z]* |\bis now\b").is_match(own)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     if let Some(reason) = page::dismissed(lines, at) {
         return Some(reason);
@@ -69,7 +69,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a counter, or the name of one");
     }
     if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
         return Some("the help of a program");
@@ -103,7 +103,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a line of code");
     }
     if regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(text) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
@@ -111,14 +111,14 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
         .is_match(text)
     {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(
         r"^(?:Fix(?:e[sd])?|Prevent(?:s|ed)?|Avoid(?:s|ed)?|Handl(?:e[sd]?|ing)|Improv(?:e[sd]?))(?: [a-zA-Z`]|: )"
     )
     .is_match(text)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     if regex!(
         r"^(?:[*|\\/] )*[0-9a-f]{7,40} (?:\([^)]*\) )?(?i:fix|add|handl|document|remov|updat|merg|revert|improv|refactor|bump|support|mak|use|avoid|prevent|report|show|test|introduc|allow|catch|retry|rais|chang|renam|clean|doc|feat|chore|ci|perf|build|style|wip)(?i:[a-z]*)\b"
@@ -167,7 +167,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"^(?i:version|release) v?\d+\.\d+(?:\.\d+)?:|^v?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?:?\s.*\b(?i:fix|add|remov|improv|chang|support)(?i:\w*)\b")
         .is_match(text)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     if regex!(r"^\[[ xX]\]\s").is_match(text) {
         return Some("an item of a list of tasks");
@@ -183,7 +183,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
-        return Some("a pattern that is searched for");
+        return Some("a search pattern");
     }
     if regex!(r"^Merge (?:branch|pull request|remote-tracking branch|tag) |^(?:feat|fix|chore|docs|test|ci|build|perf|refactor|style|revert)\([\w./-]+\)!?: |^(?:feat|fix|chore|refactor|revert)!?: [a-z]")
         .is_match(text)

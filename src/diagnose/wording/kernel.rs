@@ -13,7 +13,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.text.as_str();
     if text.contains("oom_reaper") {
-        found.push(Sighting::new(Cause::Dismissed("the reaper only frees what the kill left behind"), line));
+        found.push(Sighting::new(Cause::Dismissed("the reaper only frees the memory of a killed process"), line));
         return;
     }
     let sighting =

@@ -45,13 +45,13 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
 /// Why a line about killing is not a death by SIGKILL of unknown origin.
 fn decoy(text: &str) -> Option<&'static str> {
     if text.contains("Killing subprocess") {
-        return Some("a launcher ends the processes that are left");
+        return Some("a launcher ends the remaining processes");
     }
     if text.contains("by SIGKILL by OOM killer due to high memory usage") {
-        return Some("Ray's text for any unexpected death: it lists causes and knows none");
+        return Some("Ray's text for any unexpected death: it lists possible causes");
     }
     if regex!(r"(?i)sending (?:signal )?(?:SIGKILL|signal 9)|closing signal SIG|via signal SIGKILL|forcefully exiting via|will be killed|forcibly kill|send(?:s|ing)? SIGKILL|kill -(?:9|KILL)|Unable to shutdown process").is_match(text) {
-        return Some("a launcher or a person ends the processes that are left");
+        return Some("a launcher or a person ends the remaining processes");
     }
     None
 }

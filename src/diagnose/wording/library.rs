@@ -32,7 +32,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     let text = line.message();
     let amount = |found: Option<regex::Captures<'_>>| found.and_then(|found| size::bytes(found.get(1)?.as_str()));
     if text.contains("this is not a failure") {
-        let reason = "the caller says that it can do without the memory";
+        let reason = "the caller says that it does not need the memory";
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let exhausted = regex!(

@@ -25,7 +25,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if listed(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
-    released(lines, at).then_some("notes on a release")
+    released(lines, at).then_some("release notes")
 }
 
 /// Whether line `at` is one of several pasted lines with line numbers; the numbers of a table do not run on like that.
@@ -169,7 +169,7 @@ mod tests {
             "agent (1.4-2) unstable; urgency=medium\n\n  * OutOfMemoryError is reported\n",
             "* Tue May 14 2024 A Person <a@b.c> - 1.2-3\n- OutOfMemoryError is reported\n",
         ] {
-            assert_eq!(of(text, "OutOfMemoryError"), Some("notes on a release"), "{text}");
+            assert_eq!(of(text, "OutOfMemoryError"), Some("release notes"), "{text}");
         }
         for text in [
             "## Describe the bug\n- OutOfMemoryError: 2 GiB\n",

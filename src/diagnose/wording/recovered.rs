@@ -3,7 +3,7 @@
 use super::super::window::Lines;
 use super::regex;
 
-pub(super) const REASON: &str = "the program says that it goes on without the memory";
+pub(super) const REASON: &str = "the program says that it continues without the memory";
 
 /// How many lines before and after a message may announce what the program does instead.
 const BEFORE: usize = 2;

@@ -39,7 +39,7 @@ pub struct Bisect {
     #[arg(long, value_name = "CMD", env = "PLIMSOLL_BUILD")]
     pub build: Option<String>,
 
-    /// By how much BAD has to be worse, such as '5% | 64 MiB'; may be repeated
+    /// How much worse BAD must be, such as '5% | 64 MiB'; may be repeated
     ///
     /// `wall=..` is for figures whose name matches (`*` is any text). The followed figure is the one in which
     /// the two differ most clearly. Default: 5% | 4 MiB on the memory of what was run.

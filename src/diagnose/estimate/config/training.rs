@@ -28,10 +28,10 @@ const NOT_UNDERSTOOD: [(&str, &str); 19] = [
     ("tensor_parallel_size", "give --convention megatron --tp"),
     ("pipeline_parallel_size", "give --convention megatron --pp"),
     ("expert_parallel_size", "experts are divided among GPUs: the estimate has all on each"),
-    ("optim_target_modules", "the optimizer has state for some modules alone"),
+    ("optim_target_modules", "the optimizer has state for some modules only"),
     ("unfrozen_parameters", "some parameters are trained: the estimate has all"),
-    ("lora_modules_to_save", "these modules are trained whole beside the adapter"),
-    ("modules_to_save", "these modules are trained whole beside the adapter"),
+    ("lora_modules_to_save", "these modules are trained fully, in addition to the adapter"),
+    ("modules_to_save", "these modules are trained fully, in addition to the adapter"),
     ("pure_bf16", "no fp32 master weights: 4 B a parameter less than the estimate"),
     ("bfloat16", "no fp32 master weights: 4 B a parameter less than the estimate"),
 ];
