@@ -30,7 +30,8 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             if sighting.work == Work::Serving && numbers.tried.is_none() {
                 decision.explanation =
                     "The memory left on the device after weights and other data is too small for the server's KV \
-                     cache.".to_owned();
+                     cache."
+                        .to_owned();
             }
             (Kind::VramOom, decision.verdict, decision.explanation)
         }
@@ -103,8 +104,10 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 
 fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
     match (tried, most) {
-        (Some(tried), Some(most)) => format!("One request of {tried} is larger than the largest possible allocation, \
-            {most}."),
+        (Some(tried), Some(most)) => format!(
+            "One request of {tried} is larger than the largest possible allocation, \
+            {most}."
+        ),
         (Some(tried), None) => format!("One request of {tried} is larger than the largest possible allocation."),
         (None, _) => "One request is larger than the memory of any device.".to_owned(),
     }
@@ -122,8 +125,10 @@ fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, Strin
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text.to_owned())
         }
         Some(tried) if tried.bytes() >= BEYOND_MOST_MACHINES => {
-            let text = format!("One request of {tried} on the host is larger than the memory of a machine. No device \
-                is involved.");
+            let text = format!(
+                "One request of {tried} on the host is larger than the memory of a machine. No device \
+                is involved."
+            );
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text)
         }
         Some(tried) => {

@@ -22,9 +22,7 @@ const fn moves(what: &'static str) -> Remedy {
 
 /// What helps a host that ran out of memory: changes to the data side, never the model.
 const HOST: [Remedy; 3] = [
-    keeps(
-        "DataLoader num_workers down (each worker has its own copy of the data that it reads), prefetch_factor down",
-    ),
+    keeps("DataLoader num_workers down (each worker has its own copy of the data that it reads), prefetch_factor down"),
     keeps("do not hold the dataset as Python objects: memory-map it (Arrow, numpy memmap, safetensors) or stream it"),
     keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
 ];

@@ -40,7 +40,7 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
             let change = "checkpointing on".to_owned();
             Ok(vec![Candidate { setup: Setup { checkpointing: true, ..*setup }, change }])
         }
-        Rung::ExpandableSegments => Err("helps only against fragmentation, which an estimate does not show"),
+        Rung::ExpandableSegments => Err("against fragmentation only, which no estimate shows"),
         Rung::Sdpa if setup.attention == Attention::Sdpa => Err("attention keeps no scores already"),
         Rung::Sdpa => {
             known(setup)?;

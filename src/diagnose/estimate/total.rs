@@ -146,10 +146,16 @@ fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
     missing
 }
 
+/// Fewer parameters than this are probably a number whose unit was forgotten.
+const FEW: u64 = 10_000;
+
 fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     let mut notes = Vec::new();
     let shape = model.shape_or_assumed();
     let uses_shape = setup.batch.is_some() || setup.tuning != Tuning::Full;
+    if model.parameters < FEW {
+        notes.push(format!("{0} parameters are very few: write {0}B for billions, {0}M for millions", model.parameters));
+    }
     if shape.assumed && uses_shape {
         let (layers, hidden) = (shape.layers, shape.hidden);
         notes.push(format!(
@@ -166,7 +172,7 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
         notes.push("Adafactor's state is taken for matrices of 1024 x 1024: give --layers and --hidden".to_owned());
     }
     if setup.optimizer == Optimizer::Adam8bit {
-        notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B a block of constants beside its 2 B a parameter".to_owned());
+        notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B of constants per block in addition to its 2 B a parameter".to_owned());
     }
     if setup.convention == Convention::Hf && matches!(setup.optimizer, Optimizer::Adam) {
         notes.push("a fused optimizer is assumed; torch's foreach Adam needs the bytes of its parameters once more during a step".to_owned());

@@ -42,8 +42,7 @@ impl Sleeps {
             let readings = series.readings();
             let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
             let point = *readings.iter().find(nothing)?;
-            let words =
-                "sleep freed nothing: with expandable_segments, the sleep mode's pool cannot release memory";
+            let words = "sleep freed nothing: with expandable_segments, the sleep mode's pool cannot release memory";
             finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
         });
         ineffective.or_else(|| {

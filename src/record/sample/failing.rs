@@ -74,7 +74,7 @@ fn message_of(kind: FailureKind) -> &'static str {
             "the kernel wrote to its input `weight`: if it is meant to, declare it with --mutates weight"
         }
         FailureKind::StaleOutput => {
-            "the output is that of entry_000010.pt, which was launched before with arguments at the same addresses: the \
+            "the output is that of entry_000009.pt, which was launched before with arguments at the same addresses: the \
              kernel returns a result that it kept"
         }
         FailureKind::LateWrite => {

@@ -26,6 +26,7 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     let entries = counted(semantics.entries.len(), "entry", "entries");
     let source = policy.map_or(String::new(), |policy| {
         let kind = match policy.source.kind {
+            SourceKind::Folder if policy.source.path.ends_with(".pt") => "file",
             SourceKind::Folder => "folder",
             SourceKind::Store => "store",
         };

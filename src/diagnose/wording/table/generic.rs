@@ -44,7 +44,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(Host, "", "The system refused memory (ENOMEM).",
         r"\bENOMEM\b|: (?:Cannot|Can't|can't|cannot) allocate memory\b|: Not enough (?:space|memory|core)$|\berrno[ =:]+12\b|\bE_OUTOFMEMORY\b|\bNSMallocException\b",
         "ioctl failed: ENOMEM", "POSIX: ENOMEM").begins(),
-    row(Refused, "", "A program ended with the class of an out-of-memory error.",
+    row(Refused, "", "A program ended with an out-of-memory error.",
         r"(?:^|[\s.:'\x22<(])(?:\w+\.)*(?:_?[A-Z]\w*)?(?:OutOfMemory|NoMemory|MemoryLimit\w*|AllocationFailed|MemoryAllocation|InsufficientMemory)(?:Error|Exception|Fault)\b|(?:^|[\s.>'])(?:_Array)?MemoryError(?::|$)",
         "acme.store.OutOfMemoryError: segment 12", "").begins(),
 ];
