@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
         let refused = batch.over_cap && self.options.over_cap == OverCap::Refuse;
         refused.then(|| {
             format!(
-                "it keeps {} on the device with the {} that the kernel takes besides, over the cap of {}: raise the cap, or let \
+                "it keeps {} on the device with the {} that the kernel takes in addition, over the cap of {}: raise the cap, or let \
                  such entries run alone",
                 batch.bytes, batch.workspace, self.options.batch_bytes
             )

@@ -154,7 +154,8 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     let shape = model.shape_or_assumed();
     let uses_shape = setup.batch.is_some() || setup.tuning != Tuning::Full;
     if model.parameters < FEW {
-        notes.push(format!("{0} parameters are very few: write {0}B for billions, {0}M for millions", model.parameters));
+        notes
+            .push(format!("{0} parameters are very few: write {0}B for billions, {0}M for millions", model.parameters));
     }
     if shape.assumed && uses_shape {
         let (layers, hidden) = (shape.layers, shape.hidden);

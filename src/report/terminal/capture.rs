@@ -181,7 +181,7 @@ fn release_words(release: &Release) -> String {
     let gone = if proof.gone { "gone" } else { "still there" };
     let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(proof.waited_ns as f64));
     if let Some(rss) = proof.worker_rss_at_end {
-        let _ = write!(words, ", {rss} RSS given back");
+        let _ = write!(words, ", {rss} RSS released");
     }
     if let (Some(at_end), Some(after)) = (proof.available_at_end, proof.available_after) {
         let _ = write!(words, ", available {at_end} → {after}");

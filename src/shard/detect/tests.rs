@@ -108,7 +108,7 @@ fn numbers_that_are_missing_contradict_or_make_no_sense_are_errors() {
             "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_STEP=2 \
              SLURM_ARRAY_TASK_COUNT=3",
             None,
-            "SLURM_ARRAY_TASK_COUNT=`3` is not the number of ids from 1 to 7 by 2, which is 4: ids have to be evenly spaced",
+            "SLURM_ARRAY_TASK_COUNT=`3` is not the number of ids from 1 to 7 by 2, which is 4: ids must be evenly spaced",
         ),
         ("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1", None, "sets SLURM_ARRAY_TASK_ID but not SLURM_ARRAY_TASK_MAX"),
         (
