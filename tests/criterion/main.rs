@@ -158,7 +158,7 @@ fn criterion_s_own_loops_are_refused_for_peaks() {
 }
 
 #[test]
-#[should_panic(expected = "peak_heap is read of each iteration")]
+#[should_panic(expected = "peak_heap is read at each iteration")]
 fn batches_are_refused_for_peaks() {
     let _alone = alone();
     figures(PeakHeap, |b| b.iter_batched(|| (), |()| take(1), criterion::BatchSize::SmallInput));
