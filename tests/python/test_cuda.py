@@ -248,7 +248,7 @@ class OnDevice(unittest.TestCase):
             elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, rooms, self.device.shift())  # noqa: E731
             inputs.drop()
             if kernel is keeps:
-                self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
+                self.assertIn("keeps results by address", self.refused("stale-output", trial.elsewhere, elsewhere))
                 # The first three at the timed addresses, each of the others at its own place in the same memory.
                 self.assertEqual((len(set(seen[:3])), len(set(seen))), (1, 1 + len(seen[3:])))
                 self.assertLessEqual(max(seen) - min(seen), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)

@@ -78,7 +78,7 @@ pub enum Command {
     Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
-    /// Show what is inside .pt files, from their headers alone
+    /// Show what is inside .pt files, from their headers only
     Inspect(Inspect),
     /// Start a kernel from a template
     #[command(subcommand)]

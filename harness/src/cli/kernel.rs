@@ -24,7 +24,7 @@ pub struct New {
     /// The name of the kernel, of its folder and of its file
     pub name: KernelName,
 
-    /// What it is written in
+    /// The language that it is written in
     #[arg(long, value_name = "LANGUAGE", env = "PLIMSOLL_LANG")]
     pub lang: Language,
 

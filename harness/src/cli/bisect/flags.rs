@@ -10,7 +10,7 @@ use super::super::run::Run;
 #[command(
     after_help = "plimsoll bisect v1.0 HEAD --build 'cargo build --release' -- target/release/load: the figure in which \
     the two commits differ most clearly is followed to the commit that changed it, in separate worktrees. A commit that does \
-    not build or run is skipped. Repeat the command to go on with a search that was stopped. Exit codes: 0 a commit was \
+    not build or run is skipped. Repeat the command to continue a search that was stopped. Exit codes: 0 a commit was \
     found; 2 bad usage; 3 the two do not differ, or that cannot be decided."
 )]
 #[command(mut_arg("repeat", |repeat| {

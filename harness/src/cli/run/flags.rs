@@ -41,7 +41,7 @@ pub struct Run {
     #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value = default("run.warmup"))]
     pub warmup: u32,
 
-    /// Go on with the next run if one fails
+    /// Continue with the next run if one fails
     #[arg(long, env = "PLIMSOLL_KEEP_GOING")]
     pub keep_going: bool,
 
@@ -53,7 +53,7 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 
-    /// Make a control group for the command, so that peak_cgroup counts it alone
+    /// Make a control group for the command, so that peak_cgroup counts only the command
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 
