@@ -234,7 +234,7 @@ mod tests {
         let (_, second) = plan.next().unwrap();
         let reason = plan.refused(&second).unwrap();
         assert!(
-            reason.starts_with("it keeps 300 B on the device with the 200 B that the kernel takes besides"),
+            reason.starts_with("it keeps 300 B on the device with the 200 B that the kernel takes in addition"),
             "{reason}"
         );
         let narrow = Options { batch_bytes: ByteSize::new(99), ..options };

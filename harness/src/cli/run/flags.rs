@@ -53,7 +53,7 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 
-    /// Make a control group for the command, so that peak_cgroup counts only the command
+    /// Give the command a control group, so that peak_cgroup counts only it
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 
