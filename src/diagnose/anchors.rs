@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::LazyLock;
+use std::thread;
 
 use super::literals::{Literals, WHOLE};
 use super::telemetry::needles;
@@ -132,8 +133,43 @@ pub(super) struct Found {
     pub(super) telemetry: Option<usize>,
 }
 
-/// Calls `found` with every line in `span` of `bytes` in which an anchor begins.
+/// A span of at least this many bytes is searched by two threads: half of it takes longer than a thread takes to start.
+const SHARED: usize = 256 << 10;
+
+static HAS_TWO_PROCESSORS: LazyLock<bool> =
+    LazyLock::new(|| thread::available_parallelism().is_ok_and(|processors| processors.get() > 1));
+
+/// Calls `found` with every line in `span` of `bytes` that contains one of the texts, in order.
 pub(super) fn lines(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
+    let Some(middle) = middle(bytes, &span) else { return lines_of(bytes, span, found) };
+    thread::scope(|scope| {
+        let search = || {
+            let mut second = Vec::new();
+            lines_of(bytes, middle..span.end, |one| second.push(one));
+            second
+        };
+        let second = thread::Builder::new().spawn_scoped(scope, search);
+        lines_of(bytes, span.start..middle, &mut found);
+        match second.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(second)) => second.into_iter().for_each(found),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // No more threads are allowed here.
+            Err(_) => lines_of(bytes, middle..span.end, found),
+        }
+    });
+}
+
+/// Where the second half of `span` begins, with a line, if two threads are to search it.
+fn middle(bytes: &[u8], span: &Range<usize>) -> Option<usize> {
+    if span.len() < SHARED || !*HAS_TWO_PROCESSORS {
+        return None;
+    }
+    let half = span.start + span.len() / 2;
+    memchr::memrchr(b'\n', &bytes[span.start..half]).map(|at| span.start + at + 1)
+}
+
+/// Does the work of [`lines`] in this thread.
+fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
     // A text that begins within the span may end after it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
     let (mut at, mut before) = (span.start, 0);
@@ -196,6 +232,27 @@ mod tests {
                 assert!(place.is_some_and(|place| place >= 42), "{text}: {found:?}");
             }
         }
+    }
+
+    #[test]
+    fn two_threads_find_what_one_finds() {
+        let line = |at: usize| match at % 97 {
+            0 => "out of memory\n".to_owned(),
+            13 => "mem=3GB\rKilled\n".to_owned(),
+            29 => format!("{:5000}micro_batch_size 4\n", ""),
+            _ => format!("step {at} loss 0.5\n"),
+        };
+        let text: String = (0..30_000).map(line).collect();
+        let bytes = text.as_bytes();
+        // Ends at which a text begins, and others.
+        for span in [0..bytes.len(), 7..bytes.len() - 3, 100..100 + SHARED] {
+            assert!(middle(bytes, &span).is_some() || !*HAS_TWO_PROCESSORS);
+            let (mut two, mut one) = (Vec::new(), Vec::new());
+            lines(bytes, span.clone(), |found| two.push(found));
+            lines_of(bytes, span, |found| one.push(found));
+            assert!(!one.is_empty() && two == one);
+        }
+        assert_eq!(middle(&vec![b'x'; SHARED], &(0..SHARED)), None, "one line");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 mod advice;
 mod analysis;
 mod anchors;
+mod ascii;
 mod batch;
 mod decide;
 mod dump;

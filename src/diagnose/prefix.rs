@@ -64,7 +64,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"[>#|│║*-](?: |$)",
         r"`{1,3}",
     ];
-    Regex::new(&format!("^(?:{})", alternatives.join("|"))).expect("a valid expression")
+    crate::ascii::compile(&format!("^(?:{})", alternatives.join("|")))
 });
 
 /// How many prefixes are removed from a line at most.

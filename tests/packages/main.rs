@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The packages of the project, and which others each may use.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("plimsoll-statistics", &[]),
     ("plimsoll-memory", &[]),
     ("plimsoll-attribute", &[]),
@@ -32,6 +32,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ),
     ("plimsoll-harness", &["plimsoll"]),
     ("plimsoll-torch", &["plimsoll", "plimsoll-harness"]),
+    ("plimsoll-workspace-hack", &[]),
 ];
 
 /// The maximum number of packages compiled for a test that depends only on `plimsoll`, including itself.
@@ -139,7 +140,10 @@ const LARGEST: u64 = 2 << 20;
 
 #[test]
 fn packages_are_published_whole_and_without_the_files_of_tests() {
-    for package in metadata(&["--no-deps"])["packages"].as_array().unwrap() {
+    let metadata = metadata(&["--no-deps"]);
+    // `publish = false` is an empty list of registries.
+    let is_published = |package: &&Value| package["publish"].is_null();
+    for package in metadata["packages"].as_array().unwrap().iter().filter(is_published) {
         let (name, manifest) = (name_of(package), Path::new(text(&package["manifest_path"])));
         assert!(package["description"].is_string() && package["license"].is_string(), "{name}");
         let folder = manifest.parent().unwrap();
@@ -183,4 +187,32 @@ fn included(text: &str) -> impl Iterator<Item = &str> {
 
 fn name_of(package: &Value) -> &str {
     text(&package["name"])
+}
+
+/// The packages that a command on the workspace compiles, each with its version and its features.
+fn compiled(arguments: &[&str]) -> BTreeSet<String> {
+    let format = ["--prefix", "none", "--format", "{p} {f}"];
+    let all = ["tree", "--workspace", "--all-features", "--offline", "--locked"];
+    let output = cargo(&[&all, arguments, &format].concat());
+    let text = String::from_utf8(output).unwrap();
+    // The project's own packages have their folder in the line.
+    let foreign = text.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.contains(" (/"));
+    foreign.filter(|line| !line.is_empty()).map(|line| line.replace(" (proc-macro)", "")).collect()
+}
+
+#[test]
+fn every_command_compiles_a_package_with_the_same_features() {
+    let without_torch = ["--exclude", "plimsoll-torch"];
+    let built = compiled(&[&without_torch[..], &["--edges", "normal,build"]].concat());
+    let tested = compiled(&[&without_torch[..], &["--edges", "normal,build,dev"]].concat());
+    let with_torch = compiled(&["--edges", "normal,build,dev"]);
+    assert!(built.len() > 100, "{built:?}");
+    for (fewer, more, what) in [(&built, &tested, "tests"), (&tested, &with_torch, "the worker of libtorch")] {
+        let again: Vec<&String> = fewer.difference(more).collect();
+        assert!(
+            again.is_empty(),
+            "{what} ask for more features of packages than these, which are compiled again:\n{again:#?}\n\
+             add the features to harness/workspace-hack/Cargo.toml"
+        );
+    }
 }

@@ -1,10 +1,17 @@
-"""How `pytest --numprocesses N --dist loadgroup` distributes the tests: one class per process, and all tests that start
-the `plimsoll` program in the same one, because some of them rebuild it."""
+"""How `pytest --numprocesses N --dist loadgroup` distributes the tests: one class per process."""
 
 import pytest
+
+from program import program
+
+
+def pytest_configure(config):
+    # Before the processes start, which take the environment over.
+    if getattr(config.option, "numprocesses", None):
+        program()
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        name = "program" if hasattr(item.module, "program") else f"{item.module.__name__}::{getattr(item.cls, '__name__', '')}"
+        name = f"{item.module.__name__}::{getattr(item.cls, '__name__', '')}"
         item.add_marker(pytest.mark.xdist_group(name))

@@ -12,9 +12,8 @@ use plimsoll_memory::bytes::ByteSize;
 /// A text that contains an amount.
 macro_rules! sized {
     ($before:literal, $after:literal) => {{
-        static REGEX: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
-            regex::Regex::new(&format!("{}({SIZE}){}", $before, $after)).expect("a valid expression")
-        });
+        static REGEX: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| crate::ascii::compile(&format!("{}({SIZE}){}", $before, $after)));
         &*REGEX
     }};
 }

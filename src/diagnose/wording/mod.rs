@@ -31,8 +31,7 @@ use super::window::Lines;
 /// A regular expression that is compiled on first use.
 macro_rules! regex {
     ($text:expr) => {{
-        static REGEX: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("a valid expression"));
+        static REGEX: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| $crate::ascii::compile($text));
         &*REGEX
     }};
 }

@@ -1,0 +1,1 @@
+//! Only a list of features: see `Cargo.toml`.
