@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 73] = [
+const ANCHORS: [&str; 81] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -81,6 +81,14 @@ const ANCHORS: [&str; 73] = [
     "ircuit",
     "(2 vs. 0",
     "NRT_RESOURCE",
+    "n vecteur de",
+    "n vector de tama",
+    "n vettore di",
+    "etor de tamanho",
+    "ektor der Gr",
+    "an the maximum num",
+    "PGSP_",
+    "PAGING SPACE",
     "ObjectStoreFull",
     "object store",
 ];

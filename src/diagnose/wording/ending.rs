@@ -5,7 +5,7 @@ use super::regex;
 
 /// How many lines before a kill, and how many after it, may give the reason.
 const BEFORE: usize = 40;
-const BEHIND: usize = 12;
+const BEHIND: usize = 40;
 
 /// The reason, other than memory, for the kill on line `at`, if a nearby line gives one.
 pub(super) fn near(lines: &Lines, at: usize) -> Option<&'static str> {
@@ -41,7 +41,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b"
+                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b|\b[Cc]pu ?time (?:limit|quota)\b|\bCPU limit exceeded|\bRLIMIT_CPU\b|\bSIGXCPU\b|\bWatchdog timeout\b"
             ),
             "a time limit ended it",
         ),

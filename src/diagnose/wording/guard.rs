@@ -42,7 +42,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if let Some(reason) = page::dismissed(lines, at) {
         return Some(reason);
     }
-    if code(lines, at) {
+    if code(lines, at) || block_comment(lines, at) {
         return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
@@ -71,7 +71,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
         return Some("an alert or its rule: the event itself is in other logs");
     }
-    if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
+    if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
         return Some("the help of a program");
     }
     if regex!(r"^(?:\[[\d:. ]+\]\s*)?[<@]?[A-Za-z][\w.-]{1,20}>?:\s").is_match(text)
@@ -168,6 +168,23 @@ fn form(text: &str) -> Option<&'static str> {
         .is_match(text)
     {
         return Some("release notes");
+    }
+    // A sentence about what happens whenever something else does.
+    if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
+        return Some("a manual");
+    }
+    if regex!(r"(?i)\b(?:polic(?:y|ies)|config\w*|settings?|rules?|options|matchers?) (?:is |was |were )?(?:loaded|read|parsed|applied|updated|registered)\b").is_match(text) {
+        return Some("a setting");
+    }
+    // The place of an amount that a program has yet to write.
+    if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %").is_match(text) {
+        return Some("a list of errors in a manual");
+    }
+    // Faces are drawn by people.
+    if text.contains(
+        |c: char| matches!(c, '\u{1f600}'..='\u{1f64f}' | '\u{1f910}'..='\u{1f92f}' | '\u{1f970}'..='\u{1f97a}'),
+    ) {
+        return Some("words of a conversation");
     }
     if regex!(r"^\[[ xX]\]\s").is_match(text) {
         return Some("an item of a list of tasks");
@@ -276,10 +293,27 @@ fn code(lines: &Lines, at: usize) -> bool {
         && near(at.saturating_sub(3)..at) + near((at + 1).min(lines.len())..lines.len().min(at + 4)) >= 3
 }
 
+/// A line of a comment that `/*` opens at most [`RULE`] lines above, with a star before each of its lines.
+fn block_comment(lines: &Lines, at: usize) -> bool {
+    let starred = |line: &Line| line.text.trim_start().starts_with('*');
+    let above = lines[at.saturating_sub(RULE)..at].iter().rev();
+    starred(&lines[at])
+        && above
+            .map(|line| (line, starred(line)))
+            .take_while(|(line, starred)| *starred || opens(line))
+            .any(|(line, _)| opens(line))
+}
+
+fn opens(line: &Line) -> bool {
+    line.text.trim_start().starts_with("/*")
+}
+
 /// Code, judged by its form: a format string, or a call that ends a statement.
 fn source(text: &str) -> bool {
     // A constant with its value, or a definition.
-    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*)\s+=\s+-?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$")
+        .is_match(text)
+    {
         return true;
     }
     // Texts that a program may show, with their identifiers.
@@ -292,6 +326,10 @@ fn source(text: &str) -> bool {
     )
     .is_match(text)
     {
+        return true;
+    }
+    // A name that is given what a call makes of a text; an attribute; a test and what it expects.
+    if regex!(r#"^#!?\[[a-z_]+\(.*\)\]$|^(?:it|test|describe|context|specify)(?:\.\w+)?\(\s*["'`]|^(?:expect|assert\w*)\(|^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
         return true;
     }
     // A handler names what it catches; a shell command sets how a script ends.
@@ -357,6 +395,10 @@ mod tests {
             "14:00 Postmortem: OOMKilled pods in the indexer",
             "rescue NoMemoryError => e",
             "} catch (e: OutOfMemoryError) { log.error(\"Java heap space\", e) }",
+            "-XX:OnOutOfMemoryError=<cmd>   Run a command on the first java.lang.OutOfMemoryError",
+            "errKilled = errors.New(\"signal: killed\")",
+            "When the alert fires a container has been terminated (exit code 137).",
+            "my laptop today: FATAL ERROR: heap out of memory \u{1f602}",
             "HEALTHCHECK CMD curl -f http://localhost/ || exit 137",
         ] {
             let lines = Lines::hot(text);

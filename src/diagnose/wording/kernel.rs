@@ -9,11 +9,14 @@ use plimsoll_memory::bytes::ByteSize;
 /// How many lines after the end of a search may show whether the machine stopped.
 const STOPS: usize = 6;
 
+/// How many lines before and after a line of the reaper may have its kill.
+const REAPED: usize = 60;
+
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.text.as_str();
     if text.contains("oom_reaper") {
-        found.push(Sighting::new(Cause::Dismissed("the reaper only frees the memory of a killed process"), line));
+        found.push(reaped(lines, at));
         return;
     }
     let sighting =
@@ -25,6 +28,24 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     match stands {
         Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
         _ => found.push(sighting.backend("linux")),
+    }
+}
+
+/// `oom_reaper: reaped process 1 (python), now anon-rss:0kB, ...`: the only trace of a kill in some excerpts.
+fn reaped(lines: &Lines, at: usize) -> Sighting {
+    let line = &lines[at];
+    let near = &lines[at.saturating_sub(REAPED)..lines.len().min(at + REAPED)];
+    let matched = regex!(r"oom_reaper: reaped process (\d+) \(([^)\n]*)\)").captures(&line.text);
+    match matched.filter(|_| {
+        !near.iter().any(|line| regex!(r"Kill(?:ed)? process \d+|invoked oom-killer|oom-kill:").is_match(&line.text))
+    }) {
+        Some(matched) => {
+            let mut sighting = Sighting::new(Cause::KernelKilled { group: None }, line).backend("linux");
+            sighting.pid = matched[1].parse().ok();
+            sighting.victim = Some(matched[2].to_owned());
+            sighting
+        }
+        None => Sighting::new(Cause::Dismissed("the reaper only frees the memory of a killed process"), line),
     }
 }
 

@@ -119,7 +119,13 @@ fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
 /// Servers that find at their start that the device has no room for them.
 fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
-    let text = line.message();
+    // A terminal may have broken the sentence of vLLM.
+    let whole = if line.message().contains("than the maximum num") {
+        joined(lines, at, " ", |text| text.contains("KV cache"))
+    } else {
+        line.message().to_owned()
+    };
+    let text = whole.as_str();
     let words = regex!(
         r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
     );

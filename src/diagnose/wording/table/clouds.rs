@@ -38,6 +38,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Limit,
+        "openshift",
+        "A build passed the memory limit of its pod and was killed.",
+        r"\bOutOfMemoryKilled\b",
+        "frontend-4   Docker   Git@9ab1d02   Failed (OutOfMemoryKilled)     12 minutes ago   4m18s",
+        "OpenShift: build phase reasons",
+    ),
+    row(
+        Limit,
         "heroku",
         "The dyno passed its memory quota: it swaps (R14), or was ended (R15).",
         r"Error R1[45]\b|\bR1[45] \(Memory quota",

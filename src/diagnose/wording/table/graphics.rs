@@ -56,7 +56,7 @@ pub(super) static ROWS: &[Wording] = &[
         Device,
         "ffmpeg",
         "The video encoder or decoder of the device has no memory or no session left.",
-        r"(?:nvenc|nvdec|cuvid|qsv|vaapi|amf)\b[^\n]*?(?:out of memory|Cannot allocate memory)|OpenEncodeSessionEx failed: out of memory",
+        r"(?:nvenc|nvdec|cuvid|qsv|vaapi|amf)\b[^\n]*?(?:out of memory|Cannot allocate memory)|OpenEncodeSessionEx failed: out of memory|\bNV_ENC_ERR_OUT_OF_MEMORY\b|NVENC Error: [^\n]*out of memory",
         "[h264_nvenc @ 0x55d0c8a1d2c0] OpenEncodeSessionEx failed: out of memory (10): (no details)",
         "ffmpeg: libavcodec/nvenc.c",
     ),

@@ -16,7 +16,7 @@ pub(super) static ROWS: &[Wording] = &[
         Killed,
         "",
         "A worker was killed with SIGKILL.",
-        r"(?i)died, killed by signal 9|SIGKILL\(-9\)|Negsignal\.SIGKILL|exited with 'signal 9|exited prematurely: signal 9|Worker \(pid:\d+\) was sent SIGKILL|Received \x22killed\x22 signal|Killed by external signal|PANIC: [^\n]*SIGKILL|plugin encountered an error: signal: killed|process has terminated: signal: killed|\b(?:process|worker|shard|child|task|container|rank|replica|server|kernel|engine)\b[^\n]{0,40}\b(?:signall?ed|terminated|killed|exited|died|ended|shut ?down|stopped)\b[^\n]{0,20}\bsignal:? ?9\b",
+        r"(?i)died, killed by signal 9|SIGKILL\(-9\)|Negsignal\.SIGKILL|exited with 'signal 9|exited prematurely: signal 9|Worker \(pid:\d+\) was sent SIGKILL|Received \x22killed\x22 signal|Killed by external signal|\b(?:died|dies|crashed|aborted|failed) (?:of|from|on|by|with) (?:the )?signal:? ?9\b|PANIC: [^\n]*SIGKILL|plugin encountered an error: signal: killed|process has terminated: signal: killed|\b(?:process|worker|shard|child|task|container|rank|replica|server|kernel|engine)\b[^\n]{0,40}\b(?:signall?ed|terminated|killed|exited|died|ended|shut ?down|stopped)\b[^\n]{0,20}\bsignal:? ?9\b",
         "DAMN ! worker 3 (pid: 8123) died, killed by signal 9 :( trying respawn ...",
         "uwsgi, celery, gunicorn, loky",
     ),

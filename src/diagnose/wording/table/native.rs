@@ -5,6 +5,14 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(
+        Host,
+        "esp-idf",
+        "The heap of the controller could not give what was asked for.",
+        r"\bheap_caps_\w+ was called but failed to allocate (?P<tried>\d+ bytes)",
+        "heap_caps_malloc was called but failed to allocate 1696 bytes with 0x1800 capabilities.",
+        "ESP-IDF: heap_caps.c",
+    ),
+    row(
         Nothing("an ordinary note of a large allocation that succeeded"),
         "",
         "",

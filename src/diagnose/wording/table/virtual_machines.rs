@@ -22,6 +22,22 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "firefox",
+        "A process of the browser ended because an allocation was refused.",
+        r"\bOOMAllocationSize:? (?P<tried>\d+)|[Ss]ignature:? OOM \|",
+        "Crash Annotation: OOMAllocationSize: 4194304",
+        "Firefox: crash annotations",
+    ),
+    row(
+        Host,
+        "electron",
+        "A process of the browser ended because it had no memory left.",
+        r"\bprocess gone \(reason: '?oom\b|\bterminated unexpectedly \(reason: '?oom\b|\breason: '(?:oom|out-of-memory|memory-eviction)'",
+        "CodeWindow: renderer process gone (reason: oom, code: -536870904)",
+        "Electron: RenderProcessGoneDetails",
+    ),
+    row(
+        Host,
         "android",
         "The app's heap reached its growth limit.",
         r"Out of memory on a (?P<tried_b>\d+)-byte allocation|Failed to allocate a (?P<tried>\d+) byte allocation with (?P<free>\d+) free bytes(?:[^\n]*growth limit (?P<allowed>\d+))?",
