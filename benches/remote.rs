@@ -119,7 +119,8 @@ impl Serving {
         PathBuf::from(format!("{}/capture", self.url))
     }
 
-    /// Sends at so many Gbit/s from now on (0 is any); gives the bytes sent and the requests answered since the last call.
+    /// Limits the rate to this many Gbit/s from now on (0 is unlimited); returns the bytes sent and the requests answered
+    /// since the last call.
     fn pace(&mut self, gigabits: u32) -> (u64, u64) {
         writeln!(self.child.stdin.as_mut().expect("it is piped"), "{gigabits}").expect("the server listens");
         let mut line = String::new();

@@ -95,13 +95,13 @@ class Device:
     def settle(self, stream):
         """Waits for the end of the stream and of all other work on the device, which should have ended with it."""
         if torch.cuda.current_stream(self.index).cuda_stream != stream.cuda_stream:
-            text = "the kernel leaves another stream current than the one that it was called in, so that the marks do not " \
-                   "stand around its work; set it within `with torch.cuda.stream(..)`"
+            text = "the kernel leaves a different stream current than the one that it was called in, so that the marks do not " \
+                   "enclose its work; set it within `with torch.cuda.stream(..)`"
             raise backend.Refusal("late-write", text)
         late, limit = self.idle.late_us(stream)
         if late > limit:
-            text = f"the device went on for {late / 1e3:.3f} ms after the stream of the kernel had ended: the kernel works " \
-                   "on a stream of its own, and nothing waits for that"
+            text = f"the device continued for {late / 1e3:.3f} ms after the kernel's stream had ended: the kernel works " \
+                   "on a stream of its own, for which nothing waits"
             raise backend.Refusal("late-write", text)
 
     def memory(self):

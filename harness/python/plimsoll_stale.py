@@ -23,8 +23,8 @@ PART, PART_COPIED = 1 << 20, 1 << 16
 # Integers of an element's size: bits are compared, so that NaN equals itself.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-MESSAGE = ("launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel "
-           "gave {stale} of the {following} {pieces} that follow them as they had been: it gives what it has kept by address")
+MESSAGE = ("launched once more on the timed buffers, with other values in its floating-point arguments, the kernel "
+           "returned {stale} of the {following} {pieces} that depend on them unchanged: it keeps results by address")
 
 
 class Trial:

@@ -34,6 +34,9 @@ OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Trit
 DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
                  "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
                  "launch timed out")
+# What to do about a kernel that takes other arguments than those of the call.
+ARGUMENTS = ("; a kernel gets every argument of the captured call, by position: `plimsoll kernel new NAME --lang python "
+             "--capture CAPTURE` writes a function that takes them")
 
 
 def described(error):
@@ -54,6 +57,8 @@ def message_of(error):
         text = str(error)
     except Exception:
         text = "(its message cannot be read)"
+    if isinstance(error, TypeError) and not kernel_frames(error):
+        text += ARGUMENTS
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -95,6 +100,11 @@ def kernel_traceback(error):
         return "".join(shown.format())
     except Exception:
         return None
+
+
+def kernel_frames(error):
+    """Whether the error was raised within the kernel, and not by calling it with arguments that it does not take."""
+    return not all(is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def is_own(file):

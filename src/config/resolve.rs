@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{ConfigError, Position};
 use super::find::MAX_CONFIG;
-use super::read::{Body, Scope, file};
+use super::read::{Body, Label, Scope, file};
 use super::setting::{Setting, settings};
 use super::trust::{Stranger, stranger};
 use super::value::{Value, limit};
@@ -117,6 +117,14 @@ impl Config {
     /// The profiles in it, by name.
     pub fn profiles(&self) -> impl Iterator<Item = &str> {
         self.profiles.keys().map(String::as_str)
+    }
+
+    /// The labels with ceilings of their own: `[ceilings.LABEL]`.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.top.overrides.iter().filter_map(|one| match &one.label {
+            Label::Exact(label) => Some(label.as_str()),
+            Label::Pattern(_) => None,
+        })
     }
 
     /// The settings with `profile` for `label`; without a label, the settings for all.

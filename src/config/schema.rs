@@ -73,7 +73,7 @@ fn sections() -> Map<String, Value> {
         let mut properties: Map<String, Value> =
             of_section.map(|setting| (setting.name.to_owned(), value(&setting))).collect();
         if LIMITED.contains(section) {
-            let about = "What figures may get worse by, by their names; `*` is any text, `default` all that none names";
+            let about = "How much worse figures may get, by their names; `*` is any text, `default` is for all others";
             let limits =
                 json!({ "type": "object", "description": about, "additionalProperties": { "type": "string" } });
             properties.insert("limits".to_owned(), limits);

@@ -28,7 +28,7 @@ pub enum Kind {
     Baseline,
     /// Conditions of a comparison, in a list.
     Conditions,
-    /// What a figure may get worse by, such as `"5% | 64 MiB"`.
+    /// How much worse a figure may get, such as `"5% | 64 MiB"`.
     Allowance,
     /// Verdicts of a diagnosis, in a list.
     Verdicts,
@@ -131,13 +131,13 @@ impl Setting {
 
 /// The sections, each with its purpose, in the order of a report.
 pub const SECTIONS: [(&str, &str); 7] = [
-    ("ceilings", "What `run`, `check` and `gate` hold memory to; a table [ceilings.LABEL] is for that label alone"),
-    ("gate", "How `gate` and `ab` judge; [gate.limits] says what figures may get worse by"),
-    ("bench_gate", "How `bench-gate` judges; [bench_gate.limits] is by the names of benchmarks"),
-    ("run", "How `run` runs a command, and `ab` and `calibrate` with it"),
+    ("ceilings", "Ceilings for `run`, `check` and `gate`; a table [ceilings.LABEL] applies to that label only"),
+    ("gate", "How `gate` and `ab` judge; [gate.limits] sets how much worse a figure may get"),
+    ("bench_gate", "How `bench-gate` judges; [bench_gate.limits] has limits by the names of benchmarks"),
+    ("run", "How `run`, `ab` and `calibrate` run a command"),
     ("check", "How `check`, `validate` and `profile` run"),
     ("history", "The records by commit"),
-    ("report", "The reports that commands write beside what they print; `-` is standard output"),
+    ("report", "The reports that commands write in addition to their output; `-` is standard output"),
 ];
 
 /// Sections with a table `limits`, whose keys are names of figures, in which `*` stands for any text.
@@ -201,7 +201,7 @@ const OTHERS: &[Setting] = &[
         "Kill a command at its ceilings, instead of judging it at the end",
         Some(Preset::Switch(false)),
     ),
-    setting("run", "keep_going", Kind::Switch, "Go on after a failed run", Some(Preset::Switch(false))),
+    setting("run", "keep_going", Kind::Switch, "Continue after a failed run", Some(Preset::Switch(false))),
     setting("run", "pss", Kind::Switch, "Read the proportional set size (PSS)", Some(Preset::Switch(false))),
     setting("run", "gpu", Kind::Switch, "Read memory on GPUs", Some(Preset::Switch(false))),
     setting(

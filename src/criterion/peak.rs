@@ -34,8 +34,7 @@ impl PeakBytes {
     pub(super) fn for_criterion(&self, metric: Metric) -> f64 {
         assert!(
             self.each,
-            "{metric} is read of each iteration: call `iter_each` or `iter_each_with` (plimsoll::criterion::IterEach) in \
-             place of criterion's own loops, which read it once for many iterations and divide"
+            "{metric} is read at each iteration: call `iter_each` or `iter_each_with` (plimsoll::criterion::IterEach) instead of criterion's own loops, which read it once for many iterations and divide"
         );
         self.sum
     }

@@ -1,8 +1,8 @@
-//! [`advice`]: what to do about an event, cheapest first, and only what its verdict supports.
+//! [`advice`]: what to do about an event, cheapest step first, and only what its verdict supports.
 //!
-//! The ladder of the estimate is climbed if the work does not fit a device, up to the first rung that an estimate
-//! says is enough. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache` is never
-//! among them: it gives a process nothing that it could not use already.
+//! If the work does not fit a device, the advice climbs the ladder of the estimate up to the first rung that the
+//! estimate finds sufficient. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache`
+//! is never advised: it returns nothing to a process that the process could not use already.
 
 use super::findings::{Advice, Event, KnownBatch};
 use super::remedy::{self, Remedy};
@@ -12,20 +12,20 @@ use super::terms;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::{Ladder, Mark, Rung};
 
-/// What is known beside an event.
+/// What is known in addition to an event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Known<'a> {
     pub(super) work: Work,
     pub(super) batch: Option<&'a KnownBatch>,
     pub(super) ladder: Option<&'a Ladder>,
-    /// What held most of the memory, by a snapshot.
+    /// What held most of the memory, according to a snapshot.
     pub(super) tallest: Option<Category>,
 }
 
 /// What to do about `event`, in order.
 ///
-/// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
-/// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
+/// Without a ladder of the model, every rung that applies is listed, starting with those for the phase. With a ladder,
+/// the rungs keep its order, because each builds on those before it, and the list ends at the first that fits.
 pub(super) fn advice(event: &Event, known: Known<'_>) -> Vec<Advice> {
     let Known { work, batch, ladder, tallest } = known;
     if let Some(own) = in_terms(event) {
@@ -61,12 +61,13 @@ pub(super) fn advice(event: &Event, known: Known<'_>) -> Vec<Advice> {
     list
 }
 
-/// Advice in the terms of the software that asks, if it has terms of its own.
+/// Advice in the terms of the software that made the request, if it has terms of its own.
 fn in_terms(event: &Event) -> Option<Vec<Advice>> {
     let software = event.software.as_deref();
     let own = match event.kind {
         Kind::VramOom => match event.verdict {
-            // Who holds the device, and a limit that was set, are the same for every program.
+            // These two verdicts have the same remedies in every program: look at who holds the device, or at the
+            // limit.
             Verdict::OtherProcess | Verdict::UnattributedMemory => return None,
             _ => terms::on_device(software?)?,
         },
@@ -77,7 +78,7 @@ fn in_terms(event: &Event) -> Option<Vec<Advice>> {
         },
         Kind::Shm if matches!(software, Some("ray" | "chrome")) => terms::on_host(software?)?,
         Kind::SigkillUnattributed if event.verdict == Verdict::SigkillUnattributed => {
-            // Nothing proves memory: who sent it comes first.
+            // Nothing proves that memory was the cause: find out who sent the signal first.
             let found = remedy::first(event, Work::Unknown).into_iter().map(Advice::from);
             let own = terms::on_host(software?)?;
             let own = own.iter().take(1).map(|what| plain(format!("if it was memory: {}", terms::filled(what, event))));
@@ -88,7 +89,7 @@ fn in_terms(event: &Event) -> Option<Vec<Advice>> {
     Some(own.iter().map(|what| plain(terms::filled(what, event))).collect())
 }
 
-/// Whether the process reads data for training, as far as its name or its software says so.
+/// Whether the process reads data for training, judged by its name or its software.
 fn data_side(event: &Event) -> bool {
     let python = |name: &Option<String>| {
         name.as_deref().is_some_and(|name| {
@@ -113,7 +114,7 @@ impl From<Remedy> for Advice {
     }
 }
 
-/// The rungs that make a band of a snapshot smaller, in order.
+/// The rungs that shrink a band of a snapshot, in order.
 fn against(band: Category) -> &'static [Rung] {
     use Rung::{Adapter, Bf16, Checkpointing, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding, ShorterSequence};
     match band {
@@ -145,19 +146,19 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
         | Verdict::PrivatePool
         | Verdict::UnexplainedFreeExceedsRequest
         | Verdict::NonPytorchMemory => &[],
-        // Evaluation has remedies of its own: nothing of the training state is at fault.
+        // Evaluation has remedies of its own: the training state is not at fault.
         _ if in_phase(Verdict::Eval) => &[],
         _ if in_phase(Verdict::OptimizerStep)
             || (in_phase(Verdict::OptimizerState) && !in_phase(Verdict::FirstBackward)) =>
         {
             &[Optimizer8bit, Sharding, Offload, Adapter]
         }
-        // One tensor: what makes that tensor smaller. Weights and optimizer are not at fault.
+        // A single tensor is too large: shrink that tensor. Weights and optimizer are not at fault.
         Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
         _ if matches!(work, Work::Inference | Work::Serving) => {
             &[MicroBatch, Bf16, Sdpa, ShorterSequence, Sharding, Offload]
         }
-        // Gradients meet cached activations: those go first.
+        // Gradients compete with cached activations: reduce the activations first.
         _ if in_phase(Verdict::FirstBackward) => {
             &[Checkpointing, MicroBatch, Bf16, Sdpa, ShorterSequence, Optimizer8bit, Sharding, Offload, Adapter]
         }
@@ -165,7 +166,7 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
     }
 }
 
-/// A rung as advice; `None` if what is known of the batch rules it out.
+/// A rung as advice; `None` if the known batch rules it out.
 fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
     let mut advice = Advice {
         rung: Some(rung.number()),
@@ -181,7 +182,7 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
             (Some(1), _) => return None,
             (Some(micro), Work::Training | Work::Unknown) => {
                 let world = batch.and_then(|batch| batch.world);
-                // The least step that keeps the product: an odd batch is divided by its smallest factor.
+                // The smallest step that keeps the product: an odd batch is divided by its smallest factor.
                 let by = (2..=micro).find(|factor| micro.is_multiple_of(*factor)).unwrap_or(micro);
                 let smaller =
                     KnownBatch { micro: Some(micro / by), accumulation: accumulation.map(|steps| steps * by), world };
@@ -189,7 +190,7 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
                 let more =
                     accumulation.map_or_else(|| format!("times {by}"), |steps| format!("x{steps} -> x{}", steps * by));
                 let known = format!("micro {micro} -> {}, accumulation {more}, world {}", micro / by, factor(world));
-                // The factors stand in the place of their names.
+                // Replace the names of the factors by their values.
                 advice.what = match advice.what.split_once(": the effective batch") {
                     Some((_, rest)) => format!("{}: {known}: the effective batch{rest}", rung.title()),
                     None => format!("{}: {known}", advice.what),
@@ -202,7 +203,7 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
     Some(advice)
 }
 
-/// A rung in words; inference has no optimizer and no accumulation.
+/// A rung in words. Inference has no optimizer and no accumulation.
 fn words(rung: Rung, work: Work) -> String {
     if !matches!(work, Work::Inference | Work::Serving) {
         return format!("{}: {}", rung.title(), rung.advice());

@@ -22,10 +22,10 @@ use super::wording::recognise;
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::ByteSize;
 
-/// So many events are listed.
+/// How many events are listed at most.
 const LISTED: usize = 1000;
 
-/// So much of a window is searched for signs of software.
+/// How many bytes of a window are searched for signs of software.
 const MOST_SIGNS: usize = 64 << 10;
 
 /// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
@@ -46,13 +46,13 @@ pub struct Analysis {
     scanner: Scanner,
     gathered: Gatherer,
     inputs: Vec<InputReport>,
-    /// What the telemetry of the inputs says, by their place, in order.
+    /// The telemetry of each input, by the input's position, in order.
     reported: Vec<(usize, Reported)>,
-    /// What records say beside failures.
+    /// Events that records report in addition to failures.
     noted: Vec<Event>,
-    /// What the ends of commands are by themselves.
+    /// Events that follow from the ends of commands alone.
     ended: Vec<Event>,
-    /// What was found before, as a record keeps it.
+    /// Findings of an earlier diagnosis, kept in a record.
     adopted: Vec<Findings>,
     snapshots: Vec<SnapshotFindings>,
     difference: Option<Difference>,
@@ -65,15 +65,16 @@ struct Gatherer {
     told: Told,
     watched: Watched,
     shapes: Shapes,
-    /// The shapes of lines that may tell of memory.
+    /// The shapes of lines that may mention memory.
     measured: Shapes,
-    /// What the beginning of the input says of the software that runs.
+    /// Signs of the running software at the beginning of the input.
     head: Signs,
     file: String,
 }
 
 impl Analysis {
-    /// Adds what a snapshot says, which is read by [`Snapshot`](super::snapshot::Snapshot): its OOMs are events.
+    /// Adds a memory snapshot that [`Snapshot`](super::snapshot::Snapshot) has read: its out-of-memory errors are
+    /// events.
     pub fn add_snapshot(&mut self, snapshot: SnapshotFindings) {
         if let Some(report) = self.inputs.iter_mut().rfind(|report| report.name == snapshot.name) {
             report.bytes = snapshot.format.bytes;
@@ -103,7 +104,7 @@ impl Analysis {
         self.scanner.push(bytes, &mut self.gathered);
     }
 
-    /// Takes what was given so far for whole: where a log that grows has paused.
+    /// Treats the text so far as complete; call when a growing log pauses.
     pub fn settle(&mut self) {
         self.settled(false);
     }
@@ -128,7 +129,7 @@ impl Analysis {
         self.settled(true);
     }
 
-    /// Ends the input, which could not be read any further.
+    /// Ends an input that could not be read any further.
     pub fn fail(&mut self, error: String) {
         self.settled(true);
         if let Some(report) = self.inputs.last_mut() {
@@ -136,32 +137,32 @@ impl Analysis {
         }
     }
 
-    /// Adds what a record says beside its failures.
+    /// Adds an event that a record reports in addition to its failures.
     pub fn note(&mut self, event: Event) {
         self.noted.push(event);
     }
 
-    /// Adds the end of the command whose output was read. An end of which the text gives the reason is not an event beside it.
+    /// Adds the end of the command whose output was read. An end that the text explains is not a second event.
     pub fn ended(&mut self, event: Event) {
         self.ended.push(event);
     }
 
-    /// Adds what looks like an event and is none, or cannot be told to be one.
+    /// Adds a text that looks like an event but is not one, or might not be one.
     pub fn dismiss(&mut self, dismissal: Dismissal) {
         self.gathered.gathered.dismissed.push(dismissal);
     }
 
-    /// Adds what was found before, as a record of the command keeps it.
+    /// Adds the findings of an earlier diagnosis that a record of the command contains.
     pub fn adopt(&mut self, findings: Findings) {
         self.adopted.push(findings);
     }
 
-    /// The input that was begun last, to say more of it.
+    /// The report on the latest input, to add to.
     pub(crate) fn report(&mut self) -> Option<&mut InputReport> {
         self.inputs.last_mut()
     }
 
-    /// What was found so far. With a ladder of the model, advice ends at the first rung that fits.
+    /// The findings so far. With a ladder of the model, advice ends at the first rung that fits.
     pub fn findings(&self, ladder: Option<&Ladder>) -> Findings {
         let gathered = &self.gathered.gathered;
         let batch = self.gathered.told.factors();
@@ -275,8 +276,8 @@ impl Gatherer {
     }
 }
 
-/// Adds the end of a command to what its texts say: a kill that is proven explains those that are not, and is one with the
-/// kernel's own report of it; one that is not proven says nothing beside another reason.
+/// Adds the end of a command to the events of its texts. A proven kill explains unproven ones and merges with the
+/// kernel's report of the same kill; an unproven kill adds nothing if there is another reason.
 fn join(events: &mut Vec<Event>, ended: &Event) {
     if ended.kind == Kind::SigkillUnattributed {
         if events.iter().all(|event| event.kind == Kind::Report) {
@@ -294,29 +295,29 @@ fn join(events: &mut Vec<Event>, ended: &Event) {
     }
 }
 
-/// Events so many lines apart belong to one story.
+/// Events at most this many lines apart belong to one story.
 const STORY: u64 = 40;
 
-/// How much a kind says: what is proven outweighs what is not.
+/// How conclusive a kind is: a proven cause outweighs an unproven one.
 fn weight(event: &Event) -> u8 {
     match event.verdict {
         _ if event.kind == Kind::Report => 0,
         Verdict::SigkillUnattributed => 1,
         Verdict::DataloaderWorkerKill => 2,
-        // A report of the kernel that ends before its kill does not tell whose limit it was.
+        // A kernel report cut off before its kill does not show whose limit was hit.
         Verdict::HostKill
             if event.backend.as_deref() == Some("linux") && event.pid.is_none() && event.victim.is_none() =>
         {
             2
         }
-        // What the kernel could not get for itself is a sign of what it did next.
+        // A failed allocation in the kernel hints at what the kernel did next.
         Verdict::HostAllocFail if event.backend.as_deref() == Some("linux") => 2,
         _ => 3,
     }
 }
 
-/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` if they are of
-/// several kinds; of reports alone the gravest trend.
+/// The kind and verdict of the whole document: the most frequent verdict of the weightiest events, `mixed` if their
+/// kinds differ; the gravest trend if there are reports only.
 fn whole(events: &[Event]) -> (Kind, Verdict) {
     let Some(heaviest) = events.iter().map(weight).max() else { return (Kind::None, Verdict::NotOom) };
     let heavy: Vec<&Event> = events.iter().filter(|event| weight(event) == heaviest).collect();
@@ -326,8 +327,8 @@ fn whole(events: &[Event]) -> (Kind, Verdict) {
         return (kind, gravest.unwrap_or(Verdict::ReportOnly));
     }
     if heavy.iter().any(|event| event.kind != kind) {
-        // What stands close together is one story: its kill, if one is proven, or else what came first. A device that
-        // is full kills nothing on the host.
+        // Events close together are one story: the proven kill explains it, otherwise the first event does. A full
+        // device never kills anything on the host.
         let close = |event: &&&Event| {
             let (first, own) = (&heavy[0].evidence[0], &event.evidence[0]);
             first.file == own.file && first.line.abs_diff(own.line) <= STORY
@@ -340,12 +341,12 @@ fn whole(events: &[Event]) -> (Kind, Verdict) {
         let decisive = killed.unwrap_or(&heavy[0]);
         return (decisive.kind, decisive.verdict);
     }
-    // A message that tells of the device it filled decides before one that was cut or never told.
+    // Messages that state the memory or the limit of their device decide before those that do not.
     let told = |event: &&&Event| event.numbers.capacity.is_some() || event.numbers.allowed.is_some();
     let decided: Vec<&Event> = heavy.iter().filter(told).copied().collect();
     let heavy = if decided.is_empty() { heavy } else { decided };
     let count = |verdict| heavy.iter().filter(|event| event.verdict == verdict).count();
-    // The first of those that are as frequent as any.
+    // The first of the most frequent verdicts.
     let most = heavy.iter().map(|event| count(event.verdict)).max().unwrap_or(0);
     let verdict = heavy.iter().map(|event| event.verdict).find(|verdict| count(*verdict) == most);
     (kind, verdict.unwrap_or(heavy[0].verdict))

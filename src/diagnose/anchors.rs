@@ -1,4 +1,4 @@
-//! The pieces of text without which a line gives no event: what the scan looks for at the speed of memory.
+//! The pieces of text that every line about an event contains: the scan looks for them at memory speed.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,8 +7,8 @@ use std::thread;
 use super::literals::{Literals, WHOLE};
 use super::telemetry::needles;
 
-/// Few and rare in logs: what every wording of the families has in it. Lines
-/// that hold one and are about no event are known afterwards, by their shape.
+/// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
+/// an event are recognised later, by their shape.
 const ANCHORS: [&str; 81] = [
     "emory",
     "MEMORY",
@@ -93,11 +93,11 @@ const ANCHORS: [&str; 81] = [
     "object store",
 ];
 
-/// Numbers of signals, exits and errors: a longer number is another one.
+/// Numbers of signals, exits and errors, matched as whole numbers.
 const NUMBERS: [&str; 12] =
     [" 137", "=137", ":137", "(137", " -9", "=-9", ":-9", "(-9", "'-9", "1455", "rrno 12", "rrno=12"];
 
-/// What tells the factors of the effective batch.
+/// Words that introduce the factors of the effective batch.
 const FACTORS: [&str; 12] = [
     "atch size per device",
     "atch_size_per",
@@ -113,24 +113,24 @@ const FACTORS: [&str; 12] = [
     "nproc_per_node",
 ];
 
-/// The kinds of the texts.
+/// The kinds of texts, as bits.
 const EVENT: u8 = 1;
 const FACTOR: u8 = 2;
 const TELEMETRY: u8 = 4;
 
-/// Everything that is looked for, in one search.
+/// Every text to look for, in one search.
 static ALL: LazyLock<Literals> = LazyLock::new(|| {
     Literals::new(&[(EVENT, &ANCHORS), (EVENT | WHOLE, &NUMBERS), (FACTOR, &FACTORS), (TELEMETRY, needles())])
 });
 static EVENTS: LazyLock<Literals> = LazyLock::new(|| Literals::new(&[(EVENT, &ANCHORS), (EVENT | WHOLE, &NUMBERS)]));
 
-/// A line that is longer is taken for several: so much around a hit is one.
+/// A longer line is treated as several: this many bytes around a hit are one line.
 pub(super) const LONG: usize = 4 << 10;
 
-/// The longest anchor fits into so many bytes: the overlap of two searches.
+/// The longest anchor in bytes: the overlap of two searches.
 pub(super) const LONGEST_ANCHOR: usize = 40;
 
-/// A line that may be about an event, a factor of the effective batch, or memory.
+/// A line that may concern an event, a factor of the effective batch, or memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The line, without its end.
@@ -178,14 +178,14 @@ fn middle(bytes: &[u8], span: &Range<usize>) -> Option<usize> {
 
 /// Does the work of [`lines`] in this thread.
 fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
-    // A text that begins within the span may end behind it.
+    // A text that begins within the span may end after it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
     let (mut at, mut before) = (span.start, 0);
     while let Some((first, kinds)) = ALL.find(bytes, at..to).filter(|(hit, _)| *hit < span.end) {
         let line = line_of(bytes, first, before);
         let mut one = Found { line, event: None, factor: None, telemetry: None };
         let (mut hit, mut now, mut seen) = (first, kinds, 0);
-        // Each kind is found where it first begins, and nothing behind the span.
+        // Each kind is found where it first begins, and never after the span.
         loop {
             for (kind, place) in [(EVENT, &mut one.event), (FACTOR, &mut one.factor), (TELEMETRY, &mut one.telemetry)] {
                 if now & kind != 0 {
@@ -203,16 +203,16 @@ fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
     }
 }
 
-/// The line of `hit` in `bytes` without its end, within bounds, and not before `earliest`.
+/// The line of `hit` in `bytes` without its line end, within bounds, and starting at `earliest` or later.
 fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
     let from = earliest.max(hit.saturating_sub(LONG)).min(hit);
     let start = memchr::memrchr2(b'\n', b'\r', &bytes[from..hit]).map_or(from, |at| from + at + 1);
     let bound = bytes.len().min(hit + LONG);
-    // An anchor may end with the line.
+    // An anchor may end with its line.
     start..memchr::memchr2(b'\n', b'\r', &bytes[hit..bound]).map_or(bound, |at| hit + at)
 }
 
-/// Whether `text` may tell an event.
+/// Whether `text` may describe an event.
 pub(super) fn any(text: &str) -> bool {
     EVENTS.find(text.as_bytes(), 0..text.len()).is_some()
 }

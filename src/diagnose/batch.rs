@@ -3,16 +3,16 @@
 use super::findings::KnownBatch;
 use super::wording::regex;
 
-/// What was told of the batch so far; later lines replace earlier ones.
+/// The factors of the batch found so far; later lines replace earlier ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     known: KnownBatch,
-    /// The effective batch, if it is told itself.
+    /// The effective batch, if a line states it.
     total: Option<u64>,
 }
 
 impl Told {
-    /// Takes what `line` tells.
+    /// Reads the factors that `line` states.
     pub(super) fn read(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let last = |regex: &regex::Regex| {
@@ -34,7 +34,7 @@ impl Told {
         *total = all.or(*total);
     }
 
-    /// The factors; one that is not told follows from the product and the others.
+    /// The factors; a missing one follows from the product and the others.
     pub(super) fn factors(&self) -> Option<KnownBatch> {
         let mut known = self.known;
         if let Some(total) = self.total {

@@ -1,28 +1,28 @@
-//! The verdict of a device's message, in the order that proved right on real logs.
+//! The verdict on a device's message, in the order of tests that proved right on real logs.
 
 use super::findings::Numbers;
 use super::verdict::Verdict;
 use plimsoll_memory::bytes::{ByteSize, GIB, MIB};
 
-/// What a device's numbers come to.
+/// The verdict on the numbers of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
-    /// The verdict in a sentence or two.
+    /// The verdict in one or two sentences.
     pub(super) explanation: String,
 }
 
-/// A context, a workspace and libraries may take so much of a process beyond what the allocator holds.
+/// How much a context, workspaces and libraries may add to a process beyond what the allocator holds.
 const OVERHEAD: u64 = 3 * GIB;
-/// A figure in GiB is good to half of its second decimal; sums of a few are compared with this much room.
+/// A figure in GiB is rounded to half of its second decimal; sums of a few figures are compared with this tolerance.
 const ROUNDING: u64 = 32 * MIB;
-/// A request beyond any single device that is sold, for messages that do not tell the device's memory.
+/// A request larger than any single device on sale, for messages that do not state the device's memory.
 const BEYOND_ANY_DEVICE: u64 = 288 * GIB;
 
-/// Tells this process from the others among those that a message lists, and fills in what each holds.
+/// Finds this process among those that a message lists, and fills in what it and the others hold.
 ///
-/// Host processes are listed by numbers that a container does not know: the one that holds what the allocator holds, and
-/// little more, is this one.
+/// The list shows process ids of the host, which a container does not know: this process is the one that holds what the
+/// allocator holds, and little more.
 pub(super) fn identify(numbers: &mut Numbers, processes: &[(u64, u64)]) {
     if processes.is_empty() {
         return;
@@ -35,7 +35,7 @@ pub(super) fn identify(numbers: &mut Numbers, processes: &[(u64, u64)]) {
             let fits = others.iter().enumerate().filter(|(_, bytes)| range.contains(bytes));
             fits.min_by_key(|(_, bytes)| bytes.abs_diff(held)).map(|(at, _)| at)
         });
-        // What the listed ones leave is less than the allocator holds: one of them is this process all the same.
+        // The listed processes leave less than the allocator holds, so one of them must be this process.
         let hidden = || {
             let (total, free) = (numbers.capacity?.bytes(), numbers.free?.bytes());
             let unlisted = total.saturating_sub(free).saturating_sub(others.iter().sum());
@@ -59,7 +59,7 @@ fn held(numbers: &Numbers) -> Option<u64> {
     reserved.into_iter().chain(allocated).max()
 }
 
-/// Decides; `numbers` are those that [`identify`] left.
+/// Decides the verdict; `numbers` come from [`identify`].
 pub(super) fn decide(numbers: &Numbers) -> Decision {
     let bytes = |size: Option<ByteSize>| size.map(ByteSize::bytes);
     let (tried, total, free) = (bytes(numbers.tried), bytes(numbers.capacity), bytes(numbers.free));
@@ -139,7 +139,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     let room = free.unwrap_or(0).saturating_add(unused);
     if unused >= tried && unused >= total / 20 {
         let text = format!(
-            "The allocator holds {} that no tensor uses and could not serve {} from it: it lies in pieces.",
+            "The allocator holds {} that no tensor uses but could not serve {} from it: it is in pieces.",
             show(unused),
             show(tried)
         );
@@ -147,7 +147,8 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     }
     if tried >= total / 4 && tried > room {
         let text = format!(
-            "One request of {} is {} % of the device, and only {} are left: no order of what is there makes room for it.",
+            "One request of {} is {} % of the device, and only {} are left: rearranging memory would not make room \
+             for it.",
             show(tried),
             tried.saturating_mul(100) / total.max(1),
             show(room)
@@ -164,7 +165,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     decision(Verdict::Capacity, text)
 }
 
-/// Memory that neither the allocator nor a listed process accounts for.
+/// Memory that is held neither by the allocator nor by a listed process.
 fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Decision> {
     let held = held(numbers)?;
     let free = numbers.free?.bytes();
@@ -175,8 +176,8 @@ fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Dec
         let extra = own.saturating_sub(held);
         if extra > total / 4 && own <= total && small {
             let explanation = format!(
-                "This process holds {}, of which PyTorch's allocator knows {}: {} belong to something else in it, such as \
-                 NCCL, another framework or another allocator.",
+                "This process holds {}, PyTorch's allocator only {} of it: {} belong to something else in the \
+                 process, such as NCCL, another framework or another allocator.",
                 show(own),
                 show(held),
                 show(extra)
@@ -188,8 +189,8 @@ fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Dec
     let missing = total.saturating_sub(accounted);
     if missing > total / 4 && small {
         let explanation = format!(
-            "{} of the device's {} are held by nothing that the message names: a process that it cannot see, or one that \
-             is gone and left memory behind.",
+            "{} of the device's {} are held by no process in the message: by one that it cannot see, or by one that \
+             ended without releasing its memory.",
             show(missing),
             show(total)
         );

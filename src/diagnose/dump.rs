@@ -1,4 +1,4 @@
-//! The events of a memory snapshot: each request that its trace says failed.
+//! The events of a memory snapshot: each request that failed according to its trace.
 
 use super::advice::{Known, advice};
 use super::findings::{Event, Evidence, KnownBatch, Numbers};
@@ -73,7 +73,7 @@ fn event(
     event
 }
 
-/// What most of the memory was used for, if that is a third of it or more.
+/// What most of the memory was used for, if that is at least a third of it.
 fn tallest(oom: &OomFinding) -> Option<Category> {
     let band =
         oom.moment.bands.iter().filter(|band| band.category != Category::Unknown).max_by_key(|band| band.bytes)?;
@@ -95,7 +95,7 @@ fn explanation(oom: &OomFinding) -> String {
     let unused = point.reserved.saturating_sub(point.allocated + point.pending_free);
     let mut text = match oom.verdict {
         OomVerdict::Fragmentation => {
-            format!("{unused} was reserved and unused, more than the {} that were tried, but in pieces.", oom.tried)
+            format!("{unused} was reserved but unused, more than the {} requested, but in pieces.", oom.tried)
         }
         OomVerdict::SingleHugeRequest => {
             format!(
@@ -105,7 +105,8 @@ fn explanation(oom: &OomFinding) -> String {
         }
         OomVerdict::UnexplainedFreeExceedsRequest => {
             format!(
-                "{} was free on the device, and {} were tried: a limit on the process, or the driver.",
+                "{} was free on the device, and {} were requested: a limit on the process, or the driver, refused \
+                 them.",
                 oom.device_free, oom.tried
             )
         }

@@ -1,5 +1,5 @@
-//! The end of a command: what it said before, if its end alone does not say that memory was the reason, and what its
-//! end says by itself.
+//! The end of a command: its cause by the last output, if the exit status alone does not show that memory was the
+//! reason, and the event that the end itself is.
 
 use super::advice::{Known, advice};
 use super::analysis::Analysis;
@@ -7,11 +7,11 @@ use super::findings::{Event, Evidence, Numbers};
 use super::verdict::{Kind, Verdict};
 use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 
-/// Of a longer line only the beginning is kept.
+/// Longer lines are cut to this many bytes.
 const MAX_LINE: usize = 300;
 
-/// The cause of `end` by the last that the command wrote to its standard error: the memory of a device, or the memory
-/// limit of a Slurm job. `None` if the end needs no explanation or the text has none.
+/// The cause of `end` according to the command's last output on stderr: the memory of a device, or the memory limit of
+/// a Slurm job. `None` if the end needs no explanation or the text has none.
 ///
 /// ```
 /// use plimsoll_memory::command::{EndCause, ProcessEnd};
@@ -46,7 +46,7 @@ pub fn cause_by_text(end: &ProcessEnd, said: &[u8]) -> Option<EndCause> {
         let step = SlurmStep { job: event.job.clone()?, step: None };
         Some(EndCause::SlurmOomKill { step, evidence: evidence(event) })
     };
-    // A program that a kill ended has not failed for what it had said, and may have survived, before.
+    // A kill ended the program: an earlier message about memory, which it may have survived, is not the reason.
     if end.signal.as_ref().is_some_and(|signal| signal.number == libc::SIGKILL) {
         slurm()
     } else {
@@ -54,10 +54,11 @@ pub fn cause_by_text(end: &ProcessEnd, said: &[u8]) -> Option<EndCause> {
     }
 }
 
-/// The event that `end` is by itself: a kill by the kernel for want of memory, or by an unknown sender. `None` if it says
-/// nothing about memory. `file` names the input that tells of the end; `numbers` are what is known of the command's memory.
+/// The event that `end` itself is: a kill by the kernel for lack of memory, or by an unknown sender. `None` if the end
+/// has nothing to do with memory. `file` names the input that reports the end; `numbers` are known figures of the
+/// command's memory.
 pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Event> {
-    /// The code of a shell for a command that SIGKILL ended.
+    /// The exit code of a shell whose command was ended by SIGKILL.
     const KILLED: i32 = 128 + libc::SIGKILL;
     let killed = end.signal.as_ref().is_some_and(|signal| signal.number == libc::SIGKILL);
     let (kind, verdict, backend, told) = match &end.cause {
@@ -74,7 +75,7 @@ pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Ev
         EndCause::SlurmOomKill { step, .. } => Some(step.job.clone()),
         _ => None,
     };
-    // The machine's memory does not explain a kill at a limit below it.
+    // The machine's memory does not explain a kill at a lower limit.
     let numbers = match kind {
         Kind::CgroupOom => Numbers { capacity: None, ..numbers },
         Kind::HostOom => Numbers { allowed: None, ..numbers },
@@ -138,7 +139,7 @@ mod tests {
         let start = "exited with code 1, because the memory of a device was exhausted (standard error: torch.OutOfMemoryError: CUDA";
         assert!(shown.starts_with(start), "{shown}");
         assert!(cause_by_text(&killed(libc::SIGABRT), text.as_bytes()).is_some());
-        // One that got through it, and one that something else killed.
+        // One program survived the error, and another was killed by something else.
         assert_eq!(cause_by_text(&exited(0), text.as_bytes()), None);
         assert_eq!(cause_by_text(&killed(libc::SIGKILL), text.as_bytes()), None);
     }

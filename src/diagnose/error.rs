@@ -8,22 +8,22 @@ use super::snapshot::SnapshotError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiagnoseError {
-    /// The system refused to read it.
+    /// The system refused to read the input.
     #[error("cannot read `{name}`: {source}")]
     Io {
         /// The input.
         name: String,
-        /// What the system says.
+        /// What the system reported.
         source: io::Error,
     },
     /// The input is compressed, and the compressed bytes are damaged or end early.
-    #[error("`{name}` is gzip, and damaged after {bytes} B of text: {source}; what stands before was read")]
+    #[error("`{name}` is a gzip file damaged after {bytes} B of text: {source}; the text before was read")]
     Compressed {
         /// The input.
         name: String,
-        /// The text that could be read.
+        /// Bytes of text that could be read.
         bytes: u64,
-        /// What the decompressor says.
+        /// What the decompressor reported.
         source: io::Error,
     },
     /// The input is a Plimsoll record that cannot be read.
@@ -33,7 +33,7 @@ pub enum DiagnoseError {
     #[error(transparent)]
     UnreadableSnapshot(#[from] SnapshotError),
     /// The input is a memory snapshot, which is not text.
-    #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it by itself, without `--follow`")]
+    #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it without `--follow`")]
     Snapshot {
         /// The input.
         name: String,
@@ -41,7 +41,7 @@ pub enum DiagnoseError {
     /// No verdict has this name.
     #[error("not a verdict: {what}")]
     UnknownVerdict {
-        /// What was wrong, with the names that there are.
+        /// What was wrong, with the names that exist.
         what: String,
     },
     /// The verdict is about a whole document; no single finding has it.

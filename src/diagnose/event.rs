@@ -1,4 +1,4 @@
-//! An [`Incident`] as an [`Event`]: verdict, words, advice.
+//! An [`Incident`] as an [`Event`]: verdict, explanation, advice.
 
 use super::advice::{Known, advice};
 use super::decide::{decide, identify};
@@ -9,10 +9,10 @@ use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
 
-/// A host request of so much is larger than the machine, if the text does not give the size of the machine.
+/// A larger host request is taken to exceed the machine if the text does not state the machine's memory.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
-/// The event that `incident` is.
+/// The event that describes `incident`.
 pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Event {
     let Incident { class, sighting, occurrences, .. } = incident;
     let mut numbers = sighting.numbers;
@@ -29,7 +29,9 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             let mut decision = decide(&numbers);
             if sighting.work == Work::Serving && numbers.tried.is_none() {
                 decision.explanation =
-                    "What the weights and the rest leave of the device does not hold the server's KV cache.".to_owned();
+                    "The memory left on the device after weights and other data is too small for the server's KV \
+                     cache."
+                        .to_owned();
             }
             (Kind::VramOom, decision.verdict, decision.explanation)
         }
@@ -43,7 +45,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
         }
         Class::Machine => {
-            let text = "A service of the machine reports a kill for want of memory.";
+            let text = "A service of the machine reports a kill for lack of memory.";
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
         }
         Class::Ray => {
@@ -52,15 +54,18 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::RayOom, Verdict::RayMemoryMonitor, text.to_owned())
         }
         Class::SharedMemory => {
-            let text = "Shared memory (/dev/shm) is full: a worker could not hand its batch over. Main and device memory are not at fault.";
+            let text = "Shared memory (/dev/shm) is full: a worker could not pass on its batch. Main and device \
+                memory are not the cause.";
             (Kind::Shm, Verdict::ShmExhausted, text.to_owned())
         }
         Class::LoaderKilled => {
-            let text = "A DataLoader worker was killed with SIGKILL. Mostly that is the kernel for want of host memory, but nothing here proves it.";
+            let text = "A DataLoader worker was killed with SIGKILL. The sender is usually the kernel, for lack of \
+                host memory, but nothing here proves it.";
             (Kind::SigkillUnattributed, Verdict::DataloaderWorkerKill, text.to_owned())
         }
         Class::Killed => {
-            let text = "SIGKILL, cause not shown: the text has no line of the kernel, a control group, the batch system or Ray that says who sent it.";
+            let text = "SIGKILL, cause not shown: no line from the kernel, a control group, the batch system or Ray \
+                says who sent it.";
             (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, text.to_owned())
         }
     };
@@ -99,9 +104,12 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 
 fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
     match (tried, most) {
-        (Some(tried), Some(most)) => format!("One request of {tried} is larger than one allocation may be, {most}."),
-        (Some(tried), None) => format!("One request of {tried} is larger than one allocation may be."),
-        (None, _) => "One request on the device of more than any device has.".to_owned(),
+        (Some(tried), Some(most)) => format!(
+            "One request of {tried} is larger than the largest possible allocation, \
+            {most}."
+        ),
+        (Some(tried), None) => format!("One request of {tried} is larger than the largest possible allocation."),
+        (None, _) => "One request is larger than the memory of any device.".to_owned(),
     }
 }
 
@@ -113,11 +121,14 @@ fn library(tried: Option<ByteSize>) -> String {
 fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, String) {
     match tried {
         None if huge => {
-            let text = "One request on the host of more than any machine has. No device is involved.";
+            let text = "One request on the host is larger than the memory of any machine. No device is involved.";
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text.to_owned())
         }
         Some(tried) if tried.bytes() >= BEYOND_MOST_MACHINES => {
-            let text = format!("One request on the host of {tried}: more than a machine has. No device is involved.");
+            let text = format!(
+                "One request of {tried} on the host is larger than the memory of a machine. No device \
+                is involved."
+            );
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text)
         }
         Some(tried) => {
@@ -140,26 +151,27 @@ fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
     };
     let much = allowed.map_or_else(String::new, |allowed| format!(" of {allowed}"));
     format!(
-        "The memory limit{much} of the {whose} was reached and a process in it was killed; the machine itself may have had more."
+        "The memory limit{much} of the {whose} was reached and a process in it was killed; the machine itself may \
+         have had memory left."
     )
 }
 
-/// What the phase adds.
+/// What the phase adds to the explanation.
 fn aside(event: &Event, step: Option<u64>) -> String {
     let mut text = String::new();
     for also in &event.also {
         text.push_str(match also {
             Verdict::FirstBackward => {
-                " It happened in a backward pass, where gradients meet the activations that were kept."
+                " It happened in a backward pass, when gradients are added to the stored activations."
             }
             Verdict::OptimizerStep => {
                 " It happened in the optimizer's step, where Adam allocates its moments the first time."
             }
             Verdict::OptimizerState => {
-                " One step had passed: since then the optimizer's state, which Adam allocates in that step, is there as well."
+                " It happened after the first step, in which Adam allocates the optimizer's state."
             }
             Verdict::Eval => " It happened in an evaluation.",
-            Verdict::EvalAccumulation => " Its predictions were being put together: they pile up on the device.",
+            Verdict::EvalAccumulation => " Its predictions were being concatenated: they accumulate on the device.",
             Verdict::LongestBatch => " It happened late: most likely at the longest input so far.",
             Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
             _ => "",
@@ -169,7 +181,7 @@ fn aside(event: &Event, step: Option<u64>) -> String {
         text.push_str(&match step {
             0 => " No step was complete.".to_owned(),
             1 => String::new(),
-            step => format!(" The run had come to step {step}."),
+            step => format!(" The run had reached step {step}."),
         });
     }
     text

@@ -1,21 +1,21 @@
-//! [`Feed`]: the lines around hits of telemetry, each once, in order, with its place.
+//! [`Feed`]: the lines around telemetry hits, each once, in order, with its position.
 
 use super::telemetry::Position;
 
-/// A line that is longer is cut: so far before its hit, and so far behind it.
+/// A longer line is cut to this many bytes before its hit, and this many after it.
 const LONGEST_LINE: (usize, usize) = (8 << 10, 32 << 10);
-/// So many lines before a hit may be its label: those of other processes may come between.
+/// How far before a hit its label may be, in lines: lines of other processes may come between.
 const LABELS: usize = 3;
 
-/// Passes on the lines of an input that tell of memory.
+/// Passes on the lines of an input that mention memory.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
-    /// Up to here, as an offset in the input, lines were passed on.
+    /// Lines up to this offset in the input have been passed on.
     given: u64,
 }
 
 impl Feed {
-    /// Passes on the lines of `hits` in `buffer`, which begins at `start` of the input, and the lines before each.
+    /// Passes on the lines of `hits` in `buffer`, which begins at `start` of the input, and the lines before each hit.
     pub(super) fn lines(
         &mut self,
         buffer: &[u8],
@@ -48,7 +48,7 @@ impl Feed {
     }
 }
 
-/// Where the first line that belongs to `hit` begins, `given` at the earliest.
+/// Where the first line that belongs to `hit` begins: not before `given`.
 fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
     let earliest = given.max(hit.saturating_sub(LONGEST_LINE.0));
     let mut start = hit;
@@ -56,7 +56,7 @@ fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
     loop {
         let found = memchr::memrchr2(b'\n', b'\r', &buffer[earliest..start]);
         let Some(at) = found.map(|at| earliest + at) else {
-            // What was cut off before is not a line; that of the hit is taken as far as it is there.
+            // The cut-off line before is dropped; the line of the hit is kept as far as it was read.
             return if earliest == given || lines == 0 { earliest } else { start + 1 };
         };
         lines += usize::from(start == hit || !buffer[at + 1..start].trim_ascii().is_empty());

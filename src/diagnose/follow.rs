@@ -16,22 +16,22 @@ pub struct Follower {
     path: PathBuf,
     name: String,
     file: File,
-    /// Up to here it was read.
+    /// How far the file has been read, in bytes.
     position: u64,
-    /// Whether text came since the analysis settled.
+    /// Whether text was added after the analysis last settled.
     unsettled: bool,
 }
 
-/// What became of the file since the last look.
+/// What happened to the file since the last look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing.
+    /// The file did not change.
     None,
     /// The file grew.
     Grown,
     /// The file became shorter, and is read from its start again.
     Truncated,
-    /// Another file has its name, and is read from its start.
+    /// Another file now has this name, and is read from its start.
     Replaced,
 }
 
@@ -51,10 +51,10 @@ impl Follower {
         Ok(Self { path: path.to_owned(), name, file, position: 0, unsettled: false })
     }
 
-    /// Reads what was added since the last look. If nothing was, messages that were still open count as whole.
+    /// Reads what was added since the last look. If nothing was added, unfinished messages count as complete.
     ///
     /// # Errors
-    /// [`DiagnoseError`] if the file cannot be read any more.
+    /// [`DiagnoseError`] if the file can no longer be read.
     pub fn look(&mut self, analysis: &mut Analysis) -> Result<Change, DiagnoseError> {
         self.try_look(analysis).map_err(|source| DiagnoseError::Io { name: self.name.clone(), source })
     }
@@ -106,7 +106,7 @@ impl Follower {
         }
     }
 
-    /// The file that has the name now, if it is another one. Between two steps of a rotation there may be none.
+    /// The file that has the name now, if it is a different one. During a rotation there may be none for a moment.
     fn replacement(&self) -> io::Result<Option<File>> {
         let other = match File::open(&self.path) {
             Ok(other) => other,

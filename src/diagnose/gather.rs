@@ -1,15 +1,16 @@
-//! Sightings to incidents: every event once, however often, by however many and in whatever order it is told.
+//! Turns sightings into incidents: each event counts once, no matter how often, by how many sources and in what order
+//! it is reported.
 
 use super::findings::Dismissal;
 use super::incident::{Class, Incident, beside, compatible, near, tells_the_same, who};
 use super::sighting::{Cause, Sighting};
 use super::verdict::Verdict;
 
-/// So many incidents are kept apart; later ones are counted.
+/// How many incidents are kept apart; later ones are only counted.
 const INCIDENTS: usize = 2048;
-/// So many texts that are not events are kept.
+/// How many dismissed texts are kept.
 const DISMISSED: usize = 16;
-/// So many of the last incidents are compared with a new sighting.
+/// How many recent incidents are compared with a new sighting.
 const RECENT: usize = 256;
 
 /// Incidents of one or several inputs.
@@ -18,16 +19,16 @@ pub(super) struct Gathered {
     pub(super) incidents: Vec<Incident>,
     pub(super) omitted: u64,
     pub(super) dismissed: Vec<Dismissal>,
-    /// The incident that the last sighting told of.
+    /// The incident that the last sighting belonged to.
     pub(super) touched: Option<u64>,
     /// The number of the next incident.
     next: u64,
-    /// What other than memory ended processes, with the input.
+    /// Ends of processes for reasons other than memory, with the input.
     ends: Vec<(&'static str, String)>,
 }
 
 impl Gathered {
-    /// Counts a line that was not read, because many like it told of `incident`, if of one alone.
+    /// Counts a line that was skipped because its shape is known, for `incident` if all such lines belong to one.
     pub(super) fn count(&mut self, incident: Option<u64>) {
         let known = incident.and_then(|id| self.incidents.binary_search_by_key(&id, |incident| incident.id).ok());
         match known {
@@ -39,7 +40,7 @@ impl Gathered {
     pub(super) fn add(&mut self, mut sighting: Sighting) {
         self.touched = None;
         if sighting.weak {
-            // Ordinary words beside an event that says more.
+            // Ordinary words next to an event that is more specific.
             if let Some(incident) =
                 self.recent(|incident| beside(incident, &sighting) && incident.class.leads_to_kills())
             {
@@ -89,7 +90,7 @@ impl Gathered {
         self.incidents.push(Incident { id, class, sighting, occurrences: 1, last });
     }
 
-    /// The last incident among the recent ones that `is` the one.
+    /// The latest of the recent incidents for which `is` holds.
     fn recent(&mut self, mut is: impl FnMut(&Incident) -> bool) -> Option<&mut Incident> {
         let found = self.incidents.iter_mut().rev().take(RECENT).find(|incident| is(incident));
         self.touched = found.as_ref().map(|incident| incident.id);
@@ -143,8 +144,8 @@ impl Gathered {
             let known = &incident.sighting;
             let Class::Kernel { closed, .. } = incident.class else { return false };
             let here = compatible(known.host.as_ref(), sighting.host.as_ref());
-            // A report that has its kill takes no more but the same kill once more. A kill that tells no more than its
-            // process belongs to the report that is open, whichever process that one had chosen.
+            // A report with its kill only accepts that same kill again. A kill that names nothing but its process
+            // belongs to the open report, whichever process that report chose.
             let fits = if closed {
                 sighting.pid.is_some() && known.pid == sighting.pid
             } else {
@@ -163,7 +164,7 @@ impl Gathered {
                 *closed |= kills;
             }
             if kills {
-                // The kill itself is what proves it.
+                // The kill line itself is the proof.
                 incident.sighting.evidence.splice(0..0, sighting.evidence.iter().cloned());
                 incident.sighting.pid = sighting.pid.or(incident.sighting.pid);
                 incident.sighting.victim = sighting.victim.clone().or(incident.sighting.victim.take());
@@ -172,7 +173,7 @@ impl Gathered {
             return;
         }
         if let Some(incident) = self.recent(told) {
-            // What a manager told before is this kill; the kernel knows more.
+            // A manager reported this kill earlier; the kernel's report has more detail.
             incident.class = Class::Kernel { group: group.or(Some(incident.class == Class::Limit)), closed: kills };
             incident.absorb(sighting, true);
             return;
@@ -270,13 +271,13 @@ impl Gathered {
         }
     }
 
-    /// What other than memory ended the processes of the input, if something did.
+    /// The reason, other than memory, that ended the processes of the input, if there is one.
     fn ended_otherwise(&self, sighting: &Sighting) -> Option<&'static str> {
         let file = &sighting.evidence[0].file;
         self.ends.iter().find(|(_, at)| at == file).map(|(reason, _)| *reason)
     }
 
-    /// Something other than memory ended the processes of this input.
+    /// Records that something other than memory ended the processes of this input.
     fn ended(&mut self, reason: &'static str, sighting: Sighting) {
         let evidence = &sighting.evidence[0];
         let file = evidence.file.clone();
@@ -287,7 +288,7 @@ impl Gathered {
         {
             return;
         }
-        // A time limit is told while the kills are, in any order; a cancellation may be the answer to a kill.
+        // A time limit may be reported before or after its kills; a cancellation may be the reaction to a kill.
         let either_way = !reason.contains("cancelled");
         if either_way {
             let (ours, rest) = std::mem::take(&mut self.incidents).into_iter().partition(|incident: &Incident| {
@@ -304,7 +305,7 @@ impl Gathered {
         }
     }
 
-    /// The incidents at the end of the text: a kill whose sender was told later is not an incident of its own.
+    /// The incidents at the end of the text: a kill whose sender became known later is not a separate incident.
     pub(super) fn finished(&self) -> Vec<Incident> {
         let mut incidents = self.incidents.clone();
         if incidents.iter().any(|incident| incident.class.proves()) {
@@ -325,7 +326,7 @@ impl Gathered {
     }
 }
 
-/// Whether both are told by one service: systemd and its out-of-memory daemon tell the same kill.
+/// Whether one service reports both: systemd and systemd-oomd report the same kill.
 fn same_service(a: &Sighting, b: &Sighting) -> bool {
     let systemd = |sighting: &Sighting| sighting.backend.as_deref().is_some_and(|name| name.starts_with("systemd"));
     a.backend == b.backend || (systemd(a) && systemd(b))

@@ -1,20 +1,20 @@
-//! [`Incident`]: one event as its sightings describe it, and when two sightings tell the same one.
+//! [`Incident`]: one event as its sightings describe it, and the rules for when two sightings report one event.
 
 use super::findings::Numbers;
 use super::sighting::{Sighting, Work};
 
-/// So many lines of evidence are kept of one.
+/// How many lines of evidence are kept per incident.
 const EVIDENCE: usize = 8;
-/// What is so many lines apart tells of one thing.
+/// Sightings at most this many lines apart may report one event.
 const NEAR: u64 = 600;
 
-/// What an incident is made of.
+/// The kind of source that an incident comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Device,
     Library,
     HostAlloc,
-    /// The kernel's report; whether a control group's limit was the cause, and whether the kill was seen.
+    /// The kernel's report: whether a control group's limit was the cause, and whether the kill was seen.
     Kernel {
         group: Option<bool>,
         closed: bool,
@@ -28,12 +28,12 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// Whether it proves who sent a SIGKILL.
+    /// Whether this class proves who sent a SIGKILL.
     pub(super) fn proves(self) -> bool {
         matches!(self, Self::Kernel { .. } | Self::Limit | Self::Machine | Self::Ray)
     }
 
-    /// Whether deaths behind it are its consequence: launchers kill what is left.
+    /// Whether later deaths are its consequence: launchers kill the remaining processes.
     pub(super) fn leads_to_kills(self) -> bool {
         self.proves() || matches!(self, Self::Device | Self::Library | Self::HostAlloc | Self::SharedMemory)
     }
@@ -42,7 +42,7 @@ impl Class {
 /// One event as its sightings describe it.
 #[derive(Clone, Debug)]
 pub(super) struct Incident {
-    /// Its number: later ones have larger ones.
+    /// Identifier, increasing with every new incident.
     pub(super) id: u64,
     pub(super) class: Class,
     pub(super) sighting: Sighting,
@@ -58,13 +58,13 @@ impl Incident {
         self.absorb(sighting, true);
     }
 
-    /// Takes what `other` adds; its numbers if it is about the same process.
+    /// Merges `other` into the incident; its numbers only if it concerns the same process.
     pub(super) fn absorb(&mut self, other: Sighting, numbers: bool) {
         let mine = &mut self.sighting;
         self.last = other.evidence[0].line.max(self.last);
         if numbers || mine.numbers == Numbers::default() {
             if other.numbers.capacity.is_some() && mine.numbers.capacity.is_none() {
-                // The fuller message is the better evidence.
+                // The more complete message is the better evidence.
                 mine.evidence.splice(0..0, other.evidence.iter().cloned());
                 mine.evidence.truncate(EVIDENCE);
             }
@@ -106,9 +106,9 @@ pub(super) fn compatible<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// Whether both may come from one process.
+/// Whether both may come from the same process.
 pub(super) fn who(a: &Sighting, b: &Sighting) -> bool {
-    // A process that is named twice is one, whichever rank one of the names leaves out.
+    // A process named in two ways is still one, even if one name leaves out the rank.
     let host = compatible(a.host.as_ref(), b.host.as_ref());
     host && compatible(a.rank, b.rank) && compatible(a.pid, b.pid)
 }
@@ -118,13 +118,13 @@ pub(super) fn near(incident: &Incident, sighting: &Sighting) -> bool {
     known.file == new.file && new.line.saturating_sub(incident.last) <= NEAR
 }
 
-/// Whether `sighting` stands so close to `incident` that both tell one failure.
+/// Whether `sighting` is close enough to `incident` to report the same failure.
 pub(super) fn beside(incident: &Incident, sighting: &Sighting) -> bool {
     const BESIDE: u64 = 30;
     near(incident, sighting) && sighting.evidence[0].line.saturating_sub(incident.last) <= BESIDE
 }
 
-/// Whether a device's message is the one of `incident` again: the same numbers as far as both go, or none.
+/// Whether a device's message repeats `incident`: the numbers that both state are equal, or neither states any.
 pub(super) fn tells_the_same(incident: &Incident, class: Class, new: &Sighting) -> bool {
     let known = &incident.sighting;
     let (a, b) = (&known.numbers, &new.numbers);

@@ -1,4 +1,4 @@
-//! [`Input`]: what a file is, from its first bytes; whatever text it is, as UTF-8.
+//! [`Input`]: recognises a file by its first bytes, and gives text of any encoding as UTF-8.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
@@ -6,12 +6,12 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::findings::Form;
 
-/// So many bytes tell what an input is.
+/// How many bytes are enough to recognise an input.
 const HEAD: usize = 4096;
 
-/// An input that was recognised, from its first byte on.
+/// A recognised input, readable from its first byte.
 pub enum Input<'a> {
-    /// Text, in UTF-8 whatever it was before.
+    /// Text, converted to UTF-8.
     Text(Box<dyn Read + 'a>),
     /// A pickled memory snapshot of PyTorch.
     Snapshot(Box<dyn Read + 'a>),
@@ -20,7 +20,7 @@ pub enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Recognises what `reader` gives: text in UTF-8 or UTF-16, a snapshot or a record, plain or gzipped.
+    /// Recognises the kind of `reader`: text in UTF-8 or UTF-16, a snapshot or a record, plain or gzipped.
     ///
     /// # Errors
     /// If the first bytes cannot be read.
@@ -43,7 +43,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What it is.
+    /// The kind of the input.
     pub fn form(&self) -> Form {
         match self {
             Self::Text(_) => Form::Text,
@@ -53,9 +53,9 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What the first bytes of an input say that it is.
+/// Recognises the kind of an input by its first bytes.
 fn form(head: &[u8]) -> Form {
-    // A pickle of protocol 2 to 5 begins with its protocol and goes on with a frame, a list or a dictionary.
+    // A pickle of protocol 2 to 5 begins with its protocol number, followed by a frame, a list or a dictionary.
     if let [0x80, 2..=5, 0x95 | b']' | b'}' | b'(', ..] = head {
         return Form::Snapshot;
     }
@@ -64,7 +64,7 @@ fn form(head: &[u8]) -> Form {
     if json && record { Form::Record } else { Form::Text }
 }
 
-/// A reader with the first bytes that were taken from it put back.
+/// A reader with its first bytes put back.
 type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// The first bytes of `reader`, and a reader that begins with them.
@@ -74,13 +74,13 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Whole<R>)> {
     Ok((head.clone(), Cursor::new(head).chain(reader)))
 }
 
-/// UTF-16 as UTF-8; what is not a character becomes U+FFFD.
+/// UTF-16 as UTF-8; anything that is not a character becomes U+FFFD.
 struct Utf16<R> {
     reader: BufReader<R>,
     unit: fn([u8; 2]) -> u16,
-    /// UTF-8 that was not asked for yet.
+    /// UTF-8 that has not been requested yet.
     ready: Cursor<Vec<u8>>,
-    /// The first half of a pair that the last piece ended with.
+    /// The first half of a surrogate pair at the end of the last piece.
     high: Option<u16>,
 }
 
@@ -89,7 +89,7 @@ impl<R: Read> Utf16<R> {
         Self { reader: BufReader::with_capacity(1 << 16, reader), unit, ready: Cursor::default(), high: None }
     }
 
-    /// Turns the next piece into UTF-8; at the end nothing is ready.
+    /// Converts the next piece to UTF-8; `ready` stays empty at the end.
     fn refill(&mut self) -> io::Result<()> {
         let mut units: Vec<u16> = self.high.take().into_iter().collect();
         let bytes = self.reader.fill_buf()?;
@@ -98,7 +98,7 @@ impl<R: Read> Utf16<R> {
         let ended = bytes.is_empty();
         self.reader.consume(whole);
         if whole == 0 && !ended {
-            // One byte alone: its other half is the first of the next piece, or there is none.
+            // A single byte: its other half is the first byte of the next piece, or missing.
             let mut pair = [0; 2];
             let got = self.reader.by_ref().take(2).read(&mut pair)?;
             if got == 1 && self.reader.read(&mut pair[1..])? == 1 {

@@ -1,19 +1,20 @@
 //! Diagnosis: what went wrong with memory, from the texts that a run leaves behind.
 //!
-//! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document
-//! `plimsoll.findings/1`: every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines
-//! that show it and what to do. [`Analysis::read_with`] recognises what a file is; [`Follower`] watches one that grows.
-//! [`telemetry`] reads the memory lines of training frameworks, [`trend`] judges how their figures move, and [`ledger`]
-//! compares them with what the training should cost.
+//! [`Analysis`] reads text of any length in constant memory and returns [`Findings`], the document
+//! `plimsoll.findings/1`: every memory event once, with what ran out, the decoded numbers, the verdict, the lines that
+//! show it and what to do. [`Analysis::read_with`] recognises the kind of a file; [`Follower`] watches a file that
+//! grows. [`telemetry`] reads the memory lines of training frameworks, [`trend`] judges how their figures move, and
+//! [`ledger`] compares them with what the training should cost.
 //!
 //! [`snapshot`] reads memory snapshots of PyTorch's allocator.
 //!
 //! Invariants:
+//!
 //! * A cause is named only if a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
-//! * A number is absent if the text does not give it, and never a guess.
-//! * What looks like an event and is none (code, documentation, talk, denials, a launcher's clean-up) is dismissed with
-//!   the reason.
-//! * Any bytes are text. Nothing in them is executed; nothing in them makes the memory grow.
+//! * A number that the text does not state is absent, never guessed.
+//! * A text that looks like an event but is not one (code, documentation, talk, denials, a launcher's clean-up) is
+//!   dismissed with the reason.
+//! * Any bytes are accepted as text. Nothing in them is executed, and nothing in them makes memory grow.
 
 mod advice;
 mod analysis;

@@ -1,30 +1,30 @@
 //! [`Literals`]: a search for many short texts at once, in one pass.
 //!
-//! A packed search (Teddy) puts its texts into 16 buckets and slows down to a quarter with a hundred of them, for the letters
-//! of a bucket mix. Here every place is looked up by its first three bytes in a table of bits that stays in the first-level
-//! cache; few places pass, and only those are compared.
+//! A packed search (Teddy) puts its texts into 16 buckets, and drops to a quarter of its speed with a hundred texts
+//! because the letters of a bucket mix. Here, the first three bytes at every position are looked up in a bit table that
+//! stays in the first-level cache; few positions pass, and only those are compared.
 
 use std::ops::Range;
 
 /// The bits of the table, as a power of two: 8 KiB.
 const BITS: u32 = 16;
-/// The bytes that a place is looked up by.
+/// How many bytes of a position are looked up.
 const KEY: usize = 3;
-/// So many places are looked up in one load of eight bytes.
+/// How many positions one load of eight bytes covers.
 const PLACES: usize = size_of::<u64>() - KEY + 1;
-/// The bit of a text that ends with a number: it is not found within a longer one.
+/// The bit of a text that ends with a digit: it does not match inside a longer number.
 pub(super) const WHOLE: u8 = 1 << 7;
 
 /// Texts to search for, each with the bit of its kind.
 #[derive(Debug)]
 pub(super) struct Literals {
     bits: Vec<u64>,
-    /// By the hash of the first bytes: where its texts lie in `order`.
+    /// By the hash of the first bytes: the range of its texts in `order`.
     groups: Vec<(u8, u8)>,
     order: Vec<(&'static [u8], u8)>,
 }
 
-/// The place in the table of the first three bytes of `word`.
+/// The position in the table for the first three bytes of `word`.
 fn hash(word: u64) -> usize {
     let key = (word as u32) & 0x00ff_ffff;
     (key.wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS)) as usize
@@ -35,7 +35,7 @@ fn key(text: &[u8]) -> u64 {
 }
 
 impl Literals {
-    /// The texts of each kind: of three bytes at least, 255 at most.
+    /// Builds the search for the texts of each kind; each has 3 to 255 bytes.
     pub(super) fn new(kinds: &[(u8, &[&'static str])]) -> Self {
         let all = kinds.iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (text.as_bytes(), *kind)));
         let mut order: Vec<(&'static [u8], u8)> = all.collect();
@@ -56,7 +56,7 @@ impl Literals {
         self.bits[hash >> 6] >> (hash & 63) & 1
     }
 
-    /// The first place in `span` of `bytes` at which texts begin that end in it, and their kinds.
+    /// The first position in `span` of `bytes` where texts begin that end within it, and their kinds.
     pub(super) fn find(&self, bytes: &[u8], span: Range<usize>) -> Option<(usize, u8)> {
         let bytes = &bytes[..span.end.min(bytes.len())];
         let mut at = span.start;

@@ -5,12 +5,12 @@ use super::verdict::Verdict;
 use super::window::Lines;
 use super::wording::regex;
 
-/// So many lines above a message are looked at.
+/// How many lines above a message are examined.
 const ABOVE: usize = 160;
-/// A run that came so far is late.
+/// A run that reached this step is late.
 const LATE: u64 = 100;
 
-/// Adds to `sighting` what the lines above line `at` tell of the phase.
+/// Adds to `sighting` what the lines above line `at` show of the phase.
 pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     let frames: Vec<&str> =
         lines.before(at).take(ABOVE).map(|line| line.message()).take_while(|text| !ends_the_frames(text)).collect();
@@ -35,7 +35,7 @@ pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     }
 }
 
-/// Whether the frames of a traceback cannot go on above a line: its head, or the message of an earlier one.
+/// Whether a line ends the frames of a traceback: its heading, or the message of an earlier one.
 fn ends_the_frames(text: &str) -> bool {
     text.contains("Traceback (most recent call last)") || earlier_message(text)
 }
@@ -44,7 +44,7 @@ fn earlier_message(text: &str) -> bool {
     text.contains("out of memory. Tried")
 }
 
-/// The innermost frame that names a phase decides; `frames` are the innermost first.
+/// The phase, decided by the innermost frame that names one; `frames` start with the innermost.
 pub(super) fn phase(frames: &[&str]) -> Option<Verdict> {
     let backward = regex!(
         r"\.backward\(|torch/autograd/__init__\.py|_engine_run_backward|run_backward\(|, in backward(?:_step)?\b|\bin _backward\b"
@@ -75,7 +75,7 @@ pub(super) fn phase(frames: &[&str]) -> Option<Verdict> {
     None
 }
 
-/// Whether the innermost frames put predictions together, instead of making them.
+/// Whether the innermost frames concatenate predictions instead of making them.
 fn piles(frames: &[&str]) -> bool {
     let together = regex!(
         r", in (?:nested_concat|torch_pad_and_concatenate|numpy_pad_and_concatenate|nested_gather|pad_across_processes|_pad_across_processes|gather_for_metrics|gather|add_batch)\b|\b(?:preds|predictions|logits|outputs|labels)\w*\.append\(|torch\.cat\(\[?\(?(?:all_)?(?:preds|predictions|logits|outputs|labels)"
@@ -110,14 +110,14 @@ fn step(lines: &Lines, at: usize) -> Option<u64> {
     })
 }
 
-/// Whether the last length is the longest of those that the lines above tell, if they tell any.
+/// Whether the last length is the longest in the lines above, if they state any.
 fn longest(lines: &Lines, at: usize) -> bool {
     let length = regex!(
         r"(?i)\b(?:seq_?len(?:gth)?|max_?len(?:gth)?|num_tokens|longest|src_len|tgt_len|frames)\b\D{1,4}(\d{1,7})\b"
     );
     let told: Vec<u64> =
         lines[..at].iter().filter_map(|line| length.captures_iter(&line.text).last()?[1].parse().ok()).collect();
-    // Lengths that are not told may differ: a run that fitted so often met a longer input.
+    // No lengths are printed: they may vary, and a run that fitted until now met a longer input.
     let Some((last, before)) = told.split_last() else { return true };
     !before.is_empty() && before.iter().all(|length| length <= last) && before.iter().any(|length| length < last)
 }

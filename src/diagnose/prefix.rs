@@ -1,4 +1,5 @@
-//! What loggers, launchers, kernels and people put before a line, and what it tells: rank, process, machine.
+//! Prefixes that loggers, launchers, kernels and people put before a line, and what they identify: rank, process,
+//! machine.
 
 use std::sync::LazyLock;
 
@@ -15,13 +16,13 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// What the lines of one process have in common.
+    /// What all lines of one process have in common.
     pub(super) fn stream(&self) -> (Option<u64>, Option<u64>, Option<&str>) {
         (self.rank, self.pid, self.host.as_deref())
     }
 }
 
-/// One prefix; the first that matches is taken off, and the search begins again behind it.
+/// One prefix; the first match is removed, and the search starts again after it.
 static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     let alternatives = [
         // Ranks: torchelastic, Lightning, Megatron; `srun --label`; `mpirun --tag-output`.
@@ -46,7 +47,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"kernel: ",
         r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?",
         r"\d\d?/\d\d?/\d{2,4},? \d\d:\d\d:\d\d(?: [AP]M)?",
-        // Levels and places in a source.
+        // Log levels and positions in a source.
         r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\]",
         r"\[(?:debug|info|warning|error)\]",
         r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?(?:[:|]| *-| \d\d-\d\d \d\d:\d\d:\d\d| )",
@@ -66,12 +67,12 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     crate::ascii::compile(&format!("^(?:{})", alternatives.join("|")))
 });
 
-/// So many prefixes are taken off a line.
+/// How many prefixes are removed from a line at most.
 const MOST_PREFIXES: usize = 8;
-/// A line's prefixes lie in so many bytes.
+/// How many bytes the prefixes of a line may take.
 const LONGEST_PREFIXES: usize = 400;
 
-/// Takes the prefixes off `text`.
+/// Finds the prefixes of `text`.
 pub(super) fn peel(text: &str) -> Origin {
     let mut origin = Origin::default();
     let bound = boundary(text, LONGEST_PREFIXES);
@@ -86,12 +87,12 @@ pub(super) fn peel(text: &str) -> Origin {
         let named = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|name| name.as_str());
         let number = |names: &[&str]| named(names).and_then(|digits| digits.parse().ok());
         let ranks = ["rank", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7", "rank8"];
-        // PostgreSQL's level and its message stand apart by two blanks, and belong together.
+        // PostgreSQL separates its level from the message by two blanks; the two belong together.
         let behind = &rest[indent + whole..];
         if rest[indent..indent + whole].ends_with(':') && behind.starts_with("  ") && !behind.starts_with("   ") {
             break;
         }
-        // The code of an error, such as `ORA-04030: `, is not a machine.
+        // An error code, such as `ORA-04030: `, is not a machine.
         if named(&["host5"]).is_some_and(is_code) {
             break;
         }
@@ -101,7 +102,7 @@ pub(super) fn peel(text: &str) -> Origin {
         origin.host = origin.host.or(host);
         origin.end += indent + whole;
     }
-    // The indentation of what has no prefix is its own.
+    // A line without a prefix keeps its indentation.
     if origin.end > 0 {
         let rest = &text[origin.end..];
         origin.end += rest.len() - rest.trim_start().len();
@@ -109,13 +110,13 @@ pub(super) fn peel(text: &str) -> Origin {
     origin
 }
 
-/// Whether a name is the code of an error: capitals and a number.
+/// Whether a name is an error code: capitals and a number.
 fn is_code(name: &str) -> bool {
     let digits = name.trim_start_matches(|c: char| c.is_ascii_uppercase()).trim_start_matches(['-', '_']);
     digits.len() < name.len() && digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The largest character boundary in `text` that is not behind `at`.
+/// The last character boundary in `text` at or before `at`.
 pub(super) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

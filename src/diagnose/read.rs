@@ -1,4 +1,4 @@
-//! Inputs into an [`Analysis`]: text in pieces, records by those who read them.
+//! Reads inputs into an [`Analysis`]: text in pieces; records through a function of the caller.
 
 use std::io::{self, Read};
 
@@ -8,15 +8,15 @@ use super::findings::Form;
 use super::input::Input;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The bytes that are read at once.
+/// How many bytes are read at once.
 const PIECE: usize = 256 << 10;
 
 impl Analysis {
-    /// Reads an input to its end. A snapshot is not read here: it is given back, for those who read snapshots. A record of
-    /// Plimsoll is handed to `record`, which takes its failures into the analysis and gives the bytes that it has read.
+    /// Reads an input to its end. A snapshot is not read: it is returned to the caller. A Plimsoll record is passed to
+    /// `record`, which adds its failures to the analysis and returns the number of bytes read.
     ///
     /// # Errors
-    /// [`DiagnoseError`] if it cannot be read; what was read before stays in the findings, with the error.
+    /// [`DiagnoseError`] if the input cannot be read; text before the error stays in the findings, with the error.
     pub fn read_with<'a>(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl Analysis {
         Ok(None)
     }
 
-    /// Says what the input is.
+    /// Records the kind of the input.
     fn is(&mut self, form: Form) {
         if let Some(report) = self.report() {
             report.form = form;

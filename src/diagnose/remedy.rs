@@ -1,11 +1,11 @@
-//! [`Remedy`]: what to do beside the ladder, by verdict.
+//! [`Remedy`]: advice that is not on the ladder, by verdict.
 
 use super::findings::Event;
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Mark;
 
-/// Something to do that is not a rung of the ladder.
+/// A piece of advice that is not a rung of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remedy {
     pub(super) what: &'static str,
@@ -20,29 +20,27 @@ const fn moves(what: &'static str) -> Remedy {
     Remedy { what, class: Mark::MovesState }
 }
 
-/// What a host that ran out needs: the data side, never the model.
+/// What helps a host that ran out of memory: changes to the data side, never the model.
 const HOST: [Remedy; 3] = [
-    keeps(
-        "DataLoader num_workers down (each worker holds its own copy of what the dataset touches), prefetch_factor down",
-    ),
+    keeps("DataLoader num_workers down (each worker has its own copy of the data that it reads), prefetch_factor down"),
     keeps("do not hold the dataset as Python objects: memory-map it (Arrow, numpy memmap, safetensors) or stream it"),
     keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
 ];
 
-/// What comes before the ladder.
+/// Advice before the ladder.
 pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     let mut list = match event.verdict {
         Verdict::Fragmentation => Vec::new(),
         Verdict::OtherProcess => vec![
-            keeps("free the device of the others: nvidia-smi names them; stop them, wait, or take another device (CUDA_VISIBLE_DEVICES)"),
+            keeps("stop the other processes on the device (nvidia-smi lists them), wait, or use another device (CUDA_VISIBLE_DEVICES)"),
         ],
         Verdict::UnattributedMemory => vec![
             keeps("find the holder: nvidia-smi, then `fuser -v /dev/nvidia*` on the host; a killed run may have left workers behind"),
-            keeps("take another device (CUDA_VISIBLE_DEVICES), or have the device's processes ended by its owner"),
+            keeps("use another device (CUDA_VISIBLE_DEVICES), or ask the owner of the device to end its processes"),
         ],
         Verdict::Capacity if work == Work::Serving => vec![
             keeps("give the server more of the device, if nothing else needs it: gpu_memory_utilization (vLLM), mem-fraction-static (SGLang) up"),
-            keeps("ask for less cache: max_model_len to what requests need, max_num_seqs down, kv_cache_dtype=\"fp8\"; enforce_eager=True spares the CUDA graphs"),
+            keeps("ask for less cache: max_model_len to what requests need, max_num_seqs down, kv_cache_dtype=\"fp8\"; enforce_eager=True avoids CUDA graphs"),
         ],
         Verdict::ProcessCap => vec![keeps(
             "the limit is set, not physical: set_per_process_memory_fraction, gpu_memory_utilization or PYTORCH_MPS_HIGH_WATERMARK_RATIO, if the device can spare more",
@@ -82,7 +80,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("DataLoader num_workers or prefetch_factor down; torch.multiprocessing.set_sharing_strategy(\"file_system\") as a last resort"),
         ],
         Verdict::HostAllocFail => vec![
-            keeps("allocate in pieces or memory-map: the request has to fit what is available when it is made"),
+            keeps("allocate in pieces or memory-map: the request must fit the memory that is available at that moment"),
             keeps("look for a limit: `ulimit -v`, the cgroup's memory.max, vm.overcommit_memory, vm.max_map_count"),
             HOST[0],
         ],
@@ -96,31 +94,31 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
         ],
         Verdict::Regression => vec![
             keeps("compare the two: a memory snapshot of each at the same step and rank; `plimsoll diagnose LATER.pickle --baseline EARLIER.pickle` lists the stacks that grew"),
-            keeps("hold the line from then on: `plimsoll matrix` with an allowance on allocated and reserved"),
+            keeps("prevent it from then on: `plimsoll matrix` with an allowance on allocated and reserved"),
         ],
         Verdict::ResidualGrowth => vec![
-            keeps("find what sleep leaves: a memory snapshot after the first sleep and after a later one; what is not in the sleep mode's pool (CUDA graphs, communicators, copies of weights) stays"),
+            keeps("find what remains after sleep: take a memory snapshot after the first sleep and after a later one; memory outside the sleep mode's pool (CUDA graphs, communicators, copies of weights) remains"),
         ],
         Verdict::SleepIneffective => vec![
-            keeps("start without expandable_segments: under it the sleep mode's pool cannot be given back to the device"),
+            keeps("start without expandable_segments: with it, the sleep mode's pool cannot be returned to the device"),
         ],
         Verdict::HostGrowth => vec![
-            keeps("copy into a host buffer that is kept (`buffer.copy_(tensor)`) in place of a new one at each `.cpu()`"),
-            keeps("account for it: `plimsoll ledger LOG --params N` names the bytes a parameter that were not expected, and when they appeared"),
+            keeps("reuse one host buffer (`buffer.copy_(tensor)`) instead of allocating one at each `.cpu()`"),
+            keeps("account for it: `plimsoll ledger LOG --params N` shows the unexpected bytes per parameter, and when they appeared"),
         ],
         Verdict::Inconclusive => vec![
             keeps("RAY_DEDUP_LOGS=0 in the environment before Ray starts: the lines of all ranks are printed, and the worst one decides"),
         ],
         Verdict::VariesByRank => vec![
-            keeps("nothing, if the ranks hold unlike parts of the model (pipeline stages, embeddings on the first); else compare a memory snapshot of the highest rank with one of the lowest at the same step"),
+            keeps("nothing, if the ranks hold different parts of the model (pipeline stages, embeddings on the first); otherwise compare a memory snapshot of the highest rank with one of the lowest at the same step"),
             keeps("size for the highest rank: it is the one that runs out"),
         ],
         Verdict::NearCapacity => vec![
-            keeps("leave room before it fails: each retry gives the whole cache back and waits for the device; per_device_train_batch_size down, or one of the steps of `plimsoll estimate`"),
-            keeps("PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8 gives unused blocks back before the device is full"),
+            keeps("leave room before it fails: each retry releases the whole cache and waits for the device; per_device_train_batch_size down, or one of the steps of `plimsoll estimate`"),
+            keeps("PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8 releases unused blocks before the device is full"),
         ],
         Verdict::CacheNotLeak => vec![
-            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only if a later request fails beside it, it is fragmentation"),
+            keeps("nothing, as long as nothing else needs the device: reserved memory is used again. Only if a later request fails in spite of it is it fragmentation"),
         ],
         _ => Vec::new(),
     };
@@ -131,10 +129,10 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("pad each batch to its own longest sample and sort the evaluation by length: one long sample sets the peak"),
         ]);
         let pile = moves(
-            "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device; \
-             preprocess_logits_for_metrics keeps of them what the metric needs",
+            "eval_accumulation_steps: predictions move to the host at once instead of accumulating on the device; \
+             preprocess_logits_for_metrics keeps only what the metric needs",
         );
-        // Predictions that pile up have a remedy of their own; a batch that is too large is not cured by it.
+        // Accumulated predictions have a remedy of their own; a batch that is too large is not cured by it.
         let at = if event.also.contains(&Verdict::EvalAccumulation) { list.len() - 3 } else { list.len() };
         list.insert(at, pile);
     }
@@ -147,7 +145,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     list
 }
 
-/// What comes behind the ladder.
+/// Advice after the ladder.
 pub(super) fn last(event: &Event) -> Vec<Remedy> {
     if event.kind == Kind::VramOom
         && (event.also.contains(&Verdict::OptimizerStep) || event.also.contains(&Verdict::OptimizerState))

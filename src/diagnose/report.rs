@@ -12,27 +12,27 @@ use super::unfold::unfold;
 use super::verdict::{Kind, Verdict};
 use super::window::clean;
 
-/// So many findings of an input are listed.
+/// How many findings of an input are listed.
 const LISTED: usize = 200;
-/// So many lines are kept for evidence: the first, and as many of the last.
+/// How many lines are kept as evidence: this many of the first, and this many of the last.
 const KEPT: usize = 2048;
-/// So much of a line is kept.
+/// How many bytes of a line are kept.
 const LONGEST_LINE: usize = 2 << 10;
 
 /// Watches the telemetry of an input.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     watch: Watch,
-    /// Lines as they stand in the input.
+    /// Lines exactly as in the input.
     first: BTreeMap<Position, Box<[u8]>>,
     last: VecDeque<(Position, Vec<u8>)>,
 }
 
 impl Watched {
-    /// Takes a line, or one shortly before a line of telemetry. Whether it tells something.
+    /// Takes a line of telemetry, or a line shortly before one. Returns whether the line holds a figure.
     pub(super) fn line(&mut self, position: Position, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line);
-        // A collector's object, or an escaped text, may hold many lines; each has a byte of it for its place.
+        // A collector's object or an escaped text may hold many lines; each is given one of its bytes as a position.
         let folded = text.trim_start().starts_with('{') || text.contains("\\n");
         let texts = if folded { unfold(&text).map(|it| it.texts) } else { None };
         let Some(texts) = texts.filter(|texts| texts.len() > 1) else { return self.one(position, &text, line) };
@@ -57,7 +57,7 @@ impl Watched {
         self.watch.line(position, text)
     }
 
-    /// What the lines say so far; `whole` if no more will come.
+    /// The report on the lines so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
         let trends = trends.filter(|trends| !trends.extent.is_empty())?;
@@ -70,7 +70,7 @@ impl Watched {
         Some(Reported { report, event })
     }
 
-    /// The lines that show what decides, as far as they are kept.
+    /// The decisive lines, if they were kept.
     fn evidence(&self, name: &str, trends: &Trends) -> Vec<Evidence> {
         let of = |positions: &[Position]| -> Vec<Evidence> {
             let mut all: Vec<Evidence> = positions.iter().filter_map(|position| self.quote(name, *position)).collect();
@@ -91,7 +91,7 @@ impl Watched {
     }
 }
 
-/// What an input says of memory over time.
+/// Memory over time in one input.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) report: TelemetryReport,
@@ -100,12 +100,12 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// The report as an event of its own.
+    /// The report as a separate event.
     pub(super) fn event(&self) -> Event {
         self.event.clone()
     }
 
-    /// Adds to `event`, a failure of the same input, the trends that lead to it.
+    /// Adds to `event`, a failure of the same input, the trends that led to it.
     pub(super) fn explain(&self, event: &mut Event) {
         let mut told = Vec::new();
         for finding in &self.report.trends.findings {
@@ -120,7 +120,7 @@ impl Reported {
             }
         }
         if told.contains(&Verdict::Leak) {
-            // What grows explains a late failure better than a long input.
+            // Growth explains a late failure better than a long input does.
             event.also.retain(|also| *also != Verdict::LongestBatch);
             let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
             event.advice.splice(0..0, advice(&leak, Known::default()));
@@ -129,7 +129,7 @@ impl Reported {
     }
 }
 
-/// Whether what `finding` says leads to what ran out.
+/// Whether `finding` leads to the failure in `event`.
 fn leads(finding: &Finding, event: &Event) -> bool {
     let before = match (finding.evidence.first(), event.evidence.iter().map(|evidence| evidence.line).max()) {
         (Some(first), Some(line)) => first.line < line,
@@ -150,23 +150,23 @@ fn leads(finding: &Finding, event: &Event) -> bool {
         }
 }
 
-/// Whether the allocator itself has counted errors.
+/// Whether the allocator itself counted errors.
 fn counted(trends: &Trends) -> bool {
     trends.ooms.is_some_and(|ooms| ooms > 0)
 }
 
-/// The finding that decides: the gravest, and of those what is allocated most.
+/// The decisive finding: the gravest, and among equals the one with most memory allocated.
 fn decisive(trends: &Trends) -> Option<&Finding> {
     let counted = counted(trends);
     let rank = |finding: &&Finding| {
-        // Of a failure, what the allocator says of it decides.
+        // In a failure, the allocator's own report decides.
         let failed = counted && matches!(finding.verdict, Trend::NearCapacity | Trend::Fragmentation);
         (failed, finding.verdict, finding.metric == Metric::Allocated, finding.statistics.last, finding.metric)
     };
     trends.findings.iter().max_by_key(rank)
 }
 
-/// The event that `trends` are if nothing failed.
+/// The event for `trends` if nothing failed.
 fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let decisive = decisive(trends);
     let worker = decisive.map(|finding| finding.worker).unwrap_or_default();
@@ -175,7 +175,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let format = decisive.map(|finding| finding.format).or(gravest.map(|(format, _)| *format));
     let mut also: Vec<Verdict> =
         [trends.verdict].iter().chain(&trends.also).map(|verdict| Verdict::from(*verdict)).collect();
-    // Errors that the allocator itself has counted happened, whether or not their message is in the log.
+    // Errors that the allocator counted did happen, even if their message is not in the log.
     let counted = counted(trends);
     let (kind, verdict) = match counted {
         true if also.contains(&Verdict::Fragmentation) => (Kind::VramOom, Verdict::Fragmentation),
@@ -208,7 +208,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
 fn numbers(finding: &Finding, trends: &Trends) -> Numbers {
     let told = |metric| {
         let Figure { bytes, resolution } = *finding.latest.get(&metric)?;
-        // PyTorch's table rounds down: what it prints is the lower end.
+        // PyTorch's table rounds down: a printed figure is the lower end.
         Some(if finding.format == Format::MemorySummary { bytes.saturating_sub(resolution) } else { bytes })
     };
     let (allocated, reserved) = (told(Metric::Allocated), told(Metric::Reserved));
@@ -237,7 +237,7 @@ fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
     text
 }
 
-/// The weight of a verdict among reports: the gravest trend decides.
+/// The rank of a verdict among reports: the gravest trend decides.
 pub(super) fn gravity(verdict: Verdict) -> usize {
     const ORDER: [Verdict; 12] = [
         Verdict::ReportOnly,

@@ -1,8 +1,8 @@
-//! [`Scanner`]: text of any length, in constant memory, to the windows around what may be an event.
+//! [`Scanner`]: reads text of any length in constant memory, and passes on the windows around possible events.
 //!
-//! The whole text is searched for anchors and nothing else; only a window around a hit is split into lines and read.
-//! Text before a window's hits is kept for the traceback above a message, text behind them for a message that goes on.
-//! Lines of telemetry are passed on one by one.
+//! The whole text is searched for anchors only; a window around a hit is split into lines and read. The window includes
+//! text before its hits, for the traceback above a message, and text after them, for a message that continues. Lines of
+//! telemetry are passed on one by one.
 
 use std::ops::Range;
 
@@ -11,28 +11,28 @@ use super::feed::{Feed, count_lines};
 use super::shape;
 use super::telemetry::Position;
 
-/// So much text is searched at once.
+/// How many bytes are searched at once.
 const CORE: usize = 1 << 20;
-/// So much text at the beginning of an input may say what runs.
+/// How many bytes at the beginning of an input may identify the running software.
 const HEAD: usize = 64 << 10;
-/// So much text before a hit belongs to its window.
+/// How many bytes before a hit belong to its window.
 const BACK: usize = 24 << 10;
-/// So much text behind a hit belongs to its window.
+/// How many bytes after a hit belong to its window.
 const AHEAD: usize = 8 << 10;
-/// Hits that are closer share a window.
+/// Hits at most this many bytes apart share a window.
 const NEAR: usize = 16 << 10;
-/// The hits of a window span no more than this.
+/// How many bytes the hits of a window may span.
 const SPAN: usize = 256 << 10;
 
 /// Text around hits.
 #[derive(Debug)]
 pub(super) struct Window<'a> {
     pub(super) bytes: &'a [u8],
-    /// Where `bytes` begin in the input.
+    /// Offset of `bytes` in the input.
     pub(super) offset: u64,
-    /// The line in which they begin, from 1.
+    /// Number of the line in which they begin, from 1.
     pub(super) line: u64,
-    /// Where the hits are in `bytes`, in order.
+    /// Offsets of the hits in `bytes`, in order.
     pub(super) hits: Vec<usize>,
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Window<'a> {
 #[derive(Debug)]
 pub(super) struct Scanner {
     buffer: Vec<u8>,
-    /// Up to here hits have been passed on.
+    /// Hits up to this offset have been passed on.
     done: usize,
-    /// Where the buffer begins in the input, and in which line.
+    /// Offset and line number of the buffer in the input.
     offset: u64,
     line: u64,
-    /// Whether factors of the batch are still looked for.
+    /// How many more lines are searched for factors of the batch.
     factors_left: u32,
     feed: Feed,
 }
@@ -56,25 +56,25 @@ impl Default for Scanner {
     }
 }
 
-/// What takes what a scan finds.
+/// The receiver of what a scan finds.
 pub(super) trait Sink {
-    /// Whether a line of `shape` with a hit is still to be read: many of its shape may have been.
+    /// Whether to read another line of `shape` with a hit: many of its shape may have been read.
     fn wants(&mut self, shape: u64) -> bool;
     /// Takes the beginning of the input.
     fn head(&mut self, text: &[u8]);
     /// Takes text around hits.
     fn window(&mut self, window: Window<'_>);
-    /// Takes a line that may tell a factor of the batch.
+    /// Takes a line that may state a factor of the batch.
     fn factor(&mut self, line: &[u8]);
-    /// Whether a line of `shape` that may tell of memory is still to be read: many of its shape may have been, or have told
-    /// nothing.
+    /// Whether to read another line of `shape` that may mention memory: many of its shape may have been read, or held
+    /// no figure.
     fn measures(&mut self, offset: u64, shape: u64) -> bool;
-    /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
+    /// Takes a line of telemetry, or one shortly before it, without its line end. Each line comes once, in order.
     fn telemetry(&mut self, position: Position, line: &[u8]);
 }
 
 impl Scanner {
-    /// Takes more text, and passes on what is known to be whole.
+    /// Takes more text, and passes on what is complete.
     pub(super) fn push(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
         while !bytes.is_empty() {
             let room = (self.done + CORE + AHEAD).saturating_sub(self.buffer.len()).max(1);
@@ -92,7 +92,7 @@ impl Scanner {
         self.search(self.buffer.len(), sink);
     }
 
-    /// The bytes that were given, and the lines that they make.
+    /// The number of bytes and lines so far.
     pub(super) fn counted(&self) -> (u64, u64) {
         let ends = self.line - 1 + count_lines(&self.buffer);
         let open = self.buffer.last().is_some_and(|last| *last != b'\n');
@@ -122,7 +122,7 @@ impl Scanner {
         for cluster in clusters(&hits) {
             let range = self.around(cluster);
             line += count_lines(&self.buffer[counted..range.start.max(counted)]);
-            // Windows may overlap: the count goes back for the text that both hold.
+            // Windows may overlap: subtract the lines of the text that both contain.
             let back = count_lines(&self.buffer[range.start.min(counted)..counted]);
             line -= back;
             counted = range.start;
@@ -141,7 +141,7 @@ impl Scanner {
         self.done -= dropped;
     }
 
-    /// The window of `hits`: whole lines if they are not too long.
+    /// The window of `hits`: whole lines unless they are too long.
     fn around(&self, hits: &[usize]) -> Range<usize> {
         let (first, last) = (hits[0], hits[hits.len() - 1]);
         let mut start = first.saturating_sub(BACK);

@@ -1,7 +1,7 @@
-//! [`Shapes`]: what lines of one shape have told so far, so that the thousandth of them costs no more than a look.
+//! [`Shapes`]: what lines of one shape contained so far, so that the thousandth of them costs no more than a look.
 //!
-//! The shape of a line is the line without its numbers. A line that differs from many others in its numbers alone tells
-//! what they told: the first ones are read, the others are counted.
+//! The shape of a line is the line without its numbers. Lines that differ only in their numbers report the same thing:
+//! the first ones are read, the others are counted.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -11,27 +11,28 @@ use std::sync::LazyLock;
 use foldhash::fast::{FixedState, RandomState};
 use memchr::memmem::Finder;
 
-/// So many lines of a shape that tells events are read.
+/// How many lines of a shape with events are read.
 const TELLING: u32 = 1024;
-/// So many telling lines of an input are read with that patience; from then on fewer of each shape are.
+/// How many lines with events are read at that rate; after them, fewer lines of each shape are read.
 const PATIENT: u64 = 4096;
 const IMPATIENT: u32 = 64;
-/// So many lines of a shape that tells nothing are read.
+/// How many lines of a shape without events are read.
 const SILENT: u32 = 24;
-/// So many lines of a shape that may tell of memory and does not are read: a figure of zero tells nothing, a later one may.
+/// How many lines of a shape are read that might hold a memory figure and never did: a figure of zero is no
+/// information, a later one may be.
 const UNMEASURED: u32 = 256;
-/// So many lines of a shape that tells of memory are read; of those behind them one stretch of the input in some.
+/// How many lines of a shape with memory figures are read; after them, one stretch of the input in several.
 const MEASURED: u32 = 8192;
 const STRETCH: u64 = 16 << 10;
 const STRETCHES: u64 = 8;
-/// So many shapes are kept apart.
+/// How many shapes are kept apart.
 const SHAPES: usize = 1 << 15;
 
-/// The shape of `line`: a hash in which its numbers are all the same, but for those that carry a meaning.
+/// The shape of `line`: a hash that ignores its numbers, except those with a meaning.
 pub(super) fn of(line: &[u8]) -> u64 {
     const LONGEST: usize = 600;
     let line = &line[..line.len().min(LONGEST)];
-    // Two numbers that are compared with one another: Lambda's limit and use.
+    // Two numbers that are compared with each other: the limit and the use of AWS Lambda.
     static COMPARED: LazyLock<Finder> = LazyLock::new(|| Finder::new("Memory Used"));
     if COMPARED.find(line).is_some() {
         return FixedState::default().hash_one(line);
@@ -46,7 +47,7 @@ pub(super) fn of(line: &[u8]) -> u64 {
         if at == line.len() {
             break;
         }
-        // A name with digits in it, such as an identifier in hexadecimal, is one number.
+        // A name with digits, such as a hexadecimal identifier, counts as one number.
         while at < line.len() && line[at].is_ascii_alphanumeric() {
             at += 1;
         }
@@ -65,7 +66,7 @@ pub(super) fn of(line: &[u8]) -> u64 {
     FixedState::default().hash_one(&shape[..length])
 }
 
-/// Whether the number at `place` is a part of a time of day: its minutes and seconds would make shapes of their own.
+/// Whether the number at `place` is part of a time of day: minutes and seconds would each make a shape.
 fn is_clock(line: &[u8], place: Range<usize>) -> bool {
     let digit = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
     let colon = |at: Option<usize>| at.and_then(|at| line.get(at)) == Some(&b':');
@@ -74,7 +75,7 @@ fn is_clock(line: &[u8], place: Range<usize>) -> bool {
     place.len() == 2 && (behind || (colon(before(1)) && digit(before(2))))
 }
 
-/// Whether `number` is a signal, an exit code or the number of an error that this crate knows.
+/// Whether `number` is a signal, an exit code or an error number that this crate knows.
 fn carries_meaning(number: &[u8]) -> bool {
     if number.len() > 4 || (number.len() > 1 && number[0] == b'0') || !number.iter().all(u8::is_ascii_digit) {
         return false;
@@ -87,15 +88,15 @@ fn carries_meaning(number: &[u8]) -> bool {
 struct Seen {
     read: u32,
     tells: bool,
-    /// The incident that the last one told of.
+    /// The incident that the last line belonged to.
     incident: Option<u64>,
 }
 
-/// What is known of the shapes of an input.
+/// What is known of the shapes in an input.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     seen: HashMap<u64, Seen, RandomState>,
-    /// The telling lines that were read.
+    /// The number of lines read that reported an event.
     told: u64,
 }
 
@@ -103,9 +104,9 @@ pub(super) struct Shapes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Read,
-    /// The line is about no event.
+    /// Skip it: the line reports no event.
     Silent,
-    /// The line says what earlier lines of its shape said; the incident, if all of them were about one.
+    /// Count it: earlier lines of its shape reported the same thing, about this incident if all of them did.
     Counted(Option<u64>),
 }
 
@@ -120,8 +121,8 @@ impl Shapes {
         }
     }
 
-    /// Whether the line at `offset` of `shape` is to be read for figures of memory. Of very many the series keep a few: those
-    /// that stand together are read together, for some make a report of several lines.
+    /// Whether to read the line at `offset` of `shape` for memory figures. The series keep only a few of very many
+    /// lines: lines close together are read together because some reports take several lines.
     pub(super) fn measures(&self, shape: u64, offset: u64) -> bool {
         match self.seen.get(&shape) {
             Some(seen) if !seen.tells => seen.read < UNMEASURED,
@@ -130,7 +131,7 @@ impl Shapes {
         }
     }
 
-    /// A line of `shape` was read for figures of memory.
+    /// Records that a line of `shape` was read for memory figures.
     pub(super) fn measured(&mut self, shape: u64, tells: bool) {
         match self.seen.get_mut(&shape) {
             Some(seen) => {
@@ -141,7 +142,7 @@ impl Shapes {
         }
     }
 
-    /// A line of `shape` was read, and told of `incident` if of any.
+    /// Records that a line of `shape` was read, and which incident it belonged to, if any.
     pub(super) fn read(&mut self, shape: u64, tells: bool, incident: Option<u64>) {
         self.told += u64::from(tells);
         if self.seen.len() >= SHAPES && !self.seen.contains_key(&shape) {
@@ -199,7 +200,7 @@ mod tests {
             shapes.read(2, true, Some(4));
         }
         assert_eq!(shapes.next(2), Next::Counted(Some(4)));
-        // Shapes that never end: fewer of each are read, so that the time of a line stays bounded.
+        // Ever new shapes: fewer lines of each are read, so that the time per line stays bounded.
         for shape in 3..3 + PATIENT {
             shapes.read(shape, true, Some(4));
         }

@@ -1,29 +1,29 @@
-//! [`Sighting`]: one line, or one message of several, that tells something of a memory event.
+//! [`Sighting`]: one line, or one message of several lines, about a memory event.
 
 use super::findings::{Evidence, Numbers};
 use super::verdict::Verdict;
 use super::window::Line;
 
-/// What a sighting says.
+/// What a sighting reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A device's allocator refused a request.
     Device,
-    /// A library or driver refused one, without the allocator's numbers.
+    /// A library or driver refused a request, without the allocator's numbers.
     Library,
     /// An allocation on the host was refused.
     HostAlloc,
-    /// The kernel began to look for a victim: `invoked oom-killer`.
+    /// The kernel began to look for a process to kill: `invoked oom-killer`.
     KernelBegan,
     /// The limit and usage of the control group in the kernel's report.
     KernelUsage,
-    /// The kernel's own summary line; whether a control group's limit was the cause.
+    /// The kernel's summary line; whether a control group's limit was the cause.
     KernelChose { group: bool },
-    /// The kernel killed; whether a control group's limit was the cause, if the line says so.
+    /// The kernel killed a process; whether a control group's limit was the cause, if the line shows it.
     KernelKilled { group: Option<bool> },
-    /// A manager says that a control group's or job's limit was the cause.
+    /// A manager reports that the limit of a control group or job was the cause.
     Limit,
-    /// A service of the machine says that the machine's memory was the cause.
+    /// A service of the machine reports that the machine's memory was the cause.
     Machine,
     /// Ray's monitor killed a worker.
     Ray,
@@ -40,7 +40,7 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// Whether it is one, and not what looks like it.
+    /// Whether the cause is an event, not a text that resembles one.
     pub(super) fn is_event(&self) -> bool {
         !matches!(self, Self::Dismissed(_) | Self::OtherEnd(_))
     }
@@ -53,7 +53,7 @@ pub(super) enum Work {
     Unknown,
     Training,
     Inference,
-    /// A server that found at its start that the device leaves no room for its cache.
+    /// Starting a server that found no room on the device for its cache.
     Serving,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Sighting {
     pub(super) cause: Cause,
     pub(super) backend: Option<String>,
     pub(super) numbers: Numbers,
-    /// The processes on the device that the message lists, with what they hold.
+    /// The processes on the device that the message lists, with the memory of each.
     pub(super) processes: Vec<(u64, u64)>,
     pub(super) rank: Option<u64>,
     pub(super) pid: Option<u64>,
@@ -73,28 +73,28 @@ pub(super) struct Sighting {
     pub(super) victim: Option<String>,
     pub(super) also: Vec<Verdict>,
     pub(super) work: Work,
-    /// Who printed it, if the wording says so.
+    /// The software that printed the message, if the wording shows it.
     pub(super) software: Option<&'static str>,
-    /// Who asks: see [`software`](super::software).
+    /// The software that made the request: see [`software`](super::software).
     pub(super) asks: Option<String>,
-    /// What the wording means, in a sentence.
+    /// What the wording means, in one sentence.
     pub(super) meaning: Option<&'static str>,
-    /// Whether the words are ordinary ones: beside an event that says more they say nothing of their own.
+    /// Whether the words are ordinary ones: next to a more specific event they add nothing.
     pub(super) weak: bool,
-    /// Whether a request was told that is larger than any memory, or than one allocation may be.
+    /// Whether a request is larger than any memory, or than one allocation may be.
     pub(super) huge: bool,
-    /// Whether what is full is a pool or a share of the device that the process was given.
+    /// Whether the full resource is a pool or a share of the device given to the process.
     pub(super) capped: bool,
     /// How far the run had come, if a progress bar or a counter shows it.
     pub(super) step: Option<u64>,
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// A line of evidence is cut to so many characters.
+/// A line of evidence is cut to this many characters.
 const QUOTED: usize = 600;
 
 impl Sighting {
-    /// What `line` says.
+    /// What `line` reports.
     pub(super) fn new(cause: Cause, line: &Line) -> Self {
         let origin = line.origin();
         Self {
@@ -127,12 +127,12 @@ impl Sighting {
     }
 }
 
-/// `line` as evidence; the file is known to whoever reads it.
+/// `line` as evidence; the caller adds the file.
 pub(super) fn evidence(line: &Line) -> Evidence {
     Evidence { file: String::new(), line: line.number, offset: line.offset, text: quoted(&line.text) }
 }
 
-/// `text` as it is quoted.
+/// `text` cut for quoting.
 pub(super) fn quoted(text: &str) -> String {
     let text = text.trim();
     let mut quoted: String = text.chars().take(QUOTED).collect();

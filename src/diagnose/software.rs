@@ -1,4 +1,5 @@
-//! Who asks: the framework, runtime or manager that a log comes from, by the lines around an event and at its start.
+//! The software that made a request: the framework, runtime or manager that a log comes from, by the lines around an
+//! event and at the start of the log.
 
 use std::sync::LazyLock;
 
@@ -6,7 +7,7 @@ use regex::bytes::{RegexSet, RegexSetBuilder};
 
 use super::sighting::{Cause, Sighting};
 
-/// What a sign says about where a program stands.
+/// The layer of the software stack that a sign belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
     /// A framework or program that computes on a device.
@@ -19,7 +20,7 @@ enum Layer {
 
 use Layer::{Device, Manager, Runtime};
 
-/// Signs of software, those that say most first.
+/// Signs of software, the most specific first.
 const SIGNS: [(&str, Layer, &str); 67] = [
     ("vllm", Device, r"\bvllm\b|EngineCore_|\bgpu_memory_utilization\b|desired GPU memory utilization|# GPU blocks"),
     ("sglang", Device, r"\bsglang\b|--mem-fraction-static|sgl-workspace"),
@@ -116,7 +117,7 @@ static SET: LazyLock<RegexSet> = LazyLock::new(|| {
         .expect("the signs are valid patterns")
 });
 
-/// Which signs stand in a text.
+/// The signs found in a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signs(u128);
 
@@ -132,7 +133,7 @@ impl Signs {
     }
 }
 
-/// Names that say what failed and not whose program it was.
+/// Names that show what failed, not whose program it was.
 const PLAIN: [&str; 24] = [
     "cuda",
     "hip",
@@ -160,7 +161,7 @@ const PLAIN: [&str; 24] = [
     "systemd",
 ];
 
-/// Who asks: the software of `sighting`, with the signs around it and at the start of the log.
+/// The software behind `sighting`, judged by the signs around it and at the start of the log.
 pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<String> {
     let own = sighting.software.or(sighting.backend.as_deref()).map(|name| match name {
         "systemd-oomd" => "systemd",
@@ -169,7 +170,8 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
         name => name,
     });
     if let Some(own) = own.filter(|name| !PLAIN.contains(name)) {
-        // What stands on a library says more than the library, and what a manager runs says less than the manager.
+        // A program built on a library is more specific than the library; a program that a manager runs is less
+        // specific than the manager.
         let refined = match own {
             "tensorflow" => around.first(Device).filter(|name| *name == "jax"),
             "pytorch" | "bitsandbytes" | "comfyui" | "llama.cpp" | "tensorrt" | "yarn" | "mps" => {
@@ -185,7 +187,7 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
     let first = |layers: &[Layer]| layers.iter().find_map(|layer| around.first(*layer).or_else(|| head.first(*layer)));
     let found = match sighting.cause {
         Cause::Device | Cause::Library => {
-            // Its allocator's message is PyTorch's, whoever else is in the log.
+            // The message of its allocator is PyTorch's, whatever other software is in the log.
             let torch = sighting.numbers.reserved.is_some() || sighting.numbers.allocated.is_some();
             first(&[Device]).or(if torch { Some("pytorch") } else { None })
         }

@@ -1,7 +1,7 @@
-//! Advice in the terms of who asks: for each framework, runtime and manager the settings that it has, with what to expect.
+//! Advice in the terms of the software: for each framework, runtime and manager its own settings, with what to expect.
 //!
-//! A number stands in braces: `{limit}`, `{used}`, `{tried}`, `{more}` (a limit that would have held). A part in double
-//! brackets is left out if its number is unknown.
+//! A number is written in braces: `{limit}`, `{used}`, `{tried}`, `{more}` (a limit that would have been enough). A
+//! part in double brackets is left out if its number is unknown.
 
 use super::findings::{Event, Numbers};
 use plimsoll_memory::bytes::ByteSize;
@@ -14,12 +14,12 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "max_model_len down to what requests need: the KV cache that one request may need shrinks with it",
             "max_num_seqs and max_num_batched_tokens down: smaller activations at the same model",
             "tensor_parallel_size up: weights and cache are split over the GPUs",
-            "kv_cache_dtype=\"fp8\" or a quantized checkpoint (AWQ, GPTQ, FP8); enforce_eager=True spares the CUDA graphs",
+            "kv_cache_dtype=\"fp8\" or a quantized checkpoint (AWQ, GPTQ, FP8); enforce_eager=True avoids CUDA graphs",
         ],
         "sglang" => &[
             "--mem-fraction-static: lower (0.8, 0.7) if the failure came while serving or capturing graphs, higher if the KV cache did not fit at start",
             "--chunked-prefill-size (4096, 2048) and --max-running-requests down: smaller peaks",
-            "--cuda-graph-max-bs down, or --disable-cuda-graph: spares the graphs' pools",
+            "--cuda-graph-max-bs down, or --disable-cuda-graph: avoids the graphs' pools",
             "--tp-size up: weights and cache are split over the GPUs",
             "--context-length down; --kv-cache-dtype fp8_e5m2; a quantized checkpoint",
         ],
@@ -90,14 +90,14 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
         ],
         "cupy" => &[
             "work in chunks: the arrays and their temporaries have to fit together[[; {tried} were asked for]]",
-            "free_all_blocks() of cupy.get_default_memory_pool() between unlike phases; set_limit() if others share the GPU",
-            "float32 or float16 in place of float64; in-place operations (out=)",
+            "free_all_blocks() of cupy.get_default_memory_pool() between different phases; set_limit() if others share the GPU",
+            "float32 or float16 instead of float64; in-place operations (out=)",
             "cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc): spills to the host; slower",
         ],
         "numba" => &[
             "copy and compute in chunks: cuda.to_device of parts, results back before the next",
-            "drop references to device arrays and cuda.current_context().deallocations.clear(): frees what waits to be freed",
-            "float32 in place of float64",
+            "drop references to device arrays and cuda.current_context().deallocations.clear(): frees the arrays that wait for it",
+            "float32 instead of float64",
         ],
         "onnxruntime" => &[
             "gpu_mem_limit and arena_extend_strategy=\"kSameAsRequested\" of the CUDA provider: the arena no longer doubles",
@@ -105,7 +105,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "smaller batch or input; a float16 or quantized model",
         ],
         "julia" => &[
-            "CUDA.reclaim() and GC.gc(true) between unlike phases: arrays that are no longer used go first",
+            "CUDA.reclaim() and GC.gc(true) between different phases: frees arrays that are no longer used",
             "JULIA_CUDA_HARD_MEMORY_LIMIT or JULIA_CUDA_MEMORY_POOL=none if others share the GPU",
             "work in chunks or in Float32[[: one array wants {tried}]]",
         ],
@@ -161,7 +161,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
         ],
         "blender" => &[
             "simplify (Render > Simplify), texture size limit, persistent data off: the scene shrinks",
-            "smaller tiles and fewer samples in flight; instances in place of copies",
+            "smaller tiles and fewer samples in flight; instances instead of copies",
             "render on the CPU: main memory then holds the scene",
         ],
         "ffmpeg" => &[
@@ -185,7 +185,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What comes first for a framework that trains with PyTorch, in its own settings.
+/// What comes first for a framework that trains with PyTorch, in the framework's own settings.
 pub(super) fn trains(software: &str) -> &'static [&'static str] {
     match software {
         "deepspeed" => &[
@@ -241,7 +241,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         "node" | "bun" | "deno" => &[
             "NODE_OPTIONS=--max-old-space-size=MIB up: the heap's limit, in MiB; stay below the container's limit",
             "find what is held: --heapsnapshot-near-heap-limit=2 writes snapshots that DevTools opens",
-            "stream in place of whole buffers; fewer workers of the bundler (webpack, Next.js, TypeScript) at once",
+            "stream instead of whole buffers; fewer workers of the bundler (webpack, Next.js, TypeScript) at once",
         ],
         "dotnet" => &[
             "DOTNET_GCHeapHardLimit or DOTNET_GCHeapHardLimitPercent up if one is set; in a container its limit counts (75 % by default)",
@@ -272,17 +272,17 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
             match software {
                 "ruby" => &[
                     "find what grows: ObjectSpace, memory_profiler; MALLOC_ARENA_MAX=2 or jemalloc lowers what threads hold",
-                    "find_each in place of all: records come in batches",
+                    "find_each instead of all: records come in batches",
                     "fewer workers or threads of the server (WEB_CONCURRENCY), or more memory",
                 ],
                 "r" => &[
                     "check the size of the object[[: {tried}]]: dist(), outer(), dense matrices grow with the square",
-                    "data.table, arrow or a database in place of data frames; rm() and gc() of what is done with",
+                    "data.table, arrow or a database instead of data frames; rm() and gc() for data that is no longer needed",
                     "R_MAX_VSIZE up (in .Renviron) if the limit is R's own; a 64-bit R",
                 ],
                 "erlang" => &[
                     "find the process that holds it: recon:proc_count(memory, 10), or the crash dump in crashdump_viewer",
-                    "max_heap_size per process (+hmax): one process ends in place of the node",
+                    "max_heap_size per process (+hmax): one process ends instead of the node",
                     "bound mailboxes and ets tables; +MBas aobf for fragmentation",
                 ],
                 "haskell" => &[
@@ -297,11 +297,11 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
                 ],
                 "matlab" => &[
                     "check the size of the array[[: {tried}]]: zeros(n) makes n x n",
-                    "single in place of double, sparse, tall arrays or matfile for parts",
+                    "single instead of double, sparse, tall arrays or matfile for parts",
                     "Preferences > Workspace > maximum array size if the machine has more",
                 ],
                 _ => &[
-                    "process the data in pieces, and let go of what is done with",
+                    "process the data in pieces, and drop what is no longer needed",
                     "look for a limit: `ulimit -v`, memory.max of the control group",
                     "more memory, or fewer of these processes at once",
                 ],
@@ -309,7 +309,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         }
         "compiler" | "bazel" => &[
             "fewer jobs at once: make -jN or ninja -jN with 2 GB a job, CARGO_BUILD_JOBS, bazel --jobs / --local_ram_resources, MAX_JOBS for extensions",
-            "less for each: no -g or -g1, -O1 for generated files, no LTO (or ThinLTO), ld.lld or mold in place of ld, split large files",
+            "less for each: no -g or -g1, -O1 for generated files, no LTO (or ThinLTO), ld.lld or mold instead of ld, split large files",
             "more memory or swap for the build",
         ],
         "fortran" | "cpp" | "valgrind" | "tcmalloc" => &[
@@ -320,7 +320,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         "postgres" => &[
             "work_mem (and hash_mem_multiplier) down: each sort or hash of each query may take it, times the connections",
             "shared_buffers at a quarter of memory; fewer connections (a pooler such as PgBouncer)",
-            "vm.overcommit_memory=2 with a fitting overcommit_ratio: a query fails in place of a server process being killed",
+            "vm.overcommit_memory=2 with a fitting overcommit_ratio: a query fails instead of a server process being killed",
         ],
         "mysql" => &[
             "innodb_buffer_pool_size down to what is left beside connections (half to three quarters of memory)",
@@ -328,7 +328,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
             "sort_buffer_size up for error 1038 alone",
         ],
         "redis" => &[
-            "maxmemory up if the machine has more, or maxmemory-policy allkeys-lru: old keys go in place of writes failing",
+            "maxmemory up if the machine has more, or maxmemory-policy allkeys-lru: old keys go instead of writes failing",
             "vm.overcommit_memory=1: a fork for a save then succeeds",
             "expire keys; find large ones with redis-cli --bigkeys and --memkeys",
         ],
@@ -354,7 +354,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         ],
         "oracle" => &[
             "shared_pool_size or sga_target up for ORA-04031, pga_aggregate_limit for ORA-04030 and ORA-04036",
-            "bind variables in place of literals: fewer cursors fill the pool",
+            "bind variables instead of literals: fewer cursors fill the pool",
             "`ulimit` of the oracle user, and the machine's huge pages",
         ],
         "neo4j" | "trino" | "impala" | "sqlite" | "memcached" => &[
@@ -458,7 +458,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         ],
         "lambda" => &[
             "MemorySize up[[: {used} of {limit} were used, so at least {more}]] (aws lambda update-function-configuration --memory-size); processor time grows with it",
-            "stream from S3 in place of whole objects; large data outside the handler's globals",
+            "stream from S3 instead of whole objects; large data outside the handler's globals",
             "watch Max Memory Used: one that grows from call to call is a leak in what stays warm",
         ],
         "cloud-run" | "cloud-functions" | "app-engine" => &[
@@ -503,7 +503,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
                 "fewer threads for tools that hold memory for each",
             ],
             "mpi" => &[
-                "fewer ranks on a node (--ntasks-per-node, -ppn), threads in place of ranks",
+                "fewer ranks on a node (--ntasks-per-node, -ppn), threads instead of ranks",
                 "more memory for the job; look at the node where the rank ran",
                 "smaller parts for each rank",
             ],
@@ -515,7 +515,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         },
         "systemd" | "earlyoom" | "nohang" => &[
             "MemoryMax and MemoryHigh of the unit up if the limit is the unit's (`systemctl show UNIT -p MemoryMax`), more memory or swap if the machine ran out",
-            "ManagedOOMPreference=avoid or OOMPolicy=continue for what must not be chosen",
+            "ManagedOOMPreference=avoid or OOMPolicy=continue for units that must not be killed",
             "look at the largest users when it happens: `systemd-cgtop -m`, memory.peak",
         ],
         "colab" => &[
@@ -527,9 +527,9 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What to do on a Linux host about a program that is known by its name alone.
+/// What to do on a Linux host about a program of which only the name is known.
 pub(super) const ANY_HOST: [&str; 3] = [
-    "give it more memory or swap, or run less beside it: the largest users stand in the kernel's table above the kill",
+    "give it more memory or swap, or run less beside it: the kernel's table above the kill lists the largest users",
     "hold less at once: fewer workers and connections, smaller caches, data in pieces or memory-mapped",
     "see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment",
 ];
@@ -538,7 +538,7 @@ pub(super) const ANY_HOST: [&str; 3] = [
 pub(super) fn filled(template: &str, event: &Event) -> String {
     let Numbers { tried, free, this_process, allowed, .. } = event.numbers;
     let most = this_process.max(allowed);
-    // A quarter more than what was used or allowed, in whole units of 256 MiB.
+    // A quarter more than what was used or allowed, in multiples of 256 MiB.
     let more = most.map(|most| {
         const UNIT: u64 = 256 << 20;
         let wanted = most.bytes().saturating_add(most.bytes() / 4).div_ceil(UNIT);

@@ -1,7 +1,8 @@
-//! A line of a log as the lines that were written: JSON of collectors taken apart, escaped line ends and HTML undone.
+//! The lines that were originally written, restored from one line of a log: JSON of collectors taken apart, escaped
+//! line ends and HTML undone.
 //!
-//! Docker, Kubernetes, Loki, Cloud Logging, CloudWatch, Fluent Bit, structlog and the like wrap what a program wrote into
-//! an object a line. The strings of it that hold messages are the lines; who wrote them stands in its other fields.
+//! Docker, Kubernetes, Loki, Cloud Logging, CloudWatch, Fluent Bit, structlog and others wrap each line of a program
+//! into an object. Its message strings are the lines; its other fields show who wrote them.
 
 use serde_json::Value;
 
@@ -44,15 +45,15 @@ const MESSAGES: [&str; 25] = [
     "evalue",
     "statusreason",
 ];
-/// Fields that name who wrote it.
+/// Fields that name the machine, pod or container.
 const HOSTS: [&str; 9] =
     ["pod", "pod_name", "podname", "hostname", "host", "container_name", "container_id", "logstream", "instance"];
-/// Fields of data sets and conversations: what they hold happened to nobody.
+/// Fields of data sets and conversations: events in them happened to nobody.
 const TALK: [&str; 9] =
     ["prompt", "completion", "role", "instruction", "question", "answer", "query", "chosen", "messages"];
-/// Objects are searched so deep.
+/// How deep objects are searched.
 const DEPTH: usize = 6;
-/// So many lines of one are kept.
+/// How many lines of an object are kept.
 const LINES: usize = 256;
 
 /// The lines that `text`, a line without its prefixes, was made from; `None` if it is a plain line.
@@ -78,16 +79,16 @@ pub(super) fn unfold(text: &str) -> Option<Unfolded> {
     (texts.len() > 1).then(|| Unfolded { texts, ..Unfolded::default() })
 }
 
-/// Fields of a manager's answer that say why something ended.
+/// Fields of a manager's answer that give the reason for an end.
 const REASONS: [&str; 4] = ["reason", "stoppedreason", "statusreason", "terminationreason"];
 
-/// The message in a member of an object that was printed over several lines: `"textPayload": "..",`. What a reason says
-/// stays behind its name, which the wordings of managers begin with.
+/// The message in a member of an object that was printed over several lines: `"textPayload": "..",`. A reason keeps its
+/// field name, because the wordings of managers begin with it.
 fn member(text: &str) -> Option<Vec<String>> {
     let (_, [key, value]) = regex!(r#"^"([@\w.-]+)"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?$"#).captures(text)?.extract();
     let value: String = serde_json::from_str(value).ok()?;
     let key = key.to_ascii_lowercase();
-    // One word is not a message, unless it is the class of an error.
+    // A single word is not a message, unless it is an error class.
     if !value.trim().contains(' ') {
         let class = regex!(r"(?i)^[\w.]+(?:exception|error)$").is_match(value.trim());
         return (class && ["type", "class", "exception", "error"].contains(&key.as_str())).then(|| vec![value]);
@@ -98,7 +99,7 @@ fn member(text: &str) -> Option<Vec<String>> {
     MESSAGES.contains(&key.as_str()).then(|| split(&value)).filter(|texts| !texts.is_empty())
 }
 
-/// The fields of a row that a log was exported to: one of them is a time. Without one it is a row of data.
+/// The fields of a row in an exported log; one of them is a time. A row without a time is data.
 fn exported(text: &str) -> Option<Vec<String>> {
     if !text.starts_with('"') || !text.contains("\",\"") || !text.ends_with('"') {
         return None;
@@ -161,7 +162,7 @@ fn cut(text: &str) -> Option<String> {
     Some(unescaped(&begins[1]))
 }
 
-/// Whether line ends are written as `\n` in `text`. A path of Windows may hold the same two characters.
+/// Whether line ends in `text` are written as `\n`. A Windows path may contain these two characters too.
 fn escaped(text: &str) -> bool {
     text.contains("\\n") && !regex!(r"\b[A-Za-z]:\\|\\\\[A-Za-z]").is_match(&text.replace("\\\\n", "\\n"))
 }

@@ -24,61 +24,61 @@ pub enum Kind {
     RayOom,
     /// An allocation on the host was refused.
     HostAllocFail,
-    /// Shared memory: /dev/shm.
+    /// Shared memory, /dev/shm.
     Shm,
-    /// Unknown: a process was killed with SIGKILL, and nothing says by whom.
+    /// Unknown: a process was killed with SIGKILL, and nothing shows by whom.
     SigkillUnattributed,
-    /// Nothing: telemetry without a failure.
+    /// Nothing ran out: telemetry without a failure.
     Report,
-    /// Nothing.
+    /// Nothing was found.
     None,
 }
 
-/// Why it ran out, and what is true beside that.
+/// Why memory ran out, and what is true in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The allocator holds more than the request, but in pieces.
+    /// The allocator holds more free memory than the request, but in pieces.
     Fragmentation,
-    /// One request is larger than the device, or a quarter of it and more than everything that is left.
+    /// One request is larger than the device, or is at least a quarter of it and more than all that is left.
     SingleHugeRequest,
     /// Other processes hold much of the device.
     OtherProcess,
     /// Much of the device is held by nothing that the message names.
     UnattributedMemory,
-    /// A limit on the process, below the device, was reached.
+    /// The process reached a limit below the device's memory.
     ProcessCap,
     /// Private pools, such as those of CUDA graphs, hold most of what is allocated.
     PrivatePool,
-    /// More is free than was requested: neither fragmentation nor capacity explains it.
+    /// More is free than was requested: neither fragmentation nor capacity explains the failure.
     UnexplainedFreeExceedsRequest,
     /// The work needs more than the device has.
     Capacity,
-    /// In a backward pass.
+    /// The failure happened in a backward pass.
     FirstBackward,
-    /// In the step of the optimizer.
+    /// The failure happened in the optimizer step.
     OptimizerStep,
-    /// After the first step, when the optimizer's state is there as well.
+    /// The failure happened after the first step, once the optimizer state exists.
     OptimizerState,
-    /// In an evaluation.
+    /// The failure happened in an evaluation.
     Eval,
-    /// While the predictions of an evaluation were put together: they pile up on the device.
+    /// The predictions of an evaluation were being concatenated: they accumulate on the device.
     EvalAccumulation,
-    /// Late, at data of varying length: the longest batch.
+    /// The failure happened late, with data of varying length: the longest batch.
     LongestBatch,
-    /// A library or the driver could not allocate, and gives no numbers.
+    /// A library or the driver could not allocate, and its message has no numbers.
     LibraryAllocFail,
     /// Memory of the process outside PyTorch fills the device.
     NonPytorchMemory,
-    /// The kernel killed a process for want of memory on the whole machine.
+    /// The kernel killed a process because the whole machine was out of memory.
     HostKill,
     /// A process was killed at the limit of its control group, container or job.
     CgroupKill,
-    /// Ray killed a worker above its threshold.
+    /// Ray killed a worker above its memory threshold.
     RayMemoryMonitor,
-    /// Killed with SIGKILL by an unknown sender.
+    /// An unknown sender killed the process with SIGKILL.
     SigkillUnattributed,
-    /// A worker of a DataLoader was killed.
+    /// A DataLoader worker was killed.
     DataloaderWorkerKill,
     /// /dev/shm is full.
     ShmExhausted,
@@ -86,29 +86,29 @@ pub enum Verdict {
     HostAllocFail,
     /// One request on the host is larger than the machine.
     HostSingleHugeRequest,
-    /// Allocated memory rises at constant work.
+    /// Allocated memory rises while the work stays constant.
     Leak,
-    /// More than the baseline.
+    /// Memory is higher than in the baseline.
     Regression,
-    /// What stays after sleep grows.
+    /// The memory that remains after sleep grows.
     ResidualGrowth,
-    /// Host memory grows on the way from device to host.
+    /// Host memory grows while data moves from device to host.
     HostGrowth,
-    /// Reserved memory stays while allocated memory falls back.
+    /// Reserved memory stays high while allocated memory falls back: a cache, not a leak.
     CacheNotLeak,
-    /// Ranks hold unlike amounts.
+    /// Ranks hold different amounts.
     VariesByRank,
-    /// Nothing wrong on the ranks that were seen, and others were not.
+    /// The ranks that were seen are fine, and others were not seen.
     Inconclusive,
-    /// The allocator had to give its cache back and try again: the device is full.
+    /// The allocator had to release its cache and retry: the device is nearly full.
     NearCapacity,
     /// Sleep freed nothing.
     SleepIneffective,
-    /// Telemetry, and nothing wrong.
+    /// There is telemetry, and nothing is wrong.
     ReportOnly,
-    /// No memory event.
+    /// There is no memory event.
     NotOom,
-    /// Several causes of like weight.
+    /// Several causes of similar weight.
     Mixed,
 }
 
@@ -133,7 +133,7 @@ impl From<trend::Verdict> for Verdict {
 impl FromStr for Verdict {
     type Err = DiagnoseError;
 
-    /// Reads the name of something that can be found: `leak`, `fragmentation`.
+    /// Parses the name of something that can be found: `leak`, `fragmentation`.
     fn from_str(name: &str) -> Result<Self, DiagnoseError> {
         let found: Result<Self, serde::de::value::Error> = Self::deserialize(name.into_deserializer());
         match found {
@@ -146,7 +146,7 @@ impl FromStr for Verdict {
     }
 }
 
-/// The name of a unit variant is that of its JSON.
+/// A unit variant's name, as in JSON.
 fn name(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => f.pad(&name),

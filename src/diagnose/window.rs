@@ -1,4 +1,4 @@
-//! [`Lines`]: a window as lines of clean text, each with its place and with who wrote it.
+//! [`Lines`]: a window as lines of clean text, each with its position and its writer.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,25 +14,25 @@ use super::shape;
 use super::unfold;
 use super::wording::position;
 
-/// A longer line is cut to the text around its first hit.
+/// Longer lines are cut to the text around the first hit.
 const LONGEST_LINE: usize = 16 << 10;
-/// What is kept of a cut line before and behind its hit.
+/// How many bytes of a cut line are kept before and after its hit.
 const KEPT: (usize, usize) = (2 << 10, 6 << 10);
 
-/// A line; a progress bar that is drawn again begins a new one.
+/// A line; a progress bar that is redrawn begins a new one.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The line of the input, from 1.
+    /// The line number in the input, from 1.
     pub(super) number: u64,
-    /// The byte of the input at which it begins.
+    /// The byte offset in the input.
     pub(super) offset: u64,
-    /// Its text without terminal codes.
+    /// The text without terminal codes.
     pub(super) text: String,
-    /// Whether a hit lies in it.
+    /// Whether the line contains a hit.
     pub(super) hot: bool,
-    /// The shape of the line of the input, if a hit lies in it.
+    /// The shape of the input's line, if it contains a hit.
     pub(super) shape: u64,
-    /// Who wrote it, by the object that a collector made of it.
+    /// Who wrote the line, according to the collector's object around it.
     told: (Option<String>, Option<u64>),
     origin: OnceCell<Origin>,
 }
@@ -48,7 +48,7 @@ impl Line {
         })
     }
 
-    /// Takes the text of the next line, which a terminal had broken off.
+    /// Appends the next line, which a terminal had broken off.
     fn take(&mut self, rest: &Self) {
         self.text.push_str(&rest.text);
         if rest.hot && !self.hot {
@@ -57,7 +57,7 @@ impl Line {
         self.origin = OnceCell::new();
     }
 
-    /// The text behind the prefixes of loggers and launchers.
+    /// The text after the prefixes of loggers and launchers.
     pub(super) fn message(&self) -> &str {
         &self.text[self.origin().end..]
     }
@@ -81,7 +81,7 @@ impl Lines {
         let mut hits = window.hits.iter().copied().peekable();
         let answers = answers(window.bytes);
         let columns = columns(window.bytes);
-        // Whether the line before fills the terminal, and whether it was put together already.
+        // Whether the previous line fills the terminal, and whether it was joined already.
         let (mut full, mut joined) = (false, false);
         while start < window.bytes.len() {
             let rest = &window.bytes[start..];
@@ -127,33 +127,33 @@ impl Lines {
         Self(lines)
     }
 
-    /// One line in which a hit lies.
+    /// One line that contains a hit.
     #[cfg(test)]
     pub(super) fn hot(text: &str) -> Self {
         Self::of(&Window { bytes: text.as_bytes(), offset: 0, line: 1, hits: vec![0] })
     }
 
-    /// The lines behind line `at` that the same process wrote, nearest first.
+    /// The lines after line `at` from the same process, nearest first.
     pub(super) fn after(&self, at: usize) -> impl Iterator<Item = &Line> {
         let stream = self[at].origin().stream();
         self[at + 1..].iter().filter(move |line| line.origin().stream() == stream)
     }
 
-    /// The lines before line `at` that the same process wrote, nearest first.
+    /// The lines before line `at` from the same process, nearest first.
     pub(super) fn before(&self, at: usize) -> impl Iterator<Item = &Line> {
         let stream = self[at].origin().stream();
         self[..at].iter().rev().filter(move |line| line.origin().stream() == stream)
     }
 }
 
-/// The width of the terminal that broke the lines of `bytes`, if several are as long as the longest of them.
+/// The width of the terminal that broke the lines of `bytes`, if several lines share the longest length.
 fn columns(bytes: &[u8]) -> Option<usize> {
     const WIDTHS: std::ops::RangeInclusive<usize> = 72..=400;
     let (mut start, mut longest, mut before, mut full) = (0, 0, 0, 0);
     for end in memchr::memchr_iter(b'\n', bytes) {
         let length = end - start;
         start = end + 1;
-        // A column may be lost with a blank at the end of a line.
+        // One column may be lost to a blank at the end of a line.
         if length > longest {
             full = if length == longest + 1 { before + 1 } else { 1 };
             (longest, before) = (length, 1);
@@ -168,14 +168,14 @@ fn columns(bytes: &[u8]) -> Option<usize> {
     (full > 1 && WIDTHS.contains(&longest)).then_some(longest)
 }
 
-/// Whether a terminal broke `next` off `line`, the message of a process that is named before it: the rest has no name.
+/// Whether a terminal broke `next` off `line`: `line` names its process, and the rest has no name.
 fn broken(line: &Line, next: &Line) -> bool {
     let said = line.hot || line.text.contains("Error: ") || line.text.contains("Exception: ");
     let goes_on = !next.text.starts_with(|c: char| c.is_uppercase()) || line.number + 1 < next.number;
     said && goes_on && line.origin().stream() != (None, None, None) && next.origin().end == 0
 }
 
-/// Whether objects in `bytes` say when or how something happened, as logs and answers do, and texts for users do not.
+/// Whether objects in `bytes` state when or how something happened, as logs and answers do and texts for users do not.
 fn answers(bytes: &[u8]) -> bool {
     static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let signs = [
@@ -200,9 +200,9 @@ fn exported(bytes: &[u8]) -> bool {
     ROW.find(bytes).is_some()
 }
 
-/// The lines that `line` was made from: itself, unless a collector or an escape put several into one.
+/// The lines that `line` was made from: itself, unless a collector or an escape joined several.
 fn unfolded(line: Line, answers: bool) -> Vec<Line> {
-    // A member of an object and a row of an export begin with a quote, as code may.
+    // A member of an object and a row of an export begin with a quote, and so may code.
     let quoted = answers && line.message().trim_start().starts_with('"');
     let folded = line.text.contains('{') || line.text.contains("\\n");
     if !quoted && (!folded || position::is_code(line.message())) {
@@ -225,11 +225,11 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
     unfolded.texts.into_iter().map(of).collect()
 }
 
-/// `raw` as text, without what moves cursors and sets colours.
+/// `raw` as text, without codes that move the cursor or set colours.
 pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let text: Cow<'_, str> = if text.contains('\x1b') { escapes_removed(&text).into() } else { text };
-    // What is left of a colour if the escape itself was lost on the way into a ticket.
+    // Remains of a colour code whose escape character was lost, for example in a ticket.
     let text: Cow<'_, str> =
         if text.contains("[0m") || text.contains("m(") || text.contains("[3") || text.contains("[1") {
             colours_removed(&text).into()
@@ -242,7 +242,7 @@ pub(super) fn clean(raw: &[u8]) -> String {
 }
 
 /// Removes control sequences (ECMA-48 CSI), operating-system commands and two-byte escapes. A lone escape stays: old
-/// messages print the index of a device as that character.
+/// messages print a device index as that character.
 fn escapes_removed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

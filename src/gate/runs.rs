@@ -26,7 +26,7 @@ pub(super) fn failure(record: &Record) -> Option<String> {
     };
     match record.state {
         RunState::Interrupted => return Some("it was interrupted".to_owned()),
-        RunState::Failed => return Some(failed().unwrap_or_else(|| "it could not go on".to_owned())),
+        RunState::Failed => return Some(failed().unwrap_or_else(|| "it could not continue".to_owned())),
         RunState::Complete => {}
     }
     let ended = record.end.as_ref().filter(|end| !is_success(end)).map(|end| format!("it {end}"));

@@ -1,4 +1,4 @@
-//! [`compare_records`]: what changed between two records.
+//! [`compare_records`]: the changes between two records.
 
 mod values;
 
@@ -15,22 +15,23 @@ use super::rows::{Row, Rows};
 use super::semantics::{EntrySemantics, Semantics};
 use plimsoll_memory::meter::{Metric, Reading};
 
-/// What changed between two records, the earlier first.
+/// The changes between two records, the earlier first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Differences {
     /// `plimsoll.differences/1`.
     pub schema: String,
-    /// The semantics digests of the two.
+    /// The semantics digests of the two records.
     pub digests: [String; 2],
-    /// Changes of the meaning of the figures.
+    /// Changes in the meaning of the figures.
     pub semantics: Rows<Change>,
-    /// Changes of how memory was managed.
+    /// Changes in how memory was managed.
     pub policy: Rows<Change>,
-    /// Changes of the machine, and of the version of Plimsoll.
+    /// Changes of the machine, or of the version of Plimsoll.
     pub environment: Rows<Change>,
-    /// How the validation and the profile of entries in both ended.
+    /// Changes in how the validation and the profile of common entries ended.
     pub results: Rows<Change>,
-    /// The timings and peaks of both; absent if the semantics differ, whose figures mean different things.
+    /// The timings and peaks of both records; absent if the semantics differ, because the figures then mean different
+    /// things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
 }
@@ -68,9 +69,9 @@ pub enum ChangeKind {
 /// The figures of two records of the same semantics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// The median over all entries, then of each entry: nanoseconds per launch.
+    /// The medians in nanoseconds per launch: first over all entries, then for each entry.
     pub timing: Rows<TimingDelta>,
-    /// Each reading of each phase that both have.
+    /// Every reading of every phase that both records have.
     pub memory: Vec<MemoryDelta>,
 }
 

@@ -31,52 +31,50 @@ pub struct Record {
     pub plimsoll: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Whether the run came to its end.
+    /// Whether the run finished.
     pub state: RunState,
-    /// When the run began: RFC 3339, UTC.
+    /// Start of the run: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The wall time of the run, in nanoseconds; of all runs and their warm-up if there are several.
+    /// Wall time of the run in nanoseconds; for repeated runs, of all runs and their warm-up.
     pub wall_ns: u64,
     /// What the figures mean.
     pub semantics: Semantics,
     /// `blake3:` and the digest of `semantics` ([`Semantics::digest`]).
     pub semantics_digest: String,
-    /// The run's share of the capture; absent for a run on the whole capture, and for a record of several parts.
+    /// The run's share of the capture; absent for a run on the whole capture, and for a merged record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// The run's place among the processes of a launcher; absent for a process that was started alone.
+    /// The run's place among the processes of a launcher; absent if no launcher started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// How memory was managed.
     pub policy: Policy,
     /// Where the run took place.
     pub environment: Environment,
-    /// The memory of each phase, in order; of a command that was run several times, that of the run whose resident memory
-    /// was largest.
+    /// The memory of each phase, in order; for repeated runs, of the run with the largest resident memory.
     pub phases: Vec<PhaseReadings>,
-    /// How the process ended, and who or what ended it; only for a test or a command. Of several runs the first that
-    /// failed or, if none did, the largest.
+    /// How the process ended, and who or what ended it; only for a test or a command. For repeated runs, of the first
+    /// that failed, or if none failed, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
-    /// Every run of a command that was run several times, in order; absent if it was run once.
+    /// Every run of a repeated command, in order; absent if it ran once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
-    /// The runs that the record was put together from, in the order of their shards or ranks; absent of a record of one run.
-    /// Policy and environment of such a record are those of its first part, phases those of the part whose resident memory
-    /// was largest.
+    /// The runs that the record was merged from, in the order of their shards or ranks; absent if there is only one.
+    /// Policy and environment are those of the first part, phases those of the part with the largest resident memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
+    /// The proofs that workers released their memory, in order; only for a run on a capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
-    /// One result per entry; only a run on a capture has them.
+    /// One result per entry; only for a run on a capture.
     #[serde(default, skip_serializing_if = "Results::is_empty")]
     pub results: Results,
-    /// What was found in the output of a command, its end and its memory; only `run --diagnose` has it.
+    /// The diagnosis of a command's output, end and memory; only for `run --diagnose`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Box<Findings>>,
-    /// What was judged.
+    /// The verdicts.
     pub verdicts: Vec<Verdict>,
     /// The exit code of the command.
     pub exit_code: u8,
@@ -187,9 +185,9 @@ impl From<Record> for Part {
     }
 }
 
-/// A time as records write it: RFC 3339, UTC, to the millisecond.
+/// A time in the format of records: RFC 3339, UTC, to the millisecond.
 ///
-/// Times before 1970 become 1970, and times beyond the year 9999 that year's end: RFC 3339 has no others.
+/// Times before 1970 become 1970, and times beyond the year 9999 the end of that year: RFC 3339 has no others.
 pub fn timestamp(time: SystemTime) -> String {
     const LAST: Duration = Duration::from_secs(253_402_300_799);
     let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST);

@@ -10,7 +10,7 @@ use plimsoll_capture::gpu::DeviceFacts;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::SystemInfo;
 
-/// Where a run took place. What could not be found out is absent.
+/// The machine and software of a run. Facts that could not be found out are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// The machine and its settings that affect memory.
@@ -72,18 +72,18 @@ fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) ->
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
-    /// Its model.
+    /// The model.
     pub name: String,
-    /// Its memory; absent if it shares the host's.
+    /// The memory; absent if it shares the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ByteSize>,
-    /// The version of its driver, or the newest CUDA that it runs.
+    /// The version of the driver, or the newest CUDA version that the driver runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The compute capability, as `9.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_capability: Option<String>,
-    /// Its cache between the processors and the memory.
+    /// The cache between the processors and the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l2_cache: Option<ByteSize>,
 }

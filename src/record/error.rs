@@ -80,8 +80,8 @@ pub enum RecordError {
         source: serde_json::Error,
     },
     /// The file is a JSON document of another kind or version.
-    #[error("{} is {}, and this version reads {SCHEMA} alone; read it with the version of plimsoll that wrote it", .path.display(),
-        .found.as_ref().map_or_else(|| "no record (it has no text `schema`)".to_owned(), |s| format!("of schema {s:?}")))]
+    #[error("{} is {}, but this version reads only {SCHEMA}; read it with the version of plimsoll that wrote it", .path.display(),
+        .found.as_ref().map_or_else(|| "not a record (it has no text `schema`)".to_owned(), |s| format!("of schema {s:?}")))]
     WrongSchema {
         /// The file.
         path: PathBuf,
@@ -98,7 +98,7 @@ pub enum RecordError {
     },
     /// The digest in the record does not match its semantics.
     #[error(
-        "the semantics digest to {computed}, the record says {stored}: it was changed after it was written, or written by a newer plimsoll"
+        "the semantics have the digest {computed}, but the record says {stored}: it was changed after it was written, or written by a newer plimsoll"
     )]
     BrokenDigest {
         /// The digest in the record.

@@ -1,4 +1,4 @@
-//! [`figures`]: every number by which a record can be judged, each under a stable name.
+//! [`figures`]: the numbers by which a record can be judged, each under a stable name.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use plimsoll_memory::meter::{Metric, PhaseReadings, Source, worst_reading};
 /// A number of a record, with one value per repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// Its name: `peak_rss` over all phases, `validate.peak_rss` in one of several.
+    /// The name: `peak_rss` over all phases, `validate.peak_rss` in one of several.
     pub name: String,
     /// The phase; absent for a figure over all phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// The unit of its values.
+    /// The unit of the values.
     pub unit: Unit,
-    /// Which way is better.
+    /// Which direction is better.
     pub direction: Direction,
-    /// How reliable its values are: as much as the weakest. Absent for times and counts.
+    /// The reliability of the values: that of the weakest. Absent for times and counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// The values in the order of the repeats that have one; a run without repeats has one value.
+    /// The values, in the order of the repeats that have one; a single run has one value.
     pub values: Vec<f64>,
-    /// The range of each value, for the largest sample of a part of the resident memory, if the samples missed the
-    /// resident peak that the kernel keeps by this much. Empty for any other figure.
+    /// The upper end of each value's range, for a sampled part of the resident memory: the resident peak that the
+    /// samples missed is added. Empty for all other figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_most: Vec<f64>,
 }
@@ -43,7 +43,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Whether what was `before` is worse `now`.
+    /// Whether a change from `before` to `now` is for the worse.
     pub fn is_worse(self, before: f64, now: f64) -> bool {
         match self {
             Self::Lower => now > before,

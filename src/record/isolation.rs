@@ -5,25 +5,25 @@ use plimsoll_memory::schema::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A part of the isolation of kernels that are not trusted.
+/// A part of the isolation of untrusted kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// No program that it starts has more rights than it has.
+    /// A program that the kernel starts has no more rights than the kernel.
     NoNewPrivs,
-    /// Files beside its own, TCP, and other processes are out of reach.
+    /// Files other than its own, TCP, and other processes are out of reach.
     Landlock,
-    /// Landlock keeps signals within the worker as well.
+    /// Landlock also confines signals to the worker.
     LandlockSignals,
     /// System calls that kernels do not need are refused.
     Seccomp,
     /// The memory of the supervisor cannot be read by other processes of its user.
     NotDumpable,
-    /// Its arguments are copies, and no path leads to the capture.
+    /// The kernel's arguments are copies, and no path leads to the capture.
     CopiedInputs,
-    /// Its temporary folder is its own, of limited size, and ends with the run.
+    /// The temporary folder is private, of limited size, and removed with the run.
     PrivateFolder,
-    /// `/dev/shm` and System V memory are its own, of limited size.
+    /// `/dev/shm` and System V memory are private and of limited size.
     OwnMemory,
 }
 
@@ -40,7 +40,7 @@ impl Layer {
         Self::OwnMemory,
     ];
 
-    /// Its name in the record.
+    /// The name in the record.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoNewPrivs => "no-new-privs",
@@ -65,7 +65,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Of a machine that gives these layers.
+    /// The isolation of a machine that provides these layers.
     pub fn of(held: Vec<Layer>) -> Self {
         let lacking = Layer::ALL.into_iter().filter(|layer| !held.contains(layer)).collect();
         Self { held, lacking }
@@ -75,7 +75,7 @@ impl Isolation {
 /// The abilities of a machine: `plimsoll.doctor/1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// What a meter can see.
+    /// What a meter can measure.
     #[serde(flatten)]
     pub doctor: Doctor,
     /// How far the machine can isolate an untrusted kernel.

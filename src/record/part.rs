@@ -55,7 +55,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// What it is called: `shard 3 of 8`, `rank 2 of 4`.
+    /// The name of the part: `shard 3 of 8`, `rank 2 of 4`.
     pub fn name(&self) -> String {
         match (&self.shard, &self.rank) {
             (Some(shard), _) => format!("shard {} of {}", shard.index, shard.count),

@@ -1,4 +1,4 @@
-//! [`PartialRecord`]: the known facts of a run while it goes on, in case nothing is left to write its record.
+//! [`PartialRecord`]: the known facts of a run in progress, in case the run cannot write its record.
 
 use std::fs;
 use std::io::{self, BufWriter, Write as _};

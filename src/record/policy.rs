@@ -82,22 +82,22 @@ pub struct CapturePolicy {
     /// Nanoseconds between two samples of memory.
     #[serde(rename = "sampling_interval_ns")]
     pub sample_interval_ns: u64,
-    /// What the digests of the entries were asked to cover.
+    /// What the digests of the entries had to cover.
     pub digest: Digest,
-    /// The rights that kernels lacked; absent for kernels with those of their user.
+    /// The rights withheld from kernels; absent for kernels with the rights of their user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// How many times as fast as the other the kernel has to be; absent if not judged.
+    /// The least speedup over the other kernel; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_speedup: Option<f64>,
 }
 
-/// Where the entries were read from.
+/// The source of the entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureSource {
     /// A folder or a store.
     pub kind: SourceKind,
-    /// Its path as given.
+    /// The path as given.
     pub path: String,
     /// How often the objects of a store were verified; absent for a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,11 +131,11 @@ pub struct Batching {
 pub struct Batch {
     /// The index of the first entry.
     pub first: usize,
-    /// How many entries.
+    /// Number of entries.
     pub count: usize,
     /// The bytes planned to be resident: inputs, outputs and device copies, shared storages once, and `workspace`.
     pub bytes: ByteSize,
-    /// The most device memory that earlier launches took beside inputs and outputs; absent if none was seen.
+    /// The most device memory that earlier launches took in addition to inputs and outputs; absent if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<ByteSize>,
     /// Whether the batch exceeds the cap, which only a single entry may.

@@ -25,23 +25,23 @@ pub struct ProcessRun {
     pub semantics: Semantics,
     /// How its memory was limited and watched.
     pub policy: ProcessPolicy,
-    /// When it began.
+    /// Start of the run.
     pub started: SystemTime,
-    /// How long it took.
+    /// Duration of the run.
     pub wall: Duration,
-    /// Whether it came to its end.
+    /// Whether the run finished.
     pub state: RunState,
-    /// How its process ended.
+    /// How the process ended.
     pub end: Option<ProcessEnd>,
-    /// The memory of each phase; of several runs, that of the largest.
+    /// The memory of each phase; for repeated runs, of the largest.
     pub phases: Vec<PhaseReadings>,
     /// Every run, if there were several.
     pub runs: Vec<RepeatedRun>,
-    /// What was judged.
+    /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// Which of several processes of a launcher it was.
+    /// The run's place among the processes of a launcher.
     pub rank: Option<Rank>,
-    /// The exit code that followed.
+    /// The resulting exit code.
     pub exit_code: u8,
 }
 

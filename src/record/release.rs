@@ -10,7 +10,7 @@ use plimsoll_memory::meter::ReleaseProof;
 pub struct Release {
     /// The worker's number, from 1.
     pub worker: u32,
-    /// Its process id.
+    /// The worker's process id.
     pub pid: u32,
     /// Why the worker was ended.
     pub reason: ReleaseReason,
@@ -23,18 +23,18 @@ pub struct Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReleaseReason {
-    /// The worker had processed as many bytes as one worker may.
+    /// The worker had processed the most bytes that one worker may.
     RecycleAfter,
-    /// Its resident set reached the mark.
+    /// The worker's resident set reached the mark.
     #[serde(rename = "rss_mark")]
     RecycleRss,
     /// Validation was over.
     BeforeProfiling,
     /// Each pair of measurements of two kernels has its own workers.
     NextPair,
-    /// An entry failed in a way that leaves its state in doubt.
+    /// An entry failed in a way that makes the worker's state doubtful.
     Failure,
-    /// Others killed the worker while no launch was under way; nothing was lost, and another replaced it if needed.
+    /// Another process killed the worker between launches; nothing was lost, and a new worker took over if needed.
     Killed,
     /// The run was over.
     Finished,

@@ -12,7 +12,7 @@ use plimsoll_memory::nanoseconds;
 /// One of several runs of a command that share a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatedRun {
-    /// When it began, in nanoseconds since the record's `started`.
+    /// Start of the run, in nanoseconds since the record's `started`.
     pub started_ns: u64,
     /// The duration of the run, in nanoseconds.
     pub wall_ns: u64,
@@ -24,7 +24,7 @@ pub struct RepeatedRun {
 }
 
 impl RepeatedRun {
-    /// The time from its start to its end.
+    /// The duration of the run.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.wall_ns)
     }

@@ -21,12 +21,12 @@ pub struct Results {
     /// The timings of the entries as one figure, computed by the semantics' aggregation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
-    /// The results of the kernel that this one was timed in turns with; absent for a kernel that was timed alone.
+    /// The results of the other kernel, timed in turns with this one; absent if the kernel was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<Versus>,
 }
 
-/// The results of the kernel that the first was timed in turns with, and how they compare.
+/// The results of the other kernel, timed in turns with the first, and how the two compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versus {
     /// The result of each entry with the other kernel, in the order of the semantics.
@@ -36,8 +36,8 @@ pub struct Versus {
     pub timing: Option<Statistics>,
     /// The pairs of each entry, in the same order.
     pub pairs: Rows<Pairs>,
-    /// The speedup over all entries that both kernels were timed on, computed from the sums of their times per launch.
-    /// Absent if there are none.
+    /// The speedup over all entries with times for both kernels, computed from the sums of their times per launch;
+    /// absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
 }
@@ -82,7 +82,7 @@ pub struct EntryResult {
 }
 
 impl EntryResult {
-    /// Why the entry has no verdict of its own: the failure of its validation, else that of its profile.
+    /// Why the entry has no result: the failure of its validation, otherwise that of its profile.
     pub fn failure(&self) -> Option<&Failure> {
         let validation = self.validation.as_ref().and_then(|v| v.error.as_deref());
         validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_deref()))
@@ -117,16 +117,16 @@ pub struct Validation {
     /// The number of the worker that launched the entry, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
-    /// The time of the launch as the worker saw it, in nanoseconds: a first launch, no benchmark.
+    /// The time of the launch as measured by the worker, in nanoseconds: a first launch, not a benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_ns: Option<u64>,
-    /// The bytes of the entry that were brought into memory.
+    /// The bytes of the entry that were loaded into memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touched: Option<ByteSize>,
     /// The worker's largest resident set during the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Reading>,
-    /// The GPU memory that the launch took; absent on the CPU.
+    /// The GPU memory used by the launch; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
     /// Why there was no output.
@@ -189,46 +189,46 @@ fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileStatus {
-    /// There are samples.
+    /// The entry was timed.
     Timed,
-    /// There are none; `error` says why.
+    /// The entry could not be timed; `error` says why.
     Error,
     /// The entry was not launched; `not_run` says why.
     NotRun,
 }
 
-/// Which arguments had values other than the captured ones while a kernel was timed.
+/// The arguments that were altered while a kernel was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Values {
-    /// Floating-point ones and integers.
+    /// Floating-point arguments and integers.
     All,
-    /// Floating-point ones: the witness refuses integers in another order, or the kernel does.
+    /// Floating-point arguments only: the witness or the kernel refuses reordered integers.
     Floats,
-    /// None: the operator accepts only the captured values, or all arguments are constant.
+    /// No argument: the operator accepts only the captured values, or all arguments are constant.
     Captured,
 }
 
 /// The findings of an audit of an entry's timed launches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    /// Which arguments had other values in every launch.
+    /// The arguments that were altered in every launch.
     pub values: Values,
-    /// The kernel that computed the expected outputs; absent if that was the kernel itself, in a process that timed
+    /// The kernel that computed the expected outputs; absent if it was the kernel itself, in a process that timed
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Whether the output follows the altered values. If not, nothing shows that the kernel uses its inputs.
     pub follows: bool,
-    /// Regions that were timed.
+    /// Number of timed regions.
     pub regions: u32,
-    /// Launches in them.
+    /// Number of launches in them.
     pub launches: u32,
-    /// Launches whose outputs were chosen afterwards and judged.
+    /// Number of launches whose outputs were selected afterwards and judged.
     pub judged: u32,
-    /// How many of the judged launches had captured values, and were compared with the captured outputs.
+    /// Number of judged launches with captured values, compared with the captured outputs.
     pub judged_captured: u32,
-    /// Regions whose reported time contradicted the clock, and was not used.
+    /// Number of regions whose reported time contradicted the clock; their times were not used.
     pub misfits: u32,
     /// How much a report could hide from the supervisor's clock, in nanoseconds per launch, in addition to 3 %.
     pub overhead_ns: f64,
@@ -259,7 +259,7 @@ pub struct Profile {
     /// Statistics of the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Statistics>,
-    /// The samples in the order they were taken: nanoseconds a launch.
+    /// The samples in the order in which they were taken, in nanoseconds per launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ns: Vec<f64>,
     /// The number of launches that each sample is the mean of.
@@ -277,7 +277,7 @@ pub struct Profile {
     /// The GPU memory of the launch after the timed ones; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
-    /// The GPU's state meanwhile; absent on the CPU, or if it cannot be read.
+    /// The GPU's state during the timing; absent on the CPU, or if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<GpuState>>,
     /// The findings of an audit of the launches; absent without an audit.

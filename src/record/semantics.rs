@@ -89,14 +89,14 @@ pub struct TestSemantics {
     /// The test binary or module that holds the test; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// The name of the test as its runner prints it: `reader::tests::opens_in_constant_memory`.
+    /// The name of the test as printed by its runner: `reader::tests::opens_in_constant_memory`.
     pub name: String,
 }
 
 /// A command and the processes below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSemantics {
-    /// The label by which runs of the command are compared: given, or the program's file name.
+    /// The label that identifies runs of the command: given, or the program's file name.
     pub label: String,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -135,7 +135,7 @@ pub struct CaptureSemantics {
     /// How the timings of the entries were combined into one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
-    /// The kernel that this one was timed in turns with; absent for a kernel that was timed alone.
+    /// The other kernel, timed in turns with this one; absent if the kernel was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusSemantics>,
 }
@@ -151,12 +151,12 @@ pub struct AuditSemantics {
     pub untrusted: bool,
 }
 
-/// A kernel that another was timed in turns with.
+/// A kernel that was timed in turns with another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersusSemantics {
     /// The kernel.
     pub kernel: KernelIdentity,
-    /// How often the two were measured side by side on each entry, each time by the whole protocol.
+    /// How often the two were measured side by side on each entry, each time with the whole protocol.
     pub pairs: NonZeroU32,
 }
 
@@ -256,7 +256,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// The aggregation of entries that were timed by `protocol`: means if it keeps only a mean, else medians.
+    /// The aggregation for entries timed by `protocol`: means if it keeps only a mean, otherwise medians.
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::KernelForge { .. } => Self::EntryMeans,

@@ -11,17 +11,17 @@ use plimsoll_memory::bytes::ByteSize;
 pub struct Shard {
     /// The number of the shard, from 1.
     pub index: u32,
-    /// How many shards there are.
+    /// Number of shards.
     pub count: u32,
     /// The divided capture.
     pub capture: SharedCapture,
-    /// How many entries the share has.
+    /// Number of entries in the share.
     pub entries: usize,
-    /// The positions in the capture, from 0, of the record's entries, in the same order.
+    /// The positions of the record's entries in the capture, from 0, in the same order.
     pub places: Vec<usize>,
-    /// The bytes of these entries.
+    /// Size of these entries.
     pub bytes: ByteSize,
-    /// Shards that ran beside the timed launches; absent if nothing was timed, or nothing is known.
+    /// The activity of other shards during timed launches; absent if nothing was timed, or it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimedBeside>,
 }
@@ -31,9 +31,9 @@ pub struct Shard {
 pub struct SharedCapture {
     /// `blake3:` and the digest of the names, sizes and checksums of all entries.
     pub manifest: String,
-    /// How many entries it has.
+    /// Number of entries.
     pub entries: usize,
-    /// The bytes of all entries.
+    /// Size of all entries.
     pub bytes: ByteSize,
 }
 
@@ -45,23 +45,23 @@ pub enum TimedBeside {
     Alone,
     /// Other shards waited: they took turns.
     InTurns,
-    /// Other shards ran meanwhile, so the times are not those of a kernel with the machine to itself.
+    /// Other shards ran at the same time, so the times are not those of a kernel that has the machine to itself.
     Shared,
 }
 
 /// The place of a run among the processes of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// The launcher, as `Slurm step`.
+    /// The name of the launcher, such as `Slurm step`.
     pub launcher: String,
     /// The number of the process, from 0.
     pub rank: u32,
-    /// How many processes there are.
+    /// Number of processes.
     pub ranks: u32,
     /// The number of the process on its node, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_rank: Option<u32>,
-    /// How many processes the node has.
+    /// Number of processes on the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_ranks: Option<u32>,
     /// The number of the node, from 0.

@@ -11,6 +11,6 @@ pub enum RunState {
     Complete,
     /// The run was interrupted, for example by Ctrl-C; the results of unreached entries say so.
     Interrupted,
-    /// The run could not go on; the verdicts say why.
+    /// The run could not continue; the verdicts say why.
     Failed,
 }

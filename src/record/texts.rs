@@ -20,7 +20,7 @@ impl fmt::Display for LongText {
 
 impl std::error::Error for LongText {}
 
-/// Reads on while no text is too long.
+/// A reader that stops at a text that is too long.
 #[derive(Debug)]
 pub struct Texts<R> {
     inner: R,

@@ -15,7 +15,7 @@ pub struct Verdict {
     pub subject: String,
     /// The judgement.
     pub status: VerdictStatus,
-    /// The judgement as a sentence: for a ceiling the limit, the reading, the phase and process, and by how much.
+    /// The judgement in one sentence: for a ceiling the limit, the reading, the phase and process, and the excess.
     pub message: String,
     /// The figures behind the verdict on a ceiling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +55,10 @@ pub enum VerdictStatus {
     Inconclusive,
 }
 
-/// The exit code of a command with these verdicts: 1 if one failed, else 3 if one could not be reached, else 0.
+/// The exit code for these verdicts: 1 if one failed, otherwise 3 if one could not be reached, otherwise 0.
 ///
-/// A failure outweighs what could not be measured: it stays a failure whatever the missing figure is. Code 2 (bad usage
-/// or unreadable input) belongs to errors, which leave no verdict.
+/// A failure outweighs a figure that could not be measured, because the missing figure cannot undo it. Code 2 (bad
+/// usage or unreadable input) belongs to errors, which leave no verdict.
 pub fn exit_code(verdicts: &[Verdict]) -> u8 {
     let any = |wanted: &[VerdictStatus]| verdicts.iter().any(|verdict| wanted.contains(&verdict.status));
     if any(&[VerdictStatus::Fail]) {

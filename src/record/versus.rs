@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairs {
     /// Nanoseconds per launch, of the kernel and of the other, pair after pair: the mean or the median of each
-    /// measurement, according to the semantics' aggregation. Empty if one of the two has no time.
+    /// measurement, according to the semantics' aggregation. Empty if one of them has no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_ns: Vec<[f64; 2]>,
     /// The speedup on this entry.
@@ -15,10 +15,10 @@ pub struct Pairs {
     pub speedup: Option<Speedup>,
 }
 
-/// How many times as fast as the other a kernel is: above 1 if it takes less time.
+/// How many times as fast as another kernel a kernel is: above 1 if it takes less time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speedup {
-    /// The time of the other kernel over that of this one.
+    /// The other kernel's time divided by this kernel's time.
     pub ratio: f64,
     /// The interval of the true ratio; absent if there are too few pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +36,6 @@ pub struct SpeedupInterval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How often such an interval contains the true ratio, at least: 0.99 for 99 in 100.
+    /// The least probability that such an interval contains the true ratio: 0.99 for 99 in 100.
     pub confidence: f64,
 }

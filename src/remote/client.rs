@@ -198,7 +198,7 @@ impl Client {
         let options = GetOptions { range: bounded, if_match: remote.matching(), ..GetOptions::default() };
         let found = address.store.get_opts(&address.path, options).await.map_err(failed)?;
         if found.meta.size != remote.size {
-            return Err(remote.changed(format!("it has {} bytes in place of {}", found.meta.size, remote.size)));
+            return Err(remote.changed(format!("it has {} bytes instead of {}", found.meta.size, remote.size)));
         }
         if etag_of(&found.meta) != remote.etag {
             return Err(remote.changed("its ETag is another"));

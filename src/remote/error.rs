@@ -62,7 +62,7 @@ pub enum RemoteError {
         url: String,
     },
     /// The server still answers with errors of its own after retries.
-    #[error("{url}: the server fails ({what}), also when asked again; try later, or with fewer readers")]
+    #[error("{url}: the server fails ({what}), even after retries; try later, or with fewer readers")]
     Unavailable {
         /// The address.
         url: String,
@@ -70,7 +70,7 @@ pub enum RemoteError {
         what: String,
     },
     /// The connection still ends before the answer does after retries.
-    #[error("{url}: the connection was cut ({what}), also when asked again; check the network and run again")]
+    #[error("{url}: the connection was cut ({what}), even after retries; check the network and run again")]
     Cut {
         /// The address.
         url: String,
@@ -78,7 +78,7 @@ pub enum RemoteError {
         what: String,
     },
     /// Nothing comes for too long, even after retries.
-    #[error("{url}: the server sent nothing for too long ({what}), also when asked again; check the network")]
+    #[error("{url}: the server sent nothing for too long ({what}), even after retries; check the network")]
     Slow {
         /// The address.
         url: String,

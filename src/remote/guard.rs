@@ -93,7 +93,7 @@ fn arrived(sent: HttpRequestBody, response: &HttpResponse) -> Result<(), Refused
     // The bytes are in memory.
     let Some(Ok(sent)) = sent.collect().now_or_never() else { return Ok(()) };
     let here = STANDARD.encode(Md5::digest(sent.to_bytes()));
-    if here == there.trim() { Ok(()) } else { Err(Refused::Damaged(format!("MD5 {there} in place of {here}"))) }
+    if here == there.trim() { Ok(()) } else { Err(Refused::Damaged(format!("MD5 {there} instead of {here}"))) }
 }
 
 impl HttpService for Guard {

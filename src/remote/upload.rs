@@ -154,7 +154,7 @@ impl Upload {
         }
         let there = to.store.head(&to.path).await.map_err(failed)?;
         if there.size != bytes {
-            let what = format!("it has {} bytes in place of the {bytes} that were sent", there.size);
+            let what = format!("it has {} bytes instead of the {bytes} that were sent", there.size);
             return Err(RemoteError::Exists { url: to.url.clone(), what });
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::page::{Body, escaped};
+use super::page::{Body, escaped, prose};
 use super::terminal::{ADVICE, EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
 use crate::record::Record;
 use plimsoll_diagnose::{Event, Findings};
@@ -79,17 +79,17 @@ pub(super) fn html(out: &mut Body, record: &Record) {
             "<p><b class=\"{class}\">{}</b> {}</p>\n<p>{}</p>\n",
             escaped(&found.verdict),
             escaped(&found.what),
-            escaped(&found.explanation)
+            prose(&found.explanation)
         );
         if !found.advice.is_empty() {
             text.push_str("<ol>\n");
-            found.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            found.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", prose(line))));
             text.push_str("</ol>\n");
         }
         if !found.more.is_empty() {
             let (count, from) = (found.more.len(), found.advice.len() + 1);
             let _ = write!(text, "<details><summary>{count} more</summary>\n<ol start=\"{from}\">\n");
-            found.more.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            found.more.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", prose(line))));
             text.push_str("</ol>\n</details>\n");
         }
         if !found.numbers.is_empty() {

@@ -32,7 +32,7 @@ impl PartRow {
         let words = match (&part.end, part.state, beside) {
             (Some(end), ..) => end_words(end),
             (None, RunState::Interrupted, _) => "interrupted".to_owned(),
-            (None, RunState::Failed, _) => "could not go on".to_owned(),
+            (None, RunState::Failed, _) => "could not continue".to_owned(),
             (None, RunState::Complete, Some(TimedBeside::Shared)) => "timed beside other shards".to_owned(),
             (None, RunState::Complete, Some(TimedBeside::InTurns)) => "timed in turns".to_owned(),
             (None, RunState::Complete, _) => String::new(),

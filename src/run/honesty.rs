@@ -40,7 +40,7 @@ impl<'a> Honesty<'a> {
         }
         let what = others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let how = others.iter().map(|name| format!("--mutates {name}")).collect::<Vec<_>>().join(" ");
-        let message = format!("the kernel wrote to its input {what}: a kernel that is meant to is declared with {how}");
+        let message = format!("the kernel wrote to its input {what}: if it is meant to, declare it with {how}");
         Err(Failure::new(FailureKind::MutatedInput, message))
     }
 
@@ -66,7 +66,7 @@ impl<'a> Honesty<'a> {
             if stale {
                 let message = format!(
                     "the output is that of {}, which was launched before with arguments at the same addresses: the kernel \
-                     gives what it has kept",
+                     returns a result that it kept",
                     earlier.name()
                 );
                 return Err(Failure::new(FailureKind::StaleOutput, message));

@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
         let refused = batch.over_cap && self.options.over_cap == OverCap::Refuse;
         refused.then(|| {
             format!(
-                "it keeps {} on the device with the {} that the kernel takes besides, over the cap of {}: raise the cap, or let \
+                "it keeps {} on the device with the {} that the kernel takes in addition, over the cap of {}: raise the cap, or let \
                  such entries run alone",
                 batch.bytes, batch.workspace, self.options.batch_bytes
             )
@@ -234,7 +234,7 @@ mod tests {
         let (_, second) = plan.next().unwrap();
         let reason = plan.refused(&second).unwrap();
         assert!(
-            reason.starts_with("it keeps 300 B on the device with the 200 B that the kernel takes besides"),
+            reason.starts_with("it keeps 300 B on the device with the 200 B that the kernel takes in addition"),
             "{reason}"
         );
         let narrow = Options { batch_bytes: ByteSize::new(99), ..options };

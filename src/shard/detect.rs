@@ -191,7 +191,7 @@ impl Environment<'_> {
                     && required(name)? != ranks
                 {
                     let expected = format!(
-                        "the number of ids from {least} to {most} by {step}, which is {ranks}: ids have to be evenly spaced"
+                        "the number of ids from {least} to {most} by {step}, which is {ranks}: ids must be evenly spaced"
                     );
                     return Err(self.senseless(launcher, name, expected));
                 }

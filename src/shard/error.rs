@@ -23,7 +23,7 @@ pub enum LauncherError {
     },
     /// A launcher numbers this process but does not say how many there are.
     #[error(
-        "{launcher} says that this is process {index} ({variable}) and not of how many: give the number of shards, --shard auto/N"
+        "{launcher} says that this is process {index} ({variable}) but not of how many: give the number of shards, --shard auto/N"
     )]
     NoCount {
         /// The launcher.
@@ -34,7 +34,7 @@ pub enum LauncherError {
         index: u64,
     },
     /// A launcher says how many processes there are but not which one this is.
-    #[error("{launcher} sets {set} and not {missing}: set both, or give the shard by hand: --shard M/N")]
+    #[error("{launcher} sets {set} but not {missing}: set both, or give the shard by hand: --shard M/N")]
     Missing {
         /// The launcher.
         launcher: &'static str,

@@ -224,7 +224,7 @@ fn a_python_kernel_that_keeps_its_result_is_stale_on_a_capture_of_one_entry() {
     assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED));
     let failure = profile_failure(&record, 0);
     assert_eq!(failure.kind, FailureKind::StaleOutput);
-    assert!(failure.message.contains("kept by address"), "{}", failure.message);
+    assert!(failure.message.contains("keeps results by address"), "{}", failure.message);
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn a_search_that_was_stopped_goes_on_when_it_is_asked_for_again() {
         let out = child.wait_with_output().unwrap();
         if signal == Signal::INT {
             let err = String::from_utf8_lossy(&out.stderr);
-            assert!(out.status.code() == Some(3) && err.contains("repeat the command to go on from here"), "{err}");
+            assert!(out.status.code() == Some(3) && err.contains("repeat the command to continue from here"), "{err}");
         }
         // A killed search is taken over by the next one, once its last process is gone.
         assert!(comes(|| !is_locked(&home)));

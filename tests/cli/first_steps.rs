@@ -64,8 +64,23 @@ fn commands_for_programs_are_not_suggested() {
         let (code, _, err) = run(plimsoll().arg(wrong));
         assert!(code == 2 && err.contains("unrecognized subcommand") && !err.contains(hidden), "{err}");
     }
-    let (_, _, err) = run(plimsoll().arg("chek"));
-    assert!(err.contains("check"), "{err}");
+    for (wrong, meant) in [("chek", "check"), ("rnu", "run"), ("gaet", "gate")] {
+        let (_, _, err) = run(plimsoll().arg(wrong));
+        assert!(err.contains(&format!("a similar subcommand exists: '{meant}'")), "{err}");
+    }
+}
+
+#[test]
+fn a_label_without_ceilings_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("plimsoll.toml"), "[ceilings.load]\npeak_rss = \"1 GiB\"\n").unwrap();
+    let noted = |flags: &[&str]| {
+        let (code, _, err) = run(plimsoll().current_dir(folder.path()).arg("run").args(flags).args(["--", "true"]));
+        assert_eq!(code, 0, "{err}");
+        err.contains("has ceilings for `load`; choose them by --label load")
+    };
+    assert!(noted(&["--label", "lod"]) && noted(&[]));
+    assert!(!noted(&["--label", "load"]) && !noted(&["--peak-rss", "1GiB"]) && !noted(&["--quiet"]));
 }
 
 #[test]

@@ -186,5 +186,5 @@ fn what_cannot_be_used_is_2() {
     assert!(code == 2 && err.contains("there is no record in empty"), "{err}");
     fs::write(dir.path().join("empty/x.json"), "{}").unwrap();
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "empty"]);
-    assert!(code == 2 && err.contains("x.json is no record"), "{err}");
+    assert!(code == 2 && err.contains("x.json is not a record"), "{err}");
 }

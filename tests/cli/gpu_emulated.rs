@@ -132,7 +132,7 @@ fn what_a_kernel_takes_besides_counts_to_the_cap_once_a_launch_has_shown_it() {
     let reason = record.results.entries[0].profile.as_ref().unwrap().not_run.clone().unwrap();
     assert_eq!(code, 3, "{:#?}", record.verdicts);
     assert!(
-        reason.contains("with the 256.00 KiB that the kernel takes besides, over the cap of 300.00 KiB"),
+        reason.contains("with the 256.00 KiB that the kernel takes in addition, over the cap of 300.00 KiB"),
         "{reason}"
     );
 }
@@ -325,7 +325,7 @@ fn a_graph_of_one_launch_is_replayed() {
     let failure = first_failure(&record);
     assert_eq!((code, failure.kind), (1, FailureKind::Unsupported));
     assert!(
-        failure.message.ends_with("it put nothing into the stream that TVMFFIEnvGetStream gives"),
+        failure.message.ends_with("it put nothing into the stream that TVMFFIEnvGetStream returns"),
         "{}",
         failure.message
     );

@@ -89,7 +89,7 @@ fn a_result_that_is_kept_for_every_address_is_stale_on_a_capture_of_one_entry() 
     let scene = scene(Dtype::BF16, reversed);
     let library = built(&scene, "tests/kernels/library/kept.c");
     let message = stale(&scene, &mut check(&scene, &library, "stops_at_60"));
-    assert!(message.contains("before it was timed its output had followed them"), "{message}");
+    assert!(message.contains("before it was timed its output depended on them"), "{message}");
     let message = stale(&scene, &mut check(&scene, &library, "computes_once"));
     assert!(message.contains("a launch after the timed ones does not match"), "{message}");
 }

@@ -9,7 +9,8 @@ use plimsoll::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, wri
 
 use crate::support::{Scene, plimsoll, run};
 
-/// So many bytes may an entry more take: its name, the state of its file, its place. A row of a record has some 2,000.
+/// The most bytes that another entry may take: its name, the state of its file, its position. A row of a record has
+/// about 2,000.
 const EACH: u64 = 600;
 
 /// The peak of the memory that the processes of `command` have to themselves, in bytes. How much of a program is in memory is
@@ -24,7 +25,7 @@ fn peak(scene: &Scene, command: &Command) -> u64 {
     worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes.bytes()
 }
 
-/// The record of a check of two entries, as one of so many.
+/// The record of a check of two entries, as one of many.
 fn record_of(scene: &Scene, few: &Record, count: usize) -> PathBuf {
     let mut record = few.clone();
     let name = |number: usize| format!("entry_{number:06}.pt");

@@ -151,14 +151,14 @@ fn times_are_criterion_s_own() {
 }
 
 #[test]
-#[should_panic(expected = "peak_rss_growth is read of each iteration: call `iter_each` or `iter_each_with`")]
+#[should_panic(expected = "peak_rss_growth is read at each iteration: call `iter_each` or `iter_each_with`")]
 fn criterion_s_own_loops_are_refused_for_peaks() {
     let _alone = alone();
     figures(PeakRssGrowth, |b| b.iter(|| take(1)));
 }
 
 #[test]
-#[should_panic(expected = "peak_heap is read of each iteration")]
+#[should_panic(expected = "peak_heap is read at each iteration")]
 fn batches_are_refused_for_peaks() {
     let _alone = alone();
     figures(PeakHeap, |b| b.iter_batched(|| (), |()| take(1), criterion::BatchSize::SmallInput));

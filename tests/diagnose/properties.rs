@@ -116,7 +116,7 @@ const NOISE: [&str; 8] = [
     "[2024-03-01 10:00:00,000] [INFO] [launch.py:316:sigkill_handler] Killing subprocess 4001",
 ];
 
-/// `text` in lines of at most so many columns, broken between words.
+/// `text` in lines of at most `columns` columns, broken between words.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {

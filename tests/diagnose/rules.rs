@@ -95,7 +95,7 @@ fn m5_a_smaller_micro_batch_keeps_the_product() {
     let first = &event.advice[0];
     assert_eq!(first.batch, Some(KnownBatch { micro: Some(4), accumulation: Some(8), world: Some(2) }));
     assert!(
-        first.what.contains("micro 8 -> 4, accumulation x4 -> x8, world 2: the effective batch stays"),
+        first.what.contains("micro 8 -> 4, accumulation x4 -> x8, world 2: the effective batch does not change"),
         "{}",
         first.what
     );

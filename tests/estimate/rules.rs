@@ -126,7 +126,7 @@ fn m9_one_gpu_saves_nothing() {
     let limits = Limits { vram: Some(ByteSize::gib(24)), ram: None };
     let ladder = ladder(&shaped(), &working(), &limits).unwrap();
     let step = ladder.steps.iter().find(|step| step.rung == Rung::Sharding).unwrap();
-    assert_eq!(step.reason.as_deref(), Some("one GPU has nothing to shard over"));
+    assert_eq!(step.reason.as_deref(), Some("sharding needs at least two GPUs"));
 }
 
 #[test]
@@ -280,8 +280,14 @@ fn m8_expandable_segments_have_no_figure() {
     let found = ladder(&shaped(), &working(), &limits).unwrap();
     let step = &found.steps[3];
     assert_eq!((step.rung, step.saving, step.peak), (Rung::ExpandableSegments, None, None));
-    assert!(step.reason.as_deref().unwrap().contains("fragmentation alone"));
+    assert!(step.reason.as_deref().unwrap().contains("fragmentation only"));
     assert!(step.rung.advice().contains("PYTORCH_CUDA_ALLOC_CONF") && step.rung.advice().contains("vLLM"));
+}
+
+#[test]
+fn a_number_without_its_unit_is_noticed() {
+    let notes = |parameters| Estimate::of(&Model::new(parameters), &Setup::default()).unwrap().notes.join("; ");
+    assert!(notes(7).contains("write 7B for billions") && !notes(7_000_000).contains("very few"));
 }
 
 #[test]

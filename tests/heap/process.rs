@@ -75,7 +75,7 @@ fn calls_of_many_threads_in_any_order_are_read_as_they_are() {
     alone("process::turns");
 }
 
-/// So many threads take turns.
+/// The number of threads that take turns.
 const THREADS: usize = 3;
 
 #[test]

@@ -154,7 +154,7 @@ static PARSED: LazyLock<Vec<(&'static str, Vec<Errors>)>> = LazyLock::new(|| {
 fn page() -> String {
     let mut text = "# Errors\n\n\
         <!-- Generated from the sources: PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll --test packages errors -->\n\n\
-        Every message of every error type, with its cause. What to do stands behind the last colon or semicolon of a message,\n\
+        Every message of every error type, with its cause. What to do follows the last colon or semicolon of a message,\n\
         or above the messages of its group. `{name}` and `..` stand for what a message fills in. Search this page for a few\n\
         words of your message.\n\n\
         An error ends a command with exit code 2, unless it is the result of one entry or of one configuration\n\

@@ -125,7 +125,8 @@ class Release(unittest.TestCase):
         install, step = [step for step in read("github/action.yml")["runs"]["steps"] if "run" in step]
         environment = dict(
             self.environment, **files, RUNNER_TEMP=temp, GITHUB_ACTION_PATH=os.path.join(CI, "github"),
-            RELEASES=self.releases, VERSION="latest", PLIMSOLL_ACTION_FOLDER=os.path.join(temp, "kept"),
+            RELEASES=self.releases, VERSION="latest", GITHUB_JOB="memory",
+            PLIMSOLL_ACTION_FOLDER=os.path.join(temp, "kept"),
             INPUT_ARGUMENTS="", INPUT_GATE="")
         environment.update({f"INPUT_{key.upper()}": value for key, value in inputs.items()})
         self.assertEqual(set(install["env"]) | set(step["env"]) - set(environment), set(install["env"]))
@@ -155,7 +156,8 @@ class Release(unittest.TestCase):
             with open(os.path.join(os.path.dirname(outputs["record"]), name), encoding="utf-8") as file:
                 self.assertIn("peak_rss", file.read())
         outputs, printed, _ = self.action("breaks", 1, command="true", arguments="--peak-rss 1KiB")
-        self.assertTrue(os.path.exists(outputs["record"]))
+        with open(outputs["record"], encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["semantics"]["label"], "memory")
         # The command fails if any part of a pipe does, and its code is kept.
         self.action("fails", 7, command="(exit 7) | cat")
         self.action("gated", 1, command="true", gate="--peak-rss 1KiB")

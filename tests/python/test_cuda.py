@@ -216,13 +216,13 @@ class OnDevice(unittest.TestCase):
 
         self.cuda.current = Stream(0)
         self.driver.later_ns = 10**12
-        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+        self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
         # If the driver refuses the event, or lacks it, the host waits.
         self.cuda.waits_ns = 5_000_000
         self.driver.refuses = True
-        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+        self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
         self.device.idle.driver = None
-        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+        self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
 
     def test_a_result_that_is_kept_by_address_is_told_and_shared_storages_stay_as_they_were(self):
         embedding, kept, seen = torch.nn.functional.embedding, {}, []
@@ -248,7 +248,7 @@ class OnDevice(unittest.TestCase):
             elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, rooms, self.device.shift())  # noqa: E731
             inputs.drop()
             if kernel is keeps:
-                self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
+                self.assertIn("keeps results by address", self.refused("stale-output", trial.elsewhere, elsewhere))
                 # The first three at the timed addresses, each of the others at its own place in the same memory.
                 self.assertEqual((len(set(seen[:3])), len(set(seen))), (1, 1 + len(seen[3:])))
                 self.assertLessEqual(max(seen) - min(seen), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)

@@ -123,7 +123,7 @@ class StaleTest(unittest.TestCase):
     def assert_stale(self, kernel, *args, part=False, **more):
         said, launches = self.verdict(kernel, *args, **more)
         self.assertIsNotNone(said)
-        stale, following = re.search("the kernel gave ([0-9]+) of the ([0-9]+) ", said).groups()
+        stale, following = re.search("the kernel returned ([0-9]+) of the ([0-9]+) ", said).groups()
         self.assertEqual(stale != following, part, said)
         # Two where it was timed, one elsewhere that raises the suspicion, and as many again to confirm it.
         self.assertEqual(launches, 3 + 2 * plimsoll_rules.ROUNDS)
@@ -157,7 +157,7 @@ class StaleTest(unittest.TestCase):
             with self.subTest(vector["name"]):
                 kernel = Told(vector)
                 said, launches = self.verdict(kernel, kernel.captured, launches=1)
-                found = said and re.search("the kernel gave ([0-9]+) of the ([0-9]+) elements ", said).groups()
+                found = said and re.search("the kernel returned ([0-9]+) of the ([0-9]+) elements ", said).groups()
                 kept = vector["kept"]
                 self.assertEqual(found, kept and (str(kept["stale"]), str(kept["following"])))
                 if kept:
@@ -336,7 +336,7 @@ class StaleTest(unittest.TestCase):
                     "name": name, "warmup": 1, "launches": 3, "relative_error": 1.0, "time_ns": 1_000_000})
                 answer = worker.receive()
                 self.assertEqual((answer["type"], answer.get("kind")), ("error", "stale-output"), answer)
-                self.assertRegex(answer["message"], "gave 16 of the 16 elements that follow .* kept by address$")
+                self.assertRegex(answer["message"], "returned 16 of the 16 elements that depend .* results by address$")
                 self.assertIsNone(answer["detail"])
                 answer = worker.receive()
                 self.assertEqual(answer["type"], "timed", answer)

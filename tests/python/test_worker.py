@@ -368,6 +368,14 @@ class WorkerTest(unittest.TestCase):
             self.assertIn("in check", answer["detail"])
             self.assertNotIn("plimsoll_worker.py", answer["detail"])
 
+    def test_a_kernel_with_other_parameters_says_how_it_is_called(self):
+        with Supervisor(self.kernel("def launch(input, weight): return weight\n")) as worker:
+            answer = worker.ask(type="launch", id=1, call=self.call)
+            self.assert_error(answer, "exception", "a kernel gets every argument of the captured call, by position")
+        with Supervisor(self.kernel("def launch(*args): return len(1)\n")) as worker:
+            answer = worker.ask(type="launch", id=1, call=self.call)
+            self.assertNotIn("by position", answer["message"])
+
     def test_memory_that_runs_out_is_told_apart(self):
         source = """
             import torch

@@ -19,7 +19,7 @@ fn always(fault: Fault) -> String {
 #[test]
 fn a_server_that_never_gets_better_is_an_error_that_says_what_to_do() {
     for (fault, says) in [
-        (Fault::Status(503), "the server fails (SlowDown: later), also when asked again"),
+        (Fault::Status(503), "the server fails (SlowDown: later), even after retries"),
         (Fault::Status(500), "the server fails"),
         (Fault::Status(429), "the server fails"),
         (Fault::Expired, "the credentials have expired (ExpiredToken: The provided token has expired.); get new ones"),

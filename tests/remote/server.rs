@@ -70,7 +70,7 @@ pub struct Server {
     pace: Arc<Mutex<Option<Pace>>>,
 }
 
-/// A network of so many bytes a second, which all connections share.
+/// A network with this many bytes per second, which all connections share.
 struct Pace {
     per_second: f64,
     /// When the bytes that were sent so far have gone through.
@@ -131,7 +131,7 @@ impl Server {
         *self.plan.lock().unwrap() = Some(Box::new(plan));
     }
 
-    /// Sends at most so many bytes a second from now on, over all connections together.
+    /// Sends at most this many bytes per second from now on, over all connections together.
     pub fn pace(&self, per_second: Option<f64>) {
         *self.pace.lock().unwrap() = per_second.map(|per_second| Pace { per_second, free: Instant::now() });
     }

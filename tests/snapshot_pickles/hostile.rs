@@ -63,7 +63,7 @@ fn nothing_is_imported_or_called() {
     let error = Snapshot::read("x.pickle", &b"\x80\x02cos\nsystem\n."[..], Options::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "x.pickle: byte 2: GLOBAL os.system: a memory snapshot holds plain data alone, and nothing in it is executed; \
+        "x.pickle: byte 2: GLOBAL os.system: a memory snapshot holds only plain data, and nothing in it is executed; \
          dump it with torch.cuda.memory._dump_snapshot"
     );
 }

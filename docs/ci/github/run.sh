@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The step `run` of the action: the command under the meter, then the gate. Everything comes by the environment, so that no
-# text of a workflow is ever taken for a script's own.
+# text of a workflow is ever executed as part of this script.
 set -uo pipefail
 
 record=$PLIMSOLL_ACTION_FOLDER/record.json
@@ -9,11 +9,13 @@ mkdir -p "$PLIMSOLL_ACTION_FOLDER"
 read -r -d '' -a arguments < <(printf '%s\0' "$INPUT_ARGUMENTS")
 read -r -d '' -a gate < <(printf '%s\0' "$INPUT_GATE")
 
-# What run and gate say stands in the summary of the step as well.
+# Runs are compared by label: that of the job, unless the arguments name one. The program here would always be bash.
+export PLIMSOLL_LABEL=${PLIMSOLL_LABEL:-${GITHUB_JOB:-command}}
+# The output of run and gate also goes to the summary of the step.
 export PLIMSOLL_MARKDOWN=$GITHUB_STEP_SUMMARY
 plimsoll run --record "$record" ${arguments[@]+"${arguments[@]}"} -- bash -eo pipefail -c "$INPUT_COMMAND"
 code=$?
-# A record that was written is judged and kept, whatever became of the command.
+# A record is judged and kept even if the command failed.
 if [ -e "$record" ]; then
     env -u PLIMSOLL_MARKDOWN plimsoll report "$record" --html "$PLIMSOLL_ACTION_FOLDER/report.html"
 fi

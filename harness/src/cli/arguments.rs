@@ -4,6 +4,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::config::{Resolved, settings};
+use plimsoll::report::terminal::nearest;
 
 use super::ab::Ab;
 use super::args::ConfigFlags;
@@ -77,7 +78,7 @@ pub enum Command {
     Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
-    /// Show what is inside .pt files, from their headers alone
+    /// Show what is inside .pt files, from their headers only
     Inspect(Inspect),
     /// Start a kernel from a template
     #[command(subcommand)]
@@ -156,7 +157,7 @@ pub fn program() -> clap::Command {
 /// Parses the arguments of this call; flags that are not given come from the configuration, which is returned as well.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let parsed = |command: clap::Command| {
-        let matches = command.clone().try_get_matches().unwrap_or_else(|error| without_hidden(error, &command).exit());
+        let matches = command.clone().try_get_matches().unwrap_or_else(|error| with_the_meant(error, &command).exit());
         Arguments::from_arg_matches(&matches)
     };
     let arguments = parsed(program()).unwrap_or_else(|error| error.exit());
@@ -173,19 +174,46 @@ pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
     let command = program().mut_subcommand(name, whole);
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
+    if let (Command::Run(run), Some(label)) = (&arguments.command, &label) {
+        note_unlimited(run, &settings, label);
+    }
     Ok((arguments, Some(settings)))
 }
 
-/// The error without suggestions of internal commands.
-fn without_hidden(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+/// The error with the command that was probably meant, which is never an internal one.
+fn with_the_meant(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
-    if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
-        names.retain(|name| !is_hidden(name));
-        if !names.is_empty() {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
-        }
+    let similar = match error.remove(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names,
+        _ => Vec::new(),
+    };
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(typed)) => typed.as_str(),
+        _ => "",
+    };
+    let commands: Vec<&str> = groups::GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    let meant = match nearest(typed, &commands) {
+        Some(meant) if std::env::args().nth(1).as_deref() == Some(typed) => vec![meant.to_owned()],
+        _ => similar.into_iter().filter(|name| !is_hidden(name)).collect(),
+    };
+    if !meant.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(meant));
     }
     error
+}
+
+/// Says so if the configuration has ceilings, but none for the label of this run: a misspelt label would hold nothing.
+fn note_unlimited(run: &Run, settings: &Settings, label: &str) {
+    let labels: Vec<&str> = settings.config.labels().collect();
+    if run.quiet || run.json || labels.is_empty() || !run.ceilings.ceilings().is_empty() {
+        return;
+    }
+    let name = nearest(label, &labels).unwrap_or(labels[0]);
+    output::note(&format_args!(
+        "note: no ceiling applies to `{label}`: {} has ceilings for `{}`; choose them by --label {name}",
+        settings.config.path().display(),
+        labels.join("`, `"),
+    ));
 }
 
 /// When to colour the output.

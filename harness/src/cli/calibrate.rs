@@ -31,7 +31,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
-    /// Propose a ceiling for this metric alone; may be repeated
+    /// Propose a ceiling for this metric only; may be repeated
     ///
     /// peak_pss, gpu_peak and unified_peak are read only if they are named.
     #[arg(long = "metric", value_name = "METRIC", env = "PLIMSOLL_METRICS", value_delimiter = ',')]

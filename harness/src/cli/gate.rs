@@ -52,7 +52,7 @@ pub struct Gate {
 
     /// Compare although this differs, such as semantics, kernel or machine
     ///
-    /// Also transparent_huge_pages, allocator, cgroup and the like; `machine` stands for memory, cpus and cpu.
+    /// Also transparent_huge_pages, allocator, cgroup and the like; `machine` means memory, cpus and cpu.
     #[arg(long, value_name = "CONDITION", env = "PLIMSOLL_ALLOW", value_delimiter = ',')]
     pub allow: Vec<Conditions>,
 

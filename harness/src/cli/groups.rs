@@ -35,7 +35,7 @@ pub fn in_groups(program: Command) -> Command {
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n\
          Begin with `plimsoll run -- CMD`, `plimsoll check CAPTURE --kernel K` or `plimsoll diagnose LOG`.\n\n\
          {list}{header}Options:{header:#}\n{{options}}\n\n\
-         `plimsoll COMMAND --help` explains a command and its flags.\n{{after-help}}"
+         `plimsoll COMMAND --help` explains a command and its flags.{{after-help}}"
     ))
 }
 

@@ -112,7 +112,7 @@ fn text(measured: Option<&(String, Proposal)>) -> String {
         }
     }
     text + "\n# With --profile ci:\n# [profile.ci.run]\n# repeat = 5\n\
-            \n# Of the labels that a pattern matches:\n# [[overrides]]\n# label = \"^train-\"\n# run = { timeout = \"2h\" }\n"
+            \n# For labels that match a pattern:\n# [[overrides]]\n# label = \"^train-\"\n# run = { timeout = \"2h\" }\n"
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Inspect {
     #[arg(long, value_name = "PATH", requires = "out", conflicts_with_all = ["json", "digest", "verify"])]
     pub tensor: Option<String>,
 
-    /// The file to write: .npy, .safetensors, or .bin for the elements alone
+    /// The file to write: .npy, .safetensors, or .bin for the bare elements
     #[arg(long, value_name = "FILE", requires = "tensor")]
     pub out: Option<PathBuf>,
 

@@ -18,14 +18,13 @@ pub enum KernelCommand {
 
 #[derive(Args)]
 #[command(
-    after_help = "Of torch.nn.functional.embedding the kernel is right as it is. Of any other operator it compiles, \
-    takes the arguments of the capture's first entry apart, and fails every entry: it says that it is not written yet."
+    after_help = "For torch.nn.functional.embedding the kernel is complete. For any other operator it compiles, unpacks the arguments of the capture's first entry, and fails every entry with the message that it is not written yet."
 )]
 pub struct New {
     /// The name of the kernel, of its folder and of its file
     pub name: KernelName,
 
-    /// What it is written in
+    /// The language that it is written in
     #[arg(long, value_name = "LANGUAGE", env = "PLIMSOLL_LANG")]
     pub lang: Language,
 

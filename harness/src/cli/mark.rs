@@ -7,7 +7,7 @@ use super::Failed;
 #[derive(Args)]
 #[command(
     after_help = "The run is found by the environment variable PLIMSOLL_MARKS, which `plimsoll run` sets. Exit codes: 0 \
-    the phase has begun; 2 there is no run, the name is none, or the run does not answer."
+    the phase has begun; 2 there is no run, the name is not valid, or the run does not answer."
 )]
 pub struct Mark {
     /// The name of the phase that begins

@@ -30,7 +30,7 @@ pub struct Matrix {
     /// Configurations that changed since and runs that failed are run again.
     #[arg(long, env = "PLIMSOLL_RESUME")]
     pub resume: bool,
-    /// This configuration and the baseline alone; may be repeated
+    /// Run only this configuration and the baseline; may be repeated
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Write the table in Markdown

@@ -92,10 +92,10 @@ pub struct ModelFlags {
     /// Nodes [default: 1]
     #[arg(long, value_name = "N", env = "PLIMSOLL_NODES", help_heading = "Sharding and offload")]
     pub nodes: Option<Count>,
-    /// Where optimizer state lies, from ZeRO-2 gradients too: none, cpu, nvme
+    /// Where optimizer state is kept, from ZeRO-2 gradients too: none, cpu, nvme
     #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD", help_heading = "Sharding and offload")]
     pub offload: Option<Offload>,
-    /// Where parameters lie between uses, with ZeRO-3: none, cpu, nvme
+    /// Where parameters are kept between uses, with ZeRO-3: none, cpu, nvme
     #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD_PARAMS", help_heading = "Sharding and offload")]
     pub offload_params: Option<Offload>,
     /// The model is made whole by every process before ZeRO-3 shards it (zero_init=0)

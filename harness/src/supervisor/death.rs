@@ -27,8 +27,8 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         Cause::Unasked => (
             FailureKind::Tampered,
             format!(
-                "worker {pid} sent an answer without a request: the kernel writes to the channel of its worker, whose answers are \
-                 not to be believed"
+                "worker {pid} sent an answer without a request: the kernel writes to the channel of its worker, so \
+                 that no answer can be trusted"
             ),
         ),
         Cause::ChannelClosed => (

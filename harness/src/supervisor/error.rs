@@ -59,7 +59,7 @@ impl NoTorchWorker {
 /// There is no program that serves workers.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "isolated kernels run in the program `{PROGRAM}`, and there is none {looked}: `cargo install --path harness` in Plimsoll's \
+    "isolated kernels run in the program `{PROGRAM}`, which was not found {looked}: `cargo install --path harness` in Plimsoll's \
      sources, or name its file in {PROGRAM_VARIABLE}"
 )]
 pub struct NoProgram {

@@ -31,34 +31,32 @@ pub enum CallError {
     #[error(transparent)]
     Gpu(#[from] GpuError),
     #[error(
-        "the device went on for {} after the stream of the kernel had ended: the kernel works on a stream of its own, and \
-         nothing waits for that", humantime::format_duration(*.0)
+        "the device continued for {} after the kernel's stream had ended: the kernel works on a stream of its own, for which nothing waits", humantime::format_duration(*.0)
     )]
     Late(Duration),
     #[error(
-        "the kernel wrote to its output while the stream that it is given was held: it works on a stream of its own, which \
-         does not wait for that one; launch on the stream that TVMFFIEnvGetStream gives, or have the other wait for it"
+        "the kernel wrote to its output while the stream that it is given was held: it works on a stream of its own that does not wait; launch on the stream that TVMFFIEnvGetStream returns, or make the other stream wait for it"
     )]
     Unordered,
     #[error("a launch of the kernel cannot be made a CUDA graph: {0}")]
     NoGraph(String),
     #[error(
-        "launched once more on the buffers that were timed, the kernel wrote nothing to its output, although it did on others: compute on every launch"
+        "launched once more on the timed buffers, the kernel wrote nothing to its output, although it did on others: compute on every launch"
     )]
     Idle,
     #[error(
-        "launched once more on the buffers that were timed, the kernel left a part of its output unwritten, although it did \
+        "launched once more on the timed buffers, the kernel left a part of its output unwritten, although it did \
          not on others: compute all of it on every launch"
     )]
     Partial,
     #[error(
-        "launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel gave \
-         {stale} of the {following} elements that follow them as they had been: it gives what it has kept by address"
+        "launched once more on the timed buffers, with other values in its floating-point arguments, the kernel returned \
+         {stale} of the {following} elements that depend on them unchanged: it keeps results by address"
     )]
     Kept { stale: u64, following: u64 },
     #[error(
         "launched once more with other values in its floating-point arguments, the kernel returned the results of the captured \
-         values; before it was timed its output had followed them: it returns kept results"
+         values; before it was timed its output depended on them: it returns kept results"
     )]
     Stopped,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]

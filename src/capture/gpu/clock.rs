@@ -88,8 +88,8 @@ impl Clock for CudaClock<'_> {
             Some(late) => Err(ClockError {
                 clock: Self::NAME,
                 reason: format!(
-                    "the device went on for {} after the stream of the kernel had ended: the kernel works on a stream of its \
-                     own and does not wait for it",
+                    "the device continued for {} after the kernel's stream had ended: the kernel works on a stream of its own \
+                     and does not wait for it",
                     humantime::format_duration(late)
                 ),
             }),

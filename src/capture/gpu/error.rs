@@ -69,8 +69,7 @@ pub enum GpuError {
     },
     /// Work that was captured from a stream continued on another stream, which was not joined to it again.
     #[error(
-        "the kernel forks from the stream that it is given and does not join it: work that it puts on the other stream may go on \
-         when the stream of the kernel has ended"
+        "the kernel forks from the stream that it is given and does not join it: work that it puts on the other stream may continue after the kernel's stream has ended"
     )]
     Unjoined,
     /// The driver refused a call for any other reason.

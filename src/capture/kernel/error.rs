@@ -102,7 +102,7 @@ pub enum KernelError {
     /// The kernel changed the description of an argument: the address of its elements, or its shape.
     #[error(
         "the kernel changed the description of its argument `{name}` (a tensor of a list: data, shape, strides or dtype); \
-         a launch is to leave it as it was, for those that follow are given the same"
+         a launch must not change it, because later launches use the same one"
     )]
     ChangedDescription {
         /// The parameter's name.

@@ -56,7 +56,7 @@ pub enum KernelSpec {
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// A Python file that cannot be read.
-    #[error("kernel file {file}: {source}", file = .file.display())]
+    #[error("cannot read the kernel file {file}: {source}; check the path", file = .file.display())]
     File {
         /// The file.
         file: PathBuf,
@@ -174,7 +174,7 @@ impl fmt::Display for KernelSpec {
 pub enum ParseKernelSpecError {
     /// The text has no kind before a colon, or an unknown one.
     #[error("`{0}` does not name a kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME], \
-        py:FILE.py[:FUNCTION] or kernelforge:FOLDER", names = Builtin::names())]
+        py:FILE.py[:FUNCTION] or kernelforge:FOLDER{meant}", names = Builtin::names(), meant = meant(.0))]
     UnknownKind(String),
     /// `torch:` without a name, or with a text that is not a name.
     #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
@@ -221,6 +221,20 @@ fn operator(name: &str) -> Option<KernelSpec> {
     let letters = name.chars().all(|c| matches!(c, '_' | '.' | ':') || c.is_ascii_alphanumeric());
     let ends = name.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
     (letters && ends).then(|| KernelSpec::Torch(name.to_owned()))
+}
+
+/// A hint at the kernel that `text` names if its kind was left out.
+fn meant(text: &str) -> String {
+    let file = text.rsplit_once(':').map_or(text, |(file, _)| file);
+    let is =
+        |extension: &str| [text, file].iter().any(|file| Path::new(file).extension().is_some_and(|e| e == extension));
+    let kind = match text {
+        _ if is("so") => "lib",
+        _ if is("py") => "py",
+        _ if Builtin::named(text).is_some() => "builtin",
+        _ => return String::new(),
+    };
+    format!("; did you mean `{kind}:{text}`?")
 }
 
 /// `FILE.py` or `FILE.py:FUNCTION`. A colon inside of the file's name belongs to it.
@@ -290,7 +304,15 @@ mod tests {
         for (text, message) in [
             (
                 "embedding",
-                "`embedding` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
+                "`embedding` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER; did you mean `builtin:embedding`?",
+            ),
+            (
+                "k/rows.so",
+                "`k/rows.so` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER; did you mean `lib:k/rows.so`?",
+            ),
+            (
+                "k.py:fast",
+                "`k.py:fast` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER; did you mean `py:k.py:fast`?",
             ),
             (
                 "cuda:k",
@@ -346,7 +368,7 @@ mod tests {
         assert_eq!(identity("def launch(): pass"), a);
         assert_ne!(identity("def launch(): pass\n").digest, a.digest);
         let missing = parse("py:/nowhere/k.py").unwrap().identity().unwrap_err();
-        assert!(missing.to_string().starts_with("kernel file /nowhere/k.py: "), "{missing}");
+        assert!(missing.to_string().starts_with("cannot read the kernel file /nowhere/k.py: "), "{missing}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Activations: what the forward keeps for the backward.
+//! Activations: what the forward pass keeps for the backward pass.
 
 use super::arithmetic::{bytes, product, sum};
 use super::choices::{Attention, Precision};
@@ -15,10 +15,10 @@ use plimsoll_memory::bytes::ByteSize;
 
 const WHAT: &str = "the activations";
 
-/// Between a forward and its backward.
+/// Between a forward pass and its backward pass.
 const IN_FLIGHT: [Phase; 3] = [Phase::FirstForward, Phase::FirstBackward, Phase::Steady];
 
-/// The rows of the activations; none if batch or sequence is unknown.
+/// The rows of the activations; empty if batch or sequence is unknown.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateError> {
     let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) else { return Ok(Vec::new()) };
     let shape = model.shape_or_assumed();
@@ -35,7 +35,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     let mut rows = Vec::new();
     if setup.checkpointing {
         let kept = scaled(setup, &[product(WHAT, &[batch, sequence, shape.hidden, 2, layers])?])?;
-        let formula = format!("2 s b h x {layers} layers, the inputs alone");
+        let formula = format!("2 s b h x {layers} layers, the inputs only");
         rows.push(row(Item::Layers, kept, formula, Source::ActivationPaper));
     } else {
         let kept = layer(&shape, setup, batch, sequence, layers)?;
@@ -48,7 +48,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         }
     }
     if let Some(vocabulary) = shape.vocabulary {
-        // Logits and the output layer's input are kept in fp32 whatever the precision.
+        // Logits and the output layer's input are kept in fp32 at any precision.
         let logits = product(WHAT, &[batch, sequence, vocabulary, 4])?;
         let input = product(WHAT, &[batch, sequence, shape.hidden, 4])?;
         let kept = Places::on_device(bytes(WHAT, sum(WHAT, &[logits, input])?, 1)?);
@@ -58,7 +58,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     Ok(rows)
 }
 
-/// What `layers` layers keep, attention scores apart: s b h (18 + 4 ffn/h) in 16 bits.
+/// Memory kept by `layers` layers, without attention scores: s b h (18 + 4 ffn/h) in 16 bits.
 pub(super) fn layer(
     shape: &Shape,
     setup: &Setup,
@@ -83,7 +83,7 @@ pub(super) fn scores(
     scaled(setup, &[product(WHAT, &[batch, heads, sequence, sequence, layers, 5])?])
 }
 
-/// The sum of `terms`, which are of 16 bits an element, in the precision of `setup`.
+/// The sum of `terms`, given for 16-bit elements, in the precision of `setup`.
 fn scaled(setup: &Setup, terms: &[u128]) -> Result<ByteSize, EstimateError> {
     let terms = sum(WHAT, terms)?;
     let factor = u128::from(setup.precision.element() / 2);

@@ -4,7 +4,7 @@ use super::error::EstimateError;
 use super::rate::Rate;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The product of `factors`, or the refusal that names `what` was computed.
+/// The product of `factors`, or an error that names `what` was computed.
 pub(super) fn product(what: &'static str, factors: &[u64]) -> Result<u128, EstimateError> {
     let product = factors.iter().try_fold(1u128, |product, &factor| product.checked_mul(u128::from(factor)));
     product.ok_or(EstimateError::TooLarge { what })
@@ -22,7 +22,7 @@ pub(super) fn bytes(what: &'static str, numerator: u128, denominator: u128) -> R
     u64::try_from(bytes).map(ByteSize::new).map_err(|_| EstimateError::TooLarge { what })
 }
 
-/// `rate` bytes a parameter for `parameters`, times `scale`, divided among `shards`.
+/// `parameters` x `rate` bytes x `scale`, divided among `shards`.
 pub(super) fn at_rate(
     what: &'static str,
     parameters: u64,

@@ -1,4 +1,4 @@
-//! What a rung can change in a setup, the mildest first.
+//! The setups that a rung offers, mildest first.
 
 use super::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 use super::convention::Convention;
@@ -6,21 +6,21 @@ use super::model::Model;
 use super::rung::Rung;
 use super::setup::Setup;
 
-/// The rank of adapters if none was given: PEFT's examples and QLoRA's small setting.
+/// The default rank of adapters, as in PEFT's examples and QLoRA's small setting.
 const RANK: u64 = 16;
 
 /// The shortest sequence that is suggested.
 const SHORTEST_SEQUENCE: u64 = 256;
 
-/// A setup that a rung leads to.
+/// A setup that a rung offers.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) setup: Setup,
-    /// What is set, in words.
+    /// A description of the change.
     pub(super) change: String,
 }
 
-/// The setups that `rung` leads to from `setup`, the mildest first, or why it does not apply.
+/// The setups that `rung` offers from `setup`, mildest first, or why it does not apply.
 pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     if setup.inference {
         return generating(rung, setup);
@@ -40,7 +40,7 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
             let change = "checkpointing on".to_owned();
             Ok(vec![Candidate { setup: Setup { checkpointing: true, ..*setup }, change }])
         }
-        Rung::ExpandableSegments => Err("helps against fragmentation alone, which no estimate sees"),
+        Rung::ExpandableSegments => Err("against fragmentation only, which no estimate shows"),
         Rung::Sdpa if setup.attention == Attention::Sdpa => Err("attention keeps no scores already"),
         Rung::Sdpa => {
             known(setup)?;
@@ -61,7 +61,7 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
     }
 }
 
-/// What helps a model that generates.
+/// The rungs that help a model that generates.
 fn generating(rung: Rung, setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     let one = |setup, change: String| Ok(vec![Candidate { setup, change }]);
     match rung {
@@ -82,23 +82,23 @@ fn generating(rung: Rung, setup: &Setup) -> Result<Vec<Candidate>, &'static str>
         Rung::Adapter if !matches!(setup.tuning, Tuning::Qlora { .. }) => {
             one(Setup { tuning: Tuning::Qlora { rank: RANK }, ..*setup }, "weights in 4 bits".to_owned())
         }
-        Rung::Bf16 | Rung::Adapter => Err("it is so already"),
-        _ => Err("helps while training alone"),
+        Rung::Bf16 | Rung::Adapter => Err("already so"),
+        _ => Err("helps only in training"),
     }
 }
 
-/// Batch and sequence of `setup`.
+/// The batch and the sequence length of `setup`.
 fn known(setup: &Setup) -> Result<(u64, u64), &'static str> {
     setup.batch.zip(setup.sequence).ok_or("activations are not counted: give --batch and --seq")
 }
 
-/// Every divisor below the micro-batch; what is taken from it goes to the accumulation.
+/// Every divisor below the micro-batch; accumulation grows by the same factor.
 fn micro_batch(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     let (batch, _) = known(setup)?;
     if batch == 1 {
         return Err("the micro-batch is 1 already");
     }
-    // The large divisors by their small partners: a hostile batch costs a bounded search.
+    // Large divisors are found by their small partners, so that a hostile batch costs a bounded search.
     let small: Vec<u64> = (2..=batch.min(4096)).filter(|part| batch % part == 0).collect();
     let to_one = small.last() != Some(&batch);
     let parts = small.into_iter().chain(to_one.then_some(batch));
@@ -126,7 +126,7 @@ fn shorter(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
 
 fn sharding(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     if setup.data_parallel() < 2 {
-        return Err("one GPU has nothing to shard over");
+        return Err("sharding needs at least two GPUs");
     }
     let most = if setup.convention == Convention::Megatron { ZeroStage::One } else { ZeroStage::Three };
     let stages = [ZeroStage::One, ZeroStage::Two, ZeroStage::Three];

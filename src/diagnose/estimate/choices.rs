@@ -1,4 +1,4 @@
-//! What one can choose: optimizer, precision, ZeRO stage, offload, attention, what is trained.
+//! The choices in a setup: optimizer, precision, ZeRO stage, offload, attention, trained parameters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,30 +11,30 @@ use super::names::{ParseNameError, named};
 named! {
     /// The optimizer.
     Optimizer, "optimizer" {
-        /// Adam or AdamW: two fp32 moments, 8 B a parameter.
+        /// Adam or AdamW: two fp32 moments, 8 B per parameter.
         Adam = "adam",
-        /// 8-bit Adam, paged or not: two moments of one byte, 2 B a parameter.
+        /// 8-bit Adam, paged or not: two moments of one byte, 2 B per parameter.
         Adam8bit = "adam8bit",
-        /// Adafactor: an fp32 number for each row and each column of a matrix.
+        /// Adafactor: one fp32 number for each row and each column of a matrix.
         Adafactor = "adafactor",
-        /// SGD with momentum: 4 B a parameter.
+        /// SGD with momentum: 4 B per parameter.
         Sgd = "sgd",
-        /// Lion: one fp32 moment, 4 B a parameter.
+        /// Lion: one fp32 moment, 4 B per parameter.
         Lion = "lion",
         /// 8-bit Lion, paged or not: one moment of one byte.
         Lion8bit = "lion8bit",
-        /// 4-bit Adam, as torchao's: two moments of half a byte.
+        /// 4-bit Adam, as in torchao: two moments of half a byte.
         Adam4bit = "adam4bit",
     }
 }
 
 impl Optimizer {
-    /// The optimizer that `text` names: a name of the command line, or one of Transformers (`adamw_torch_fused`,
+    /// The optimizer named by `text`: a name of the command line, of Transformers (`adamw_torch_fused`,
     /// `paged_adamw_8bit`), PyTorch (`torch.optim.AdamW`), DeepSpeed (`DeepSpeedCPUAdam`) or bitsandbytes.
     pub fn named(text: &str) -> Option<Self> {
         let lower = text.trim().to_ascii_lowercase();
         let name = lower.rsplit(['.', ':']).next().unwrap_or("").replace('-', "_").replace("optimizernames_", "");
-        // What keeps something else than moments of every parameter.
+        // Optimizers that do not keep moments of every parameter.
         if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini"]
             .iter()
             .any(|word| name.contains(word))
@@ -73,18 +73,18 @@ named! {
 }
 
 impl Precision {
-    /// Bytes of an element of weights and activations while computing.
+    /// Bytes of an element of weights and activations during computation.
     pub const fn element(self) -> u64 {
         if matches!(self, Self::Fp32) { 4 } else { 2 }
     }
 }
 
 named! {
-    /// Where an offloaded state lies.
+    /// Where offloaded state is kept.
     Offload, "place" {
         /// On the device.
         None = "none",
-        /// In the memory of the node.
+        /// In the host memory of the node.
         Cpu = "cpu",
         /// On the NVMe of the node; ZeRO-3 only.
         Nvme = "nvme",
@@ -94,24 +94,24 @@ named! {
 named! {
     /// How attention is computed.
     Attention, "attention" {
-        /// scaled_dot_product_attention or FlashAttention: no matrix of scores.
+        /// scaled_dot_product_attention or FlashAttention: no matrix of scores is kept.
         Sdpa = "sdpa",
         /// The matrix of scores is kept: batch x heads x sequence squared.
         Eager = "eager",
     }
 }
 
-/// What ZeRO or FSDP shards. In JSON and on the command line it is its number.
+/// What ZeRO or FSDP shards; a number in JSON and on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "u8", try_from = "u8")]
 pub enum ZeroStage {
-    /// Nothing.
+    /// Nothing is sharded.
     Zero,
-    /// The optimizer's state.
+    /// The optimizer state is sharded.
     One,
-    /// The gradients as well.
+    /// The optimizer state and the gradients are sharded.
     Two,
-    /// The weights as well.
+    /// The optimizer state, the gradients and the weights are sharded.
     Three,
 }
 
@@ -138,8 +138,8 @@ impl TryFrom<u8> for ZeroStage {
 }
 
 impl ZeroStage {
-    /// The stage that `text` names as FSDP, PyTorch and Accelerate do: `FULL_SHARD`, `SHARD_GRAD_OP`, `NO_SHARD`, `DDP`.
-    /// `HYBRID_SHARD` has none: it shards within each node alone.
+    /// The stage named by `text` in the terms of FSDP, PyTorch and Accelerate: `FULL_SHARD`, `SHARD_GRAD_OP`,
+    /// `NO_SHARD`, `DDP`. `HYBRID_SHARD` is not a stage: it shards within each node only.
     pub fn named(text: &str) -> Option<Self> {
         let upper = text.trim().to_ascii_uppercase().replace('-', "_");
         Some(match upper.rsplit('.').next().unwrap_or("") {
@@ -168,15 +168,15 @@ impl FromStr for ZeroStage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "method", rename_all = "snake_case")]
 pub enum Tuning {
-    /// All of them.
+    /// All parameters.
     #[default]
     Full,
-    /// An adapter of this rank on every linear layer of a base in 16 bits.
+    /// An adapter of this rank on every linear layer; the base model is in 16 bits.
     Lora {
         /// The rank.
         rank: u64,
     },
-    /// An adapter of this rank on every linear layer of a base in 4 bits.
+    /// An adapter of this rank on every linear layer; the base model is in 4 bits.
     Qlora {
         /// The rank.
         rank: u64,

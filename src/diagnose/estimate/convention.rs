@@ -1,4 +1,4 @@
-//! [`Convention`]: whose bytes a parameter are counted.
+//! [`Convention`]: which tool's way to count bytes per parameter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::source::Source;
 use plimsoll_memory::bytes::ByteSize;
 
 named! {
-    /// Whose way to count. Bytes a parameter are those of Adam in mixed precision.
+    /// Which tool's way to count. Bytes per parameter are for Adam in mixed precision.
     Convention, "convention" {
         /// Hugging Face's anatomy: weights 6 (2 and their fp32 master), gradients 4, optimizer 8: 18. ZeRO-1 is
         /// 10 + 8/N, ZeRO-2 6 + 12/N, ZeRO-3 18/N.
@@ -22,7 +22,7 @@ named! {
         /// ZeRO-2 2 + 14/N, ZeRO-3 16/N.
         ZeroPaper = "zero-paper",
         /// DeepSpeed's estimators: weights 2, gradients 2 and 4, master 4, optimizer 8: 20. ZeRO-2 is 2 + 18/N, ZeRO-3
-        /// 18/N and 4 a parameter of the largest layer; the host half as much again.
+        /// 18/N and 4 per parameter of the largest layer; the host needs 1.5 times as much.
         Deepspeed = "deepspeed",
         /// Megatron's theoretical footprint: weights 2, gradients 4, master 4, optimizer 8: 18; with the distributed
         /// optimizer (stage 1) 6 + 12/DP.
@@ -30,13 +30,13 @@ named! {
     }
 }
 
-/// Bytes a trained parameter, by piece.
+/// Bytes per trained parameter, by piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pieces {
     pub(super) weights: Rate,
     pub(super) master: Rate,
     pub(super) gradients: Rate,
-    /// Gradients in 16 bits beside those of `gradients`.
+    /// Gradients in 16 bits, in addition to those in `gradients`.
     pub(super) gradients16: Rate,
     pub(super) optimizer: Rate,
 }
@@ -49,11 +49,11 @@ impl Pieces {
     }
 }
 
-/// If the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
+/// Adafactor's state without known matrices assumes matrices of 1024 x 1024: 4 x (1024 + 1024) bytes each.
 const ADAFACTOR_SIDE: u64 = 1024;
 
 impl Convention {
-    /// Bytes a trained parameter; `factored` is Adafactor's state if the model's matrices are known.
+    /// Bytes per trained parameter; `factored` is Adafactor's state if the model's matrices are known.
     pub(super) fn pieces(self, precision: Precision, optimizer: Optimizer, factored: Option<Rate>) -> Pieces {
         let optimizer = match optimizer {
             Optimizer::Adam => Rate::whole(8),
@@ -74,12 +74,13 @@ impl Convention {
         Pieces { weights: Rate::whole(2), master: Rate::whole(4), gradients, gradients16, optimizer }
     }
 
-    /// The lowest stage that shards the master weights: with the weights by Hugging Face's split, else with the optimizer.
+    /// The lowest stage that shards the master weights: with the weights in Hugging Face's split, otherwise with the
+    /// optimizer.
     pub(super) const fn master_stage(self) -> ZeroStage {
         if matches!(self, Self::Hf) { ZeroStage::Three } else { ZeroStage::One }
     }
 
-    /// Where its bytes a parameter are from.
+    /// The source of its bytes per parameter.
     pub const fn source(self) -> Source {
         match self {
             Self::Hf => Source::HfAnatomy,
@@ -90,25 +91,26 @@ impl Convention {
     }
 }
 
-/// What a convention counts for the fixed state of the whole model on one GPU, to be seen beside the others.
+/// The fixed state of the whole model on one GPU by one convention, for comparison with the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConventionFigure {
     /// The convention.
     pub convention: Convention,
-    /// Bytes a parameter, unsharded.
+    /// Bytes per parameter, unsharded.
     pub bytes_per_parameter: f64,
-    /// Fixed state on each GPU with this setup; absent if the convention has no formula for it.
+    /// Fixed state on each GPU in this setup; absent if the convention has no formula for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<ByteSize>,
-    /// Fixed state and loading on each node with this setup; absent if the convention has no formula for it.
+    /// Fixed state and loading on each node in this setup; absent if the convention has no formula for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<ByteSize>,
 }
 
-/// What `accelerate estimate-memory` prints for training with Adam: the largest of model, gradients, optimizer and step,
-/// not their sum, 16 B a parameter in fp32 and 8 in 16 bits. It is not a peak of training. Saturates at 16 EiB.
+/// The figure that `accelerate estimate-memory` prints for training with Adam: the largest of model, gradients,
+/// optimizer and step, not their sum; 16 B per parameter in fp32 and 8 in 16 bits. This is not the peak of a training.
+/// Saturates at 16 EiB.
 pub fn accelerate_training(parameters: u64, precision: Precision) -> ByteSize {
-    // Model, gradients, optimizer, step; of the fp32 bytes of the model.
+    // Model, gradients, optimizer, step: in multiples of a quarter of the model's fp32 bytes.
     let stages: [u64; 4] = if precision == Precision::Fp32 { [4, 4, 8, 16] } else { [4, 6, 8, 8] };
     let most = stages.into_iter().max().unwrap_or(0);
     ByteSize::new(parameters.saturating_mul(most))

@@ -1,4 +1,4 @@
-//! [`Count`]: a number of things as people write it: `4e9`, `7B`, `124M`, `2048`.
+//! [`Count`]: a number of things in everyday notation: `4e9`, `7B`, `124M`, `2048`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ impl FromStr for Count {
     }
 }
 
-/// The number, in integers: 8.0305e9 has no exact binary fraction.
+/// The number, computed in integers: 8.0305e9 has no exact binary fraction.
 fn parse(text: &str) -> Option<u64> {
     let (body, mut exponent) = match text.char_indices().last()? {
         (at, 'k' | 'K') => (&text[..at], 3),
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<u64> {
     u64::try_from(count).ok().filter(|&count| count > 0)
 }
 
-/// `4.00e9` from a million up, the number itself below.
+/// `4.00e9` from a million up, otherwise the number itself.
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 1_000_000 { f.pad(&self.0.to_string()) } else { f.pad(&format!("{:.2e}", self.0 as f64)) }

@@ -27,16 +27,17 @@ pub struct Report {
     /// The estimate.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// The memory that there is.
+    /// The available memory.
     pub limits: Limits,
-    /// Whether it fits; absent without a limit.
+    /// Whether the estimate fits; absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// What can be changed, cheapest first.
+    /// Possible changes, cheapest first.
     pub ladder: Ladder,
-    /// What each convention gives for the same setup.
+    /// The figures of each convention for the same setup.
     pub conventions: Vec<ConventionFigure>,
-    /// What `accelerate estimate-memory` prints for training with Adam: a maximum of stages, no peak.
+    /// The figure that `accelerate estimate-memory` prints for training with Adam: the maximum of its stages, not the
+    /// peak.
     pub accelerate: ByteSize,
 }
 
@@ -59,9 +60,9 @@ impl Report {
     }
 }
 
-/// What `convention` gives for the fixed state of the same setup.
+/// The fixed state of this setup by `convention`.
 fn figure(model: &Model, setup: &Setup, convention: Convention) -> ConventionFigure {
-    // Tensor and pipeline parallelism are Megatron's alone: the others are asked for the model whole.
+    // Only Megatron has tensor and pipeline parallelism: the other conventions count the whole model.
     let whole = Setup {
         tensor_parallel: 1,
         pipeline_parallel: 1,

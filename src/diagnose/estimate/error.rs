@@ -1,4 +1,4 @@
-//! [`EstimateError`]: what cannot be estimated.
+//! [`EstimateError`]: why an estimate is impossible.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use super::convention::Convention;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EstimateError {
-    /// Neither a number of parameters nor a shape that gives one.
+    /// There is neither a number of parameters nor a shape to count them from.
     #[error("the number of parameters is unknown: give --params, a config.json, or --layers, --hidden and --vocab")]
     NoParameters,
-    /// A model of a family whose composition is not known.
+    /// The family of the model is unknown.
     #[error(
         "{path}: parameters of the family `{family}` are not counted: give --params (the model card has it), or \
          `sum(p.numel() for p in model.parameters())` from a model on the meta device",
@@ -36,7 +36,7 @@ pub enum EstimateError {
         /// The field.
         field: &'static str,
     },
-    /// A figure that has to be positive is 0.
+    /// A figure that must be positive is 0.
     #[error("{what} must be at least 1")]
     Zero {
         /// What is 0.
@@ -45,32 +45,32 @@ pub enum EstimateError {
     /// More parameters, GPUs or tokens than any estimate covers.
     #[error("{what} is {given}, more than the {most} that estimates cover")]
     TooMany {
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         given: u64,
-        /// The most that is taken.
+        /// The largest accepted value.
         most: u64,
     },
     /// The amount does not fit in 64 bits.
     #[error("{what} would exceed 16 EiB: check the number of parameters, the batch and the sequence length")]
     TooLarge {
-        /// What was computed.
+        /// The quantity that was computed.
         what: &'static str,
     },
-    /// Offloading without a ZeRO stage that can.
+    /// Offloading needs a ZeRO stage that supports it.
     #[error("offloading {what} to {place} needs {needs}: add --zero {stage} (it works on one GPU as well)")]
     OffloadNeedsZero {
         /// `the optimizer` or `the parameters`.
         what: &'static str,
         /// `cpu` or `nvme`.
         place: &'static str,
-        /// Which stages can.
+        /// The stages that support it.
         needs: &'static str,
-        /// The lowest of them.
+        /// The lowest of these stages.
         stage: u8,
     },
-    /// A ZeRO stage for which the convention has no formula.
+    /// The convention has no formula for the ZeRO stage.
     #[error(
         "the {convention} convention has no formula for ZeRO-{stage}: use 0 or 1 (the distributed optimizer), or --convention deepspeed"
     )]
@@ -80,51 +80,51 @@ pub enum EstimateError {
         /// The stage.
         stage: u8,
     },
-    /// A feature for which the convention has no formula.
+    /// The convention has no formula for a feature.
     #[error("{feature} is read by the megatron convention only: add --convention megatron")]
     MegatronOnly {
         /// `--tp` or another flag.
         feature: &'static str,
     },
-    /// Tensor and pipeline parallel sizes that do not divide the number of GPUs.
+    /// Tensor and pipeline parallel sizes do not divide the number of GPUs.
     #[error("{gpus} GPUs cannot be divided among tensor parallel {tensor} x pipeline parallel {pipeline}")]
     Indivisible {
-        /// GPUs in all.
+        /// Total number of GPUs.
         gpus: u64,
         /// The tensor parallel size.
         tensor: u64,
         /// The pipeline parallel size.
         pipeline: u64,
     },
-    /// A configuration that cannot be opened or read.
+    /// A configuration file cannot be opened or read.
     #[error("cannot read the configuration {path}: {source}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system reported.
         source: std::io::Error,
     },
-    /// A file that is too large to be a configuration.
+    /// A file is too large for a configuration.
     #[error("{path} has more than {most} bytes: a config.json or a DeepSpeed configuration is far smaller", path = path.display())]
     ConfigTooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is read.
+        /// The largest size that is read.
         most: u64,
     },
-    /// A file that is not a JSON object.
+    /// A file is not a JSON object.
     #[error("{path} is not a JSON object, line {line}, column {column}: {message}", path = path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The column, from 1; 0 if it is the whole.
+        /// The column, from 1; 0 for the whole line.
         column: usize,
         /// What is wrong.
         message: String,
     },
-    /// JSON that is neither of the two kinds of configuration.
+    /// A JSON file is not a known kind of configuration.
     #[error(
         "{path} is neither a Hugging Face config.json (no `model_type`) nor a DeepSpeed configuration (no \
          `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`) nor one of a training (no \
@@ -135,7 +135,7 @@ pub enum EstimateError {
         /// The file.
         path: PathBuf,
     },
-    /// A field of a configuration whose value makes no sense.
+    /// A field of a configuration has an impossible value.
     #[error("{path}: `{field}` is {value}: {expected}", path = path.display())]
     Field {
         /// The file.
@@ -144,7 +144,7 @@ pub enum EstimateError {
         field: &'static str,
         /// Its value.
         value: String,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
 }

@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 use super::total::Estimate;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The least that a CUDA context takes of a GPU.
+/// The least GPU memory that a CUDA context takes.
 pub const CONTEXT_LEAST: ByteSize = ByteSize::mib(512);
 
-/// The most that a CUDA context and NCCL mostly take of a GPU.
+/// The most GPU memory that a CUDA context and NCCL usually take.
 pub const CONTEXT_MOST: ByteSize = ByteSize::gib(2);
 
-/// The memory that there is.
+/// The available memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Of each GPU; absent if it is not judged.
+    /// Memory of each GPU; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vram: Option<ByteSize>,
-    /// Of each node; absent if it is not judged.
+    /// Memory of each node; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram: Option<ByteSize>,
 }
 
-/// The judgement.
+/// The verdict on an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Everything fits, with a CUDA context of any usual size.
+    /// Everything fits, including a CUDA context of any usual size.
     Fits,
     /// Everything fits if the CUDA context is small: less than 2 GiB are left for it.
     Tight,
-    /// The fixed state fits; batch or sequence is unknown, and with it the activations.
+    /// The fixed state fits; activations are unknown because the batch or the sequence length is.
     FixedStateFits,
     /// The training does not fit on the device.
     ExceedsDevice,
@@ -45,33 +45,33 @@ impl Verdict {
         matches!(self, Self::Fits | Self::Tight | Self::FixedStateFits)
     }
 
-    /// Whether everything that was counted fits with room for a CUDA context of any usual size.
+    /// Whether everything that was counted fits, with room for a CUDA context of any usual size.
     pub(super) const fn safe(self) -> bool {
         matches!(self, Self::Fits | Self::FixedStateFits)
     }
 }
 
-/// An estimate against limits.
+/// An estimate compared with limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is left on each GPU beside the least CUDA context; absent if it is exceeded or not judged.
+    /// Memory left on each GPU after the smallest CUDA context; absent if the limit is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_left: Option<ByteSize>,
-    /// By how much each GPU is exceeded; absent if it is not.
+    /// Bytes beyond the limit of each GPU; absent if it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_over: Option<ByteSize>,
-    /// What is left on each node; absent if it is exceeded or not judged.
+    /// Memory left on each node; absent if the limit is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_left: Option<ByteSize>,
-    /// By how much each node is exceeded; absent if it is not.
+    /// Bytes beyond the limit of each node; absent if it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_over: Option<ByteSize>,
 }
 
 impl Estimate {
-    /// Judges the peak of every phase, and a CUDA context beside it; `None` without a limit.
+    /// Judges the peak of every phase together with a CUDA context; `None` without a limit.
     pub fn fit(&self, limits: &Limits) -> Option<Fit> {
         let left = |limit: Option<ByteSize>, used: ByteSize| {
             limit.filter(|&limit| used <= limit).map(|limit| limit.saturating_sub(used))

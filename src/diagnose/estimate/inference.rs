@@ -1,4 +1,4 @@
-//! Generation: what a model keeps of the tokens so far, and what it computes at once.
+//! Generation: what a model keeps of earlier tokens, and what it computes at once.
 
 use super::arithmetic::{bytes, product, sum};
 use super::cache::Cache;
@@ -12,10 +12,10 @@ use super::source::Source;
 
 const WHAT: &str = "the KV cache";
 
-/// While a prompt is read, and after.
+/// While a prompt is read, and afterwards.
 const ALIVE: [Phase; 2] = [Phase::FirstForward, Phase::Steady];
 
-/// The rows of a model that generates, its weights apart; none if batch or sequence is unknown.
+/// The rows of a model that generates, without its weights; empty if batch or sequence is unknown.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateError> {
     let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) else { return Ok(Vec::new()) };
     let (cache, element) = (model.kept(), setup.precision.element());
@@ -26,7 +26,8 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     let elements = cache.elements(batch, sequence).and_then(|elements| elements.checked_mul(u128::from(element)));
     let kept = bytes(WHAT, elements.ok_or(too_large)?, 1)?;
     let shape = model.shape_or_assumed();
-    // The stream and its norm, and the widest part of a layer: queries, keys and values, or the MLP's two inner widths.
+    // The stream and its norm, plus the widest part of a layer: queries, keys and values, or the MLP's two inner
+    // widths.
     let widest = sum(WHAT, &[shape.query, shape.key_value, shape.key_value].map(u128::from))?;
     let widest = widest.max(u128::from(shape.ffn) * if shape.gated { 3 } else { 2 });
     let tokens = product(WHAT, &[batch, sequence, element])?;

@@ -1,4 +1,4 @@
-//! [`ladder`]: the rungs with what each saves, up to the first with which the estimate fits.
+//! [`ladder`]: the rungs with what each saves, up to the first that makes the estimate fit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ use plimsoll_memory::bytes::ByteSize;
 pub struct Ladder {
     /// Every rung, in order.
     pub steps: Vec<Step>,
-    /// The first rung with which it fits, all before it that keep the math or move state taken as well; absent if it
+    /// The first rung that makes it fit, together with all earlier rungs that keep the math or move state; absent if it
     /// fits already, no limit was given, or none helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_that_fits: Option<Rung>,
-    /// What to do to fit: that rung, and of those before it the ones that it needs; absent if there is none.
+    /// The changes needed to fit: that rung, and the earlier rungs it depends on; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
 }
@@ -31,37 +31,37 @@ pub struct Ladder {
 /// A rung for a model and a setup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Its place on the ladder, from 1.
+    /// Position on the ladder, from 1.
     pub number: u8,
     /// The rung.
     pub rung: Rung,
-    /// What it changes beside the memory.
+    /// What the rung changes in addition to memory.
     pub mark: Mark,
-    /// What is set; absent if the rung does not apply.
+    /// The change; absent if the rung does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
-    /// Why it does not apply, or has no figure.
+    /// Why the rung does not apply, or has no figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it saves by itself at the peak of each GPU; absent if it does not apply or costs.
+    /// What the rung alone saves at the peak of each GPU; absent if it does not apply or has a cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<ByteSize>,
-    /// What it costs by itself at the peak of each GPU; absent if it saves.
+    /// What the rung alone costs at the peak of each GPU; absent if it saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<ByteSize>,
-    /// The peak with this rung and those climbed before it; absent if it was not climbed.
+    /// The peak with this rung and those taken before it; absent if the climb ended before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<Places>,
-    /// Whether that peak fits; absent if it was not climbed.
+    /// Whether that peak fits; absent if the climb ended before this rung.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fits: Option<bool>,
-    /// The factors of the effective batch with it, whose product stays.
+    /// The factors of the effective batch with this rung; their product does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchFactors>,
 }
 
 /// Climbs the ladder until the estimate fits. Rungs that change the science or the capacity are tried on top of those
-/// before them, and given up again where they do not suffice.
+/// before them, and dropped again if they are not enough.
 ///
 /// # Errors
 /// If `setup` itself cannot be estimated.
@@ -82,7 +82,7 @@ pub fn ladder(model: &Model, setup: &Setup, limits: &Limits) -> Result<Ladder, E
             Err(reason) => step.reason = Some(reason.to_owned()),
             Ok(alone) => {
                 let reached = climb.onto(rung, &mut step);
-                // By itself as it was climbed, else at its strongest.
+                // The rung's own effect as it was taken, otherwise at its strongest.
                 let same = |candidate: &&Candidate| Some(&candidate.change) == reached.as_ref();
                 if let Some(candidate) = alone.iter().find(same).or(alone.last()) {
                     step.compare(&start, candidate, model);
@@ -98,13 +98,13 @@ pub fn ladder(model: &Model, setup: &Setup, limits: &Limits) -> Result<Ladder, E
     Ok(Ladder { steps, first_that_fits, plan })
 }
 
-/// On the way up.
+/// The state of the climb.
 struct Climb<'a> {
     model: &'a Model,
     limits: &'a Limits,
-    /// What all rungs so far have led to.
+    /// The estimate with all rungs taken so far.
     carried: Estimate,
-    /// The rungs that are carried.
+    /// The rungs taken so far.
     taken: Vec<Rung>,
     climbing: bool,
     /// The rung that fits, and the setup with it.
@@ -112,7 +112,8 @@ struct Climb<'a> {
 }
 
 impl Climb<'_> {
-    /// Climbs `rung`, at its mildest that fits or else at its strongest, and tells what was changed.
+    /// Tries `rung`, at the mildest change that fits, otherwise at its strongest, and returns a description of the
+    /// change.
     fn onto(&mut self, rung: Rung, step: &mut Step) -> Option<String> {
         if !self.climbing {
             return None;
@@ -159,7 +160,7 @@ impl Step {
         }
     }
 
-    /// What `candidate` saves or costs against `start`.
+    /// Sets what `candidate` saves or costs compared with `start`.
     fn compare(&mut self, start: &Estimate, candidate: &Candidate, model: &Model) {
         match Estimate::of(model, &candidate.setup) {
             Ok(estimate) => {

@@ -12,8 +12,8 @@ use super::source::Source;
 
 const WHAT: &str = "Megatron's activations";
 
-/// The parameters on the first pipeline stage: its share of the layers and the whole embedding, divided among the tensor
-/// parallel ranks.
+/// The parameters of the first pipeline stage: its share of the layers plus the whole embedding, divided among the
+/// tensor parallel ranks.
 pub(super) fn most_loaded_shard(model: &Model, setup: &Setup) -> Result<u64, EstimateError> {
     const WHAT: &str = "the most loaded shard";
     let (tensor, pipeline) = (setup.tensor_parallel, setup.pipeline_parallel);
@@ -25,8 +25,8 @@ pub(super) fn most_loaded_shard(model: &Model, setup: &Setup) -> Result<u64, Est
     Ok(bytes(WHAT, numerator, product(WHAT, &[tensor, pipeline])?)?.bytes())
 }
 
-/// Activations of the first pipeline stage. With sequence parallelism and selective recomputation a layer keeps
-/// s b h (18 + 4 ffn/h), without s b h (10 + 24/t), five in a hundred more for temporaries.
+/// Activations of the first pipeline stage. With sequence parallelism and selective recomputation a layer keeps s b h
+/// (18 + 4 ffn/h), otherwise s b h (10 + 24/t); 5 % more are added for temporaries.
 pub(super) fn activations(shape: &Shape, setup: &Setup, batch: u64, sequence: u64) -> Result<Vec<Row>, EstimateError> {
     let Shape { layers, hidden, ffn, .. } = *shape;
     let (tensor, pipeline) = (setup.tensor_parallel, setup.pipeline_parallel);
@@ -43,7 +43,7 @@ pub(super) fn activations(shape: &Shape, setup: &Setup, batch: u64, sequence: u6
         let layer = sum(WHAT, &[of(&[hidden, 10, tensor, layers])?, of(&[hidden, 24, layers])?])?;
         (layer, "s b h (10 + 24/t) x layers".to_owned())
     };
-    // The embedding's share is not divided among the tensor parallel ranks without sequence parallelism.
+    // Without sequence parallelism, the embedding's share is not divided among the tensor parallel ranks.
     let divided = if selective { 1 } else { tensor };
     let embedding = sum(WHAT, &[of(&[8, pipeline, divided])?, of(&[hidden, pipeline, divided])?])?;
     let mut rows = vec![
@@ -65,7 +65,7 @@ pub(super) fn activations(shape: &Shape, setup: &Setup, batch: u64, sequence: u6
     Ok(rows)
 }
 
-/// What all rows are multiplied with.
+/// The factors of all rows.
 struct Scale {
     numerator: u128,
     denominator: u128,

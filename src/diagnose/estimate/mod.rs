@@ -1,15 +1,16 @@
-//! Estimation: what training a model should cost before it is run, on the device and on the host, phase by phase.
+//! Estimation: what training a model should cost, before it runs, on the device and on the host, phase by phase.
 //!
-//! A [`Model`] and a [`Setup`] make an [`Estimate`]: rows of fixed state (weights, master weights, gradients, optimizer),
-//! activations and temporaries, each with the formula that gave it and the source of the formula. [`Limits`] judge it,
+//! A [`Model`] and a [`Setup`] make an [`Estimate`]: rows of fixed state (weights, master weights, gradients,
+//! optimizer), activations and temporaries, each with its formula and the source of the formula. [`Limits`] judge it,
 //! and [`ladder`] lists what to change if it does not fit, cheapest first.
 //!
-//! Tools count differently, and every [`Convention`] is one tool's way to count: bytes a parameter for Adam in mixed
+//! Tools count differently, and every [`Convention`] is one tool's way to count: bytes per parameter for Adam in mixed
 //! precision are 18 by Hugging Face's anatomy of model memory, 16 by the ZeRO paper, 20 by DeepSpeed's code, 18 by
-//! Megatron's. An estimate names its own and shows what the others would give.
+//! Megatron's. An estimate names its own convention and shows the results of the others.
 //!
-//! Invariants: arithmetic is exact in integers and checked, so that no input overflows; an amount that cannot be computed
-//! is absent and named in [`Estimate::not_counted`], never 0; more parameters, tokens or bytes a parameter never give less.
+//! Invariants: arithmetic is exact in integers and checked, so that no input overflows; an amount that cannot be
+//! computed is absent and named in [`Estimate::not_counted`], never 0; more parameters, tokens or bytes per parameter
+//! never yield less memory.
 
 mod activations;
 mod arithmetic;

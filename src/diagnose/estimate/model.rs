@@ -1,4 +1,4 @@
-//! [`Model`]: how many parameters there are, and how they are laid out if that is known.
+//! [`Model`]: the number of parameters, and their layout if it is known.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,32 +16,33 @@ const MAX_PARAMETERS: u64 = 1_000_000_000_000_000;
 /// The layers of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
-    /// Layers.
+    /// Number of layers.
     pub layers: u64,
     /// The width of the residual stream.
     pub hidden: u64,
     /// Attention heads; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<u64>,
-    /// The width of keys and of values, all heads together; the hidden width without grouped queries.
+    /// The width of the keys, and of the values, all heads together; the hidden width without grouped queries.
     pub key_value: u64,
-    /// The width of queries, all heads together; mostly the hidden width.
+    /// The width of the queries, all heads together; usually the hidden width.
     pub query: u64,
     /// The width inside the MLP.
     pub ffn: u64,
-    /// Whether the MLP is gated: three matrices in place of two.
+    /// Whether the MLP is gated: three matrices instead of two.
     pub gated: bool,
     /// Rows of the embedding; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<u64>,
-    /// Whether the output layer has a matrix of its own.
+    /// Whether the output layer has its own matrix.
     pub untied: bool,
     /// Whether the widths were assumed from the number of parameters.
     pub assumed: bool,
 }
 
 impl Shape {
-    /// A decoder of `layers` of `hidden`: an MLP of four times the width, no grouped queries, no vocabulary.
+    /// A decoder with `layers` layers of width `hidden`: an MLP of four times the width, no grouped queries, no
+    /// vocabulary.
     pub const fn new(layers: u64, hidden: u64) -> Self {
         Self {
             layers,
@@ -57,20 +58,20 @@ impl Shape {
         }
     }
 
-    /// The shape that a decoder of `parameters` mostly has: twelve parameters a layer and squared width, and a width of
-    /// 128 times the number of layers, as from GPT-3 to LLaMA.
+    /// The usual shape of a decoder with `parameters` parameters: twelve parameters per layer and squared width, and a
+    /// width of 128 times the number of layers, as from GPT-3 to LLaMA.
     fn assumed(parameters: u64) -> Self {
         let hidden = (parameters as f64 * 128.0 / 12.0).cbrt().max(64.0);
         let hidden = (hidden / 64.0).round() as u64 * 64;
         Self { assumed: true, ..Self::new((hidden / 128).max(1), hidden) }
     }
 
-    /// The heads of a layer whose heads are unknown: 128 wide each.
+    /// The number of heads of a layer if it is unknown: each 128 wide.
     pub(super) fn assumed_heads(&self) -> u64 {
         self.hidden.div_ceil(128)
     }
 
-    /// The numbers of a formula of activations.
+    /// The numbers in a formula of activations.
     pub(super) fn given(&self, batch: u64, sequence: u64) -> String {
         let heads = self.heads.unwrap_or_else(|| self.assumed_heads());
         let mut text = format!("s = {sequence}, b = {batch}, h = {}, ffn = {}, a = {heads}", self.hidden, self.ffn);
@@ -80,7 +81,7 @@ impl Shape {
         text
     }
 
-    /// Inputs and outputs of every matrix of a layer.
+    /// The inputs and outputs of every matrix of a layer.
     fn matrices(&self) -> impl Iterator<Item = (u64, u64)> {
         let Self { hidden, query, key_value, ffn, gated, .. } = *self;
         let attention = [(hidden, query), (hidden, key_value), (hidden, key_value), (query, hidden)];
@@ -88,7 +89,7 @@ impl Shape {
         attention.into_iter().chain(mlp.into_iter().take(if gated { 3 } else { 2 }))
     }
 
-    /// Parameters of the matrices of one layer and of its two norms, saturating.
+    /// Parameters of one layer's matrices and two norms, saturating.
     fn layer_parameters(&self) -> u64 {
         let matrices =
             self.matrices().fold(0u64, |sum, (inputs, outputs)| sum.saturating_add(inputs.saturating_mul(outputs)));
@@ -100,7 +101,7 @@ impl Shape {
         self.vocabulary.unwrap_or(0).saturating_mul(self.hidden)
     }
 
-    /// Parameters of the whole, saturating: layers, embedding, output layer, final norm. Biases are not counted.
+    /// Parameters of the whole model, saturating: layers, embedding, output layer, final norm. Biases are not counted.
     pub fn parameters(&self) -> u64 {
         let embedding = self.embedding_parameters();
         let output = if self.untied { embedding } else { 0 };
@@ -108,7 +109,7 @@ impl Shape {
         layers.saturating_add(embedding).saturating_add(output).saturating_add(self.hidden)
     }
 
-    /// Parameters of an adapter of `rank` on every linear layer, saturating: rank x (inputs + outputs) a matrix.
+    /// Parameters of an adapter of `rank` on every linear layer, saturating: rank x (inputs + outputs) per matrix.
     fn adapter_parameters(&self, rank: u64) -> u64 {
         let sides =
             self.matrices().fold(0u64, |sum, (inputs, outputs)| sum.saturating_add(inputs).saturating_add(outputs));
@@ -120,7 +121,7 @@ impl Shape {
         self.embedding_parameters().max(self.hidden.saturating_mul(self.ffn.max(self.query)))
     }
 
-    /// Adafactor's state a parameter: four bytes a row and a column of every matrix.
+    /// Adafactor's state per parameter: four bytes per row and column of every matrix.
     fn factored(&self, sides: u64, parameters: u64) -> Rate {
         let embedding = self.vocabulary.map_or(0, |rows| rows.saturating_add(self.hidden));
         let embeddings = embedding.saturating_mul(if self.untied { 2 } else { 1 });
@@ -128,37 +129,37 @@ impl Shape {
     }
 }
 
-/// What is trained.
+/// The model to be trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// Parameters in all.
+    /// Total number of parameters.
     pub parameters: u64,
     /// The layers; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
-    /// Parameters of the largest layer, which ZeRO-3 gathers; absent if it follows from the shape.
+    /// Parameters of the largest layer, which ZeRO-3 gathers; absent if it is derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_layer: Option<u64>,
-    /// Inputs and outputs of all linear layers that an adapter is put on; absent if they follow from the shape.
+    /// Total inputs and outputs of all linear layers with an adapter; absent if they are derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter_sides: Option<u64>,
-    /// What is kept of each token while it generates; absent if it follows from the shape.
+    /// What the model keeps per token while it generates; absent if it is derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
 }
 
 impl Model {
-    /// A model of `parameters`, of which nothing else is known.
+    /// A model with `parameters` parameters, of which nothing else is known.
     pub const fn new(parameters: u64) -> Self {
         Self { parameters, shape: None, largest_layer: None, adapter_sides: None, cache: None }
     }
 
-    /// A model of a known shape, its parameters counted from it.
+    /// A model with a known shape; its parameters are counted from it.
     pub fn of_shape(shape: Shape) -> Self {
         Self { shape: Some(shape), ..Self::new(shape.parameters()) }
     }
 
-    /// The shape, or the one that a decoder of this size mostly has.
+    /// The shape, or the usual one of a decoder of this size.
     pub(super) fn shape_or_assumed(&self) -> Shape {
         self.shape.unwrap_or_else(|| Shape::assumed(self.parameters))
     }
@@ -180,7 +181,7 @@ impl Model {
         }
     }
 
-    /// What is kept of each token: as the family keeps it, else keys and values of every layer.
+    /// What is kept per token: as the family keeps it, otherwise keys and values of every layer.
     pub(super) fn kept(&self) -> Cache {
         let shape = self.shape_or_assumed();
         let full = shape.layers.saturating_mul(2).saturating_mul(shape.key_value);
@@ -192,12 +193,12 @@ impl Model {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
     }
 
-    /// Adafactor's state a parameter, if the shape is known.
+    /// Adafactor's state per parameter, if the shape is known.
     pub(super) fn factored(&self) -> Option<Rate> {
         self.shape.map(|shape| shape.factored(self.adapter_parameters(1), self.parameters))
     }
 
-    /// Refuses what cannot be.
+    /// Refuses impossible values.
     pub(super) fn check(&self) -> Result<(), EstimateError> {
         let shape = self.shape.unwrap_or(Shape::new(1, 1));
         if self.parameters == 0 {

@@ -1,6 +1,6 @@
-//! Names: enums whose values have the names of the command line.
+//! Enums whose values have the names of the command line.
 
-/// A text that names nothing.
+/// A text that is not a known name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a known {kind}: {known}")]
 pub struct ParseNameError {
@@ -19,7 +19,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// All of them, in the order of the manual.
+            /// All values, in the order of the manual.
             pub const ALL: &[Self] = &[$(Self::$value,)+];
 
             /// The name, as on the command line.

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::places::Places;
 
-/// A moment of training. What is alive differs: gradients are there from the first backward, the optimizer's state from
-/// the first step, activations only between a forward and its backward.
+/// A moment of training. They differ in what exists: gradients from the first backward pass on, the optimizer state
+/// from the first step on, activations only between a forward pass and its backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The model and the optimizer are made.
+    /// The model and the optimizer are created.
     Init,
-    /// The first forward, at its end.
+    /// The end of the first forward pass.
     FirstForward,
-    /// The first backward.
+    /// The first backward pass.
     FirstBackward,
-    /// The first step of the optimizer, which allocates its state.
+    /// The first step of the optimizer, which allocates the optimizer state.
     FirstStep,
     /// The peak of every iteration after the first.
     Steady,
@@ -26,7 +26,7 @@ impl Phase {
     /// All phases, in order.
     pub const ALL: [Self; 5] = [Self::Init, Self::FirstForward, Self::FirstBackward, Self::FirstStep, Self::Steady];
 
-    /// The phase in words.
+    /// The name of the phase in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -37,7 +37,7 @@ impl Phase {
         }
     }
 
-    /// The phase of a model that generates, in words; `None` for those that it does not have.
+    /// The name of the phase for a model that generates; `None` if it has no such phase.
     pub const fn generating(self) -> Option<&'static str> {
         match self {
             Self::Init => Some("loaded"),
@@ -47,13 +47,13 @@ impl Phase {
         }
     }
 
-    /// Its place in [`Self::ALL`].
+    /// The index in [`Self::ALL`].
     pub(super) const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What is alive in a phase, in all.
+/// The total memory in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseTotal {
     /// The phase.

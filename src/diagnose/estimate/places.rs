@@ -19,7 +19,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Nothing anywhere.
+    /// Zero everywhere.
     pub const NONE: Self = Self { device: ByteSize::ZERO, host: ByteSize::ZERO, nvme: ByteSize::ZERO };
 
     /// `bytes` on the device.

@@ -1,4 +1,4 @@
-//! [`Plan`]: what has to be changed to fit, and no more.
+//! [`Plan`]: the changes needed to fit, and no more.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use super::rung::{Mark, Rung};
 use super::setup::{BatchFactors, Setup};
 use super::total::Estimate;
 
-/// What has to be changed to fit.
+/// The changes needed to fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The changes, in the order of the ladder.
     pub changes: Vec<Change>,
-    /// The peak with them.
+    /// The peak with these changes.
     pub peak: Places,
-    /// The factors of the effective batch with them; its product is as before.
+    /// The factors of the effective batch with these changes; their product does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchFactors>,
-    /// The setup with them.
+    /// The setup with these changes.
     pub setup: Setup,
 }
 
@@ -30,15 +30,15 @@ pub struct Plan {
 pub struct Change {
     /// The rung.
     pub rung: Rung,
-    /// What it changes beside the memory.
+    /// What the rung changes in addition to memory.
     pub mark: Mark,
-    /// What is set.
+    /// The setting.
     pub change: String,
 }
 
 impl Plan {
-    /// The least of what led from `start` to `reached`, which fits: each rung of `taken`, from the dearest to the
-    /// cheapest, is given up if it fits without, and the micro-batch is as large as it can be.
+    /// The fewest changes from `start` towards `reached`, which fits: each rung of `taken`, from the dearest to the
+    /// cheapest, is dropped if the setup fits without it, and the micro-batch is as large as possible.
     pub(super) fn least(
         model: &Model,
         start: &Setup,
@@ -67,7 +67,7 @@ impl Plan {
         let mut changes = Vec::new();
         let mut at = *start;
         let rungs: Vec<Rung> = taken.iter().copied().chain([last]).collect();
-        // Offloading tells its stage itself.
+        // Offloading names its stage itself.
         let told = |rung: &Rung| *rung != Rung::Sharding || !rungs.contains(&Rung::Offload);
         for rung in rungs.iter().copied().filter(told) {
             let next = undone(rung, &at, &setup);
@@ -84,7 +84,7 @@ impl Plan {
     }
 }
 
-/// `setup` with what `rung` sets as it is in `other`.
+/// `setup` with the settings of `rung` as in `other`.
 fn undone(rung: Rung, setup: &Setup, other: &Setup) -> Setup {
     match rung {
         Rung::MicroBatch => Setup { batch: other.batch, accumulation: other.accumulation, ..*setup },

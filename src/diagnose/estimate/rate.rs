@@ -1,11 +1,11 @@
-//! [`Rate`]: bytes a parameter, exact.
+//! [`Rate`]: exact bytes per parameter.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes a parameter, as a quotient of integers. In JSON it is a number.
+/// Bytes per parameter, as a quotient of integers; a number in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     numerator: u64,
@@ -13,33 +13,33 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Nothing.
+    /// Zero bytes per parameter.
     pub const ZERO: Self = Self::whole(0);
 
-    /// One.
+    /// One byte per parameter.
     pub const ONE: Self = Self::whole(1);
 
-    /// `bytes` bytes a parameter.
+    /// `bytes` bytes per parameter.
     pub const fn whole(bytes: u64) -> Self {
         Self { numerator: bytes, denominator: 1 }
     }
 
-    /// `numerator / denominator` bytes a parameter; a denominator of 0 is taken as 1.
+    /// `numerator / denominator` bytes per parameter; a denominator of 0 counts as 1.
     pub const fn fraction(numerator: u64, denominator: u64) -> Self {
         Self { numerator, denominator: if denominator == 0 { 1 } else { denominator } }
     }
 
-    /// The part above the line.
+    /// The numerator.
     pub const fn numerator(self) -> u64 {
         self.numerator
     }
 
-    /// The part below the line, at least 1.
+    /// The denominator, at least 1.
     pub const fn denominator(self) -> u64 {
         self.denominator
     }
 
-    /// Whether it is nothing.
+    /// Whether the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.numerator == 0
     }
@@ -50,7 +50,7 @@ impl Rate {
     }
 }
 
-/// `4`, `0.516`: as many digits as it has, three at most.
+/// `4`, `0.516`: only the digits needed, at most three.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:.3}", self.value());
@@ -65,7 +65,7 @@ impl Serialize for Rate {
 }
 
 impl<'de> Deserialize<'de> for Rate {
-    /// To the nearest millionth: a rate that was written is one of few digits.
+    /// Rounded to the nearest millionth: rates are written with few digits.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = f64::deserialize(deserializer)?;
         Ok(Self::fraction((value * 1e6).round() as u64, 1_000_000))

@@ -1,4 +1,4 @@
-//! [`Row`]: one amount of an estimate, with its formula and where the formula is from.
+//! [`Row`]: one amount of an estimate, with its formula and the source of the formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use super::source::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// Weights, gradients, optimizer: there whatever the batch.
+    /// Weights, gradients, optimizer: independent of the batch.
     Fixed,
-    /// What the forward keeps for the backward: grows with batch x sequence x layers x hidden.
+    /// What the forward pass keeps for the backward pass: grows with batch x sequence x layers x hidden.
     Activations,
-    /// What is alive for a moment.
+    /// Memory that exists only for a moment.
     Temporaries,
 }
 
-/// What an amount holds.
+/// The content of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// The weights that forward and backward use.
+    /// The weights used by the forward and backward pass.
     Weights,
     /// The weights of a base model that is not trained.
     BaseWeights,
@@ -31,14 +31,14 @@ pub enum Item {
     MasterWeights,
     /// Gradients.
     Gradients,
-    /// Gradients in 16 bits beside those in fp32.
+    /// Gradients in 16 bits, in addition to those in fp32.
     #[serde(rename = "gradients_16bit")]
     Gradients16,
-    /// The optimizer's state.
+    /// The optimizer state.
     Optimizer,
-    /// The layer that ZeRO-3 has gathered, and its gradients.
+    /// The layer that ZeRO-3 has gathered, with its gradients.
     GatheredLayer,
-    /// What layers keep for the backward, attention scores apart.
+    /// What layers keep for the backward pass, without attention scores.
     Layers,
     /// Attention scores: batch x heads x sequence squared.
     AttentionScores,
@@ -46,26 +46,26 @@ pub enum Item {
     Embedding,
     /// Logits and the input of the output layer.
     Logits,
-    /// One layer computed again during the backward.
+    /// One layer, computed again during the backward pass.
     RecomputedLayer,
     /// The gradient of the logits.
     LogitsGradient,
     /// Copies of the model while it is loaded.
     Loading,
-    /// What the host needs beside the state.
+    /// Host buffers in addition to the state.
     HostBuffers,
-    /// Buckets of gradients and parameters on their way between GPUs.
+    /// Buckets of gradients and parameters in transit between GPUs.
     Buckets,
-    /// A base matrix taken out of 4 bits.
+    /// A base matrix, converted from 4 bits.
     Dequantized,
-    /// Keys and values of the tokens so far, or what stands in for them.
+    /// Keys and values of earlier tokens, or their replacement.
     Cache,
-    /// What one layer computes of a prompt.
+    /// Memory for computing one layer of a prompt.
     Prefill,
 }
 
 impl Item {
-    /// The item in words.
+    /// The name of the item in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Weights => "weights",
@@ -94,26 +94,26 @@ impl Item {
 /// One amount of an estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// The part that it belongs to.
+    /// The group of the item.
     pub group: Group,
-    /// What it holds.
+    /// The content of the memory.
     pub item: Item,
-    /// The most that is alive in any phase.
+    /// The most memory in any phase.
     #[serde(flatten)]
     pub peak: Places,
-    /// What is alive in each phase, in their order.
+    /// The memory in each phase, in order.
     pub phases: [Places; 5],
-    /// The parameters that fixed state is of: of the base, or those that are trained; absent for the rest.
+    /// The parameters that the fixed state belongs to: of the base model, or the trained ones; absent for other items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
     /// The formula, with its numbers.
     pub formula: String,
-    /// Where it is from.
+    /// The source of the formula.
     pub source: Source,
 }
 
 impl Row {
-    /// A row of `places` in each of `phases`.
+    /// A row with `places` in each of `phases`.
     pub(super) fn new(
         group: Group,
         item: Item,
@@ -130,7 +130,7 @@ impl Row {
         row
     }
 
-    /// Sets what is alive in `phase`.
+    /// Sets the memory in `phase`.
     pub(super) fn set(&mut self, phase: Phase, places: Places) {
         self.phases[phase.index()] = places;
         self.peak = self.phases.iter().fold(Places::NONE, |peak, &places| peak.max(places));

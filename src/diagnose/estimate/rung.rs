@@ -1,24 +1,24 @@
-//! [`Rung`]: what can be done about memory, cheapest first.
+//! [`Rung`]: ways to reduce memory, cheapest first.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a rung changes beside the memory.
+/// What a rung changes in addition to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// Training computes the same, up to rounding.
+    /// Training computes the same result, up to rounding.
     KeepsTheMath,
-    /// State moves elsewhere, such as to the host; slower.
+    /// State moves elsewhere, such as to the host; training is slower.
     MovesState,
-    /// Training sees something else.
+    /// Training sees different data or different values.
     ChangesTheScience,
     /// The model can learn less.
     ChangesCapacity,
 }
 
 impl Mark {
-    /// The mark in words.
+    /// The name of the mark in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::KeepsTheMath => "keeps the math",
@@ -33,13 +33,13 @@ impl Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
-    /// A smaller micro-batch, and as much more accumulation.
+    /// A smaller micro-batch, with accumulation increased to match.
     MicroBatch,
     /// bfloat16.
     Bf16,
     /// Activation checkpointing.
     Checkpointing,
-    /// `expandable_segments:True`; against fragmentation alone.
+    /// `expandable_segments:True`; helps against fragmentation only.
     ExpandableSegments,
     /// SDPA or FlashAttention.
     Sdpa,
@@ -70,12 +70,12 @@ impl Rung {
         Self::Adapter,
     ];
 
-    /// Its place on the ladder, from 1.
+    /// Position on the ladder, from 1.
     pub const fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The rung in words.
+    /// The name of the rung in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::MicroBatch => "smaller micro-batch",
@@ -91,35 +91,35 @@ impl Rung {
         }
     }
 
-    /// What it changes.
+    /// What the rung changes in addition to memory.
     pub const fn mark(self) -> Mark {
         match self {
             Self::MicroBatch | Self::Bf16 | Self::Checkpointing | Self::ExpandableSegments | Self::Sdpa => {
                 Mark::KeepsTheMath
             }
             Self::ShorterSequence => Mark::ChangesTheScience,
-            // The moments are kept in 8 bits; training follows fp32 Adam up to rounding.
+            // The moments are stored in 8 bits; training follows fp32 Adam up to rounding.
             Self::Optimizer8bit => Mark::KeepsTheMath,
             Self::Sharding | Self::Offload => Mark::MovesState,
             Self::Adapter => Mark::ChangesCapacity,
         }
     }
 
-    /// How to do it, with what it costs.
+    /// How to apply the rung, and what it costs.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::MicroBatch => {
                 "per_device_train_batch_size down, gradient_accumulation_steps up by the same factor: the effective \
-                 batch stays; a loss by token is to be divided by the tokens of all micro-batches"
+                 batch does not change; divide a loss per token by the tokens of all micro-batches"
             }
             Self::Bf16 => "bf16=True: half the activations of fp32, no loss scaling; needs Ampere or later",
             Self::Checkpointing => {
-                "gradient_checkpointing=True with use_cache=False and use_reentrant=False: activations are computed again, \
-                 20 to 30 % more time; the state stays"
+                "gradient_checkpointing=True with use_cache=False and use_reentrant=False: activations are computed \
+                 again, which takes 20 to 30 % more time; the fixed state does not shrink"
             }
             Self::ExpandableSegments => {
                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before start (PYTORCH_ALLOC_CONF in newer torch), or \
-                 max_split_size_mb; against fragmentation alone; clashes with vLLM's sleep mode and ncclMemAlloc"
+                 max_split_size_mb; helps only against fragmentation; clashes with vLLM's sleep mode and ncclMemAlloc"
             }
             Self::Sdpa => "attn_implementation=\"sdpa\" or \"flash_attention_2\": no matrix of scores",
             Self::ShorterSequence => "max_seq_length down: training no longer sees long contexts",

@@ -1,4 +1,4 @@
-//! [`Setup`]: how a model is trained, with the words of the command line.
+//! [`Setup`]: how a model is trained, in the terms of the command line.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use super::convention::Convention;
 use super::error::EstimateError;
 use super::model::MAX_WORLD;
 
-/// The three factors of the effective batch; their product is what training sees.
+/// The three factors of the effective batch; training sees their product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchFactors {
-    /// Sequences of one forward on one GPU.
+    /// Sequences per forward pass on one GPU.
     pub micro: u64,
-    /// Micro-batches before a step of the optimizer.
+    /// Micro-batches per optimizer step.
     pub accumulation: u64,
-    /// GPUs with data of their own.
+    /// Number of GPUs with data of their own.
     pub world: u64,
 }
 
@@ -35,21 +35,21 @@ impl fmt::Display for BatchFactors {
     }
 }
 
-/// Buckets of DeepSpeed, in elements.
+/// DeepSpeed's buckets, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Buckets {
     /// `reduce_bucket_size`.
     pub reduce: u64,
     /// `allgather_bucket_size`.
     pub allgather: u64,
-    /// `overlap_comm`: 4.5 times the bytes.
+    /// `overlap_comm`, which multiplies the bytes by 4.5.
     pub overlap: bool,
 }
 
 /// How a model is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
-    /// Whose way to count.
+    /// Which tool's way to count.
     pub convention: Convention,
     /// The optimizer.
     pub optimizer: Optimizer,
@@ -57,31 +57,31 @@ pub struct Setup {
     pub precision: Precision,
     /// What is sharded.
     pub zero: ZeroStage,
-    /// GPUs of each node.
+    /// GPUs per node.
     pub gpus: u64,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Where the optimizer's state, the master weights and, from ZeRO-2, the gradients lie.
+    /// Where the optimizer state, the master weights and, from ZeRO-2 on, the gradients are kept.
     pub offload: Offload,
-    /// Where the weights lie between their uses.
+    /// Where the weights are kept between uses.
     pub offload_parameters: Offload,
-    /// Whether the model is made sharded (`zero.Init`), so that no process holds a whole copy while loading.
+    /// Whether the model is created sharded (`zero.Init`), so that no process holds a whole copy while loading.
     pub zero_init: bool,
     /// Which parameters are trained.
     pub tuning: Tuning,
-    /// Sequences of one forward on one GPU; absent if it is unknown.
+    /// Sequences per forward pass on one GPU; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
-    /// Tokens of a sequence; absent if it is unknown.
+    /// Tokens per sequence; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// Micro-batches before a step of the optimizer.
+    /// Micro-batches per optimizer step.
     pub accumulation: u64,
     /// How attention is computed.
     pub attention: Attention,
-    /// Whether activations are computed again in the backward.
+    /// Whether activations are computed again in the backward pass.
     pub checkpointing: bool,
-    /// Whether the model generates and is not trained.
+    /// Whether the model generates instead of being trained.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inference: bool,
     /// Megatron's tensor parallel size.
@@ -93,7 +93,7 @@ pub struct Setup {
     pub virtual_stages: Option<u64>,
     /// Megatron's sequence parallelism with selective recomputation.
     pub sequence_parallel: bool,
-    /// DeepSpeed's buckets, if its configuration gives them.
+    /// DeepSpeed's buckets, if its configuration sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Buckets>,
 }
@@ -128,12 +128,12 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// GPUs in all nodes; saturates.
+    /// Number of GPUs in all nodes; saturates.
     pub const fn world(&self) -> u64 {
         self.gpus.saturating_mul(self.nodes)
     }
 
-    /// GPUs with data of their own: what ZeRO shards over.
+    /// Number of GPUs with data of their own, which ZeRO shards over.
     pub const fn data_parallel(&self) -> u64 {
         let model_parallel = self.tensor_parallel.saturating_mul(self.pipeline_parallel);
         match self.world().checked_div(model_parallel) {
@@ -148,7 +148,7 @@ impl Setup {
         self.batch.map(|micro| BatchFactors { micro, accumulation, world })
     }
 
-    /// Refuses what cannot be, and what the convention has no formula for.
+    /// Refuses impossible setups, and setups without a formula in the convention.
     pub(super) fn check(&self) -> Result<(), EstimateError> {
         let counts = [
             ("--gpus", Some(self.gpus)),

@@ -1,9 +1,9 @@
-//! [`Source`]: where a formula is from.
+//! [`Source`]: the source of a formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a formula is from.
+/// The source of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -27,12 +27,12 @@ pub enum Source {
     AdafactorPaper,
     /// Hugging Face's guide to DeepSpeed.
     HfDeepspeedGuide,
-    /// What the layers of the family keep.
+    /// A count of what the layers of the family keep.
     OwnCount,
 }
 
 impl Source {
-    /// What to look up.
+    /// What to look up, as a citation.
     pub const fn citation(self) -> &'static str {
         match self {
             Self::HfAnatomy => "Hugging Face Transformers, docs/source/en/model_memory_anatomy.md",

@@ -1,4 +1,4 @@
-//! Fixed state: weights, gradients, optimizer, by the convention's bytes a parameter.
+//! Fixed state: weights, gradients, optimizer, by the convention's bytes per parameter.
 
 use super::arithmetic::at_rate;
 use super::choices::{Offload, Precision, Tuning, ZeroStage};
@@ -15,14 +15,14 @@ use super::setup::Setup;
 use super::source::Source;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The bytes of a parameter in 4 bits with double-quantised constants: 4.127 bits.
+/// Bytes of a parameter in 4 bits with double-quantised constants: 4.127 bits.
 const QLORA_BASE: Rate = Rate::fraction(516, 1000);
 
-/// Alive from the first moment.
+/// Exists from the start.
 const ALWAYS: &[Phase] = &Phase::ALL;
-/// Alive from the first backward.
+/// Exists from the first backward pass on.
 const FROM_BACKWARD: &[Phase] = &[Phase::FirstBackward, Phase::FirstStep, Phase::Steady];
-/// Alive from the first step of the optimizer.
+/// Exists from the first optimizer step on.
 const FROM_STEP: &[Phase] = &[Phase::FirstStep, Phase::Steady];
 
 /// One piece of the state before it is sharded and placed.
@@ -35,7 +35,7 @@ struct Piece {
     source: Source,
 }
 
-/// The rows of the fixed state, and the parameters that are trained.
+/// The rows of the fixed state, and the number of trained parameters.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), EstimateError> {
     if setup.inference {
         return Ok((generating(model, setup)?.into_iter().collect(), 0));
@@ -89,15 +89,15 @@ fn base(parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
 fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] {
     let shards = |stage: ZeroStage| setup.zero >= stage;
     let offloaded = setup.offload != Offload::None;
-    // If there are gradients in 16 bits as well, those in fp32 are the optimizer's copies of its own shard.
+    // If there are also gradients in 16 bits, those in fp32 are the optimizer's copies of its own shard.
     let copies = if pieces.gradients16.is_zero() { ZeroStage::Two } else { ZeroStage::One };
     let gradients_leave = offloaded && shards(copies);
-    // DeepSpeed makes the host's gradients with the optimizer (`initialize_optimizer_states`).
+    // DeepSpeed creates the host's gradients together with the optimizer (`initialize_optimizer_states`).
     let gradients_from = if gradients_leave { ALWAYS } else { FROM_BACKWARD };
     let gradient_place = if gradients_leave { setup.offload } else { Offload::None };
     let piece = |item, rate, sharded, offload, phases| Piece { item, rate, sharded, offload, phases, source };
-    // Gradients in 16 bits pass through buckets if those in fp32 are on the host, and are counted with the gathered
-    // layer under ZeRO-3.
+    // Gradients in 16 bits pass through buckets if those in fp32 are on the host; under ZeRO-3 they are counted with
+    // the gathered layer.
     let pass = (offloaded && shards(ZeroStage::Two)) || shards(ZeroStage::Three);
     let gradients16 = if pass { Rate::ZERO } else { pieces.gradients16 };
     [
@@ -115,7 +115,7 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
     ]
 }
 
-/// The row of a piece: its bytes on each GPU, or on each node if it is offloaded; none if it is nothing.
+/// The row of a piece: its bytes on each GPU, or on each node if it is offloaded; `None` if it is empty.
 fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
     const WHAT: &str = "the fixed state";
     if piece.rate.is_zero() {
@@ -129,7 +129,7 @@ fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, E
         let among = if shards > 1 { format!(" / {shards} GPUs") } else { String::new() };
         (Places::on_device(bytes), format!("{rate} B x {count}{among}"))
     } else {
-        // DeepSpeed's ZeRO-2 estimator leaves the state whole on every node.
+        // DeepSpeed's ZeRO-2 estimator keeps the whole state on every node.
         let whole = setup.convention == Convention::Deepspeed && setup.zero < ZeroStage::Three;
         let nodes = if whole { 1 } else { setup.nodes };
         let bytes = at_rate(WHAT, parameters, rate, Rate::ONE, nodes)?;
@@ -141,8 +141,8 @@ fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, E
     Ok(Some(Row { parameters: Some(parameters), ..row }))
 }
 
-/// What DeepSpeed's estimators add to the state: the layer that ZeRO-3 gathers, copies of the model while it is loaded,
-/// and half as much again on the host.
+/// What DeepSpeed's estimators add to the state: the layer that ZeRO-3 gathers, copies of the model during loading, and
+/// half as much again on the host.
 pub(super) fn deepspeed(model: &Model, setup: &Setup, fixed: &[Row]) -> Result<Vec<Row>, EstimateError> {
     const WHAT: &str = "DeepSpeed's buffers";
     let mut rows = Vec::new();
@@ -153,7 +153,7 @@ pub(super) fn deepspeed(model: &Model, setup: &Setup, fixed: &[Row]) -> Result<V
     let (largest, _) = model.gathered();
     let source = Source::DeepspeedCode;
     let offloaded = setup.offload != Offload::None;
-    // Copies in fp32, one a process: of the whole model, or of the largest layer if the model is made sharded.
+    // Copies in fp32, one per process: of the whole model, or of the largest layer if the model is created sharded.
     let sharded_init = setup.zero == ZeroStage::Three && setup.zero_init;
     let processes = if offloaded && setup.zero < ZeroStage::Three { setup.world() } else { setup.gpus };
     let (copied, of) = match (sharded_init, offloaded) {
@@ -192,7 +192,7 @@ pub(super) fn gathered(model: &Model, setup: &Setup) -> Result<Option<Row>, Esti
     let guess = if assumed { " (assumed; --largest-layer)" } else { "" };
     let formula = format!("{rate} B x {} of the largest layer{guess}", Count(largest));
     let phases = [Phase::FirstForward, Phase::FirstBackward, Phase::FirstStep, Phase::Steady];
-    // DeepSpeed's estimators count it with the state.
+    // DeepSpeed's estimators count it as fixed state.
     let group = if setup.convention == Convention::Deepspeed { Group::Fixed } else { Group::Temporaries };
     let row = Row::new(group, Item::GatheredLayer, Places::on_device(bytes), &phases, formula, Source::DeepspeedCode);
     Ok(Some(row))

@@ -1,4 +1,4 @@
-//! Temporaries: what is alive for a moment of the backward.
+//! Temporaries: memory that exists only for a moment of the backward pass.
 
 use super::activations::{layer, scores};
 use super::arithmetic::{bytes, product, sum};
@@ -35,7 +35,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
             let again = bytes(WHAT, u128::from(again.bytes()), u128::from(parts))?;
             rows.push(row(Item::RecomputedLayer, again, &formula, Source::ActivationPaper));
         }
-        // Megatron's footprint has the logits alone, and five in a hundred for temporaries.
+        // Megatron's footprint counts only the logits, plus 5 % for temporaries.
         if let Some(vocabulary) = shape.vocabulary.filter(|_| setup.convention != Convention::Megatron) {
             let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
             rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));

@@ -1,4 +1,4 @@
-//! [`Estimate`]: the rows of a model under a setup, and their sums by phase.
+//! [`Estimate`]: the rows for a model in a setup, and their sums by phase.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,36 +24,36 @@ use plimsoll_memory::bytes::ByteSize;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// What is trained.
+    /// The model.
     pub model: Model,
-    /// How.
+    /// The training setup.
     pub setup: Setup,
-    /// The parameters that are trained: all, or those of the adapter. Under Megatron's convention those of the most
+    /// The number of trained parameters: all, or those of the adapter; in Megatron's convention, those of the most
     /// loaded shard.
     pub trained_parameters: u64,
-    /// Bytes a trained parameter by the convention, before anything is sharded or offloaded.
+    /// Bytes per trained parameter by the convention, before sharding and offloading.
     pub bytes_per_parameter: f64,
     /// Every amount, with its formula.
     pub rows: Vec<Row>,
     /// The fixed state in the steady phase: weights, gradients, optimizer.
     pub fixed: Places,
-    /// The activations at their peak; absent if batch or sequence is unknown.
+    /// The peak of the activations; absent if batch or sequence is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activations: Option<Places>,
-    /// The temporaries at their peak.
+    /// The peak of the temporaries.
     pub temporaries: Places,
-    /// The sums of each phase, in order.
+    /// The total of each phase, in order.
     pub phases: Vec<PhaseTotal>,
-    /// The most of any phase, place by place.
+    /// The maximum over all phases, for each place.
     pub peak: Places,
-    /// The phase with the most on the device.
+    /// The phase with the most device memory.
     pub peak_phase: Phase,
     /// The factors of the effective batch; absent if the micro-batch is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchFactors>,
-    /// What is in no row, and what would put it there.
+    /// What no row contains, and how to add it.
     pub not_counted: Vec<String>,
-    /// What was assumed, and what the figures do not say.
+    /// Assumptions, and limits of what the figures mean.
     pub notes: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Estimate {
         let phases = Phase::ALL.into_iter().map(|phase| Ok(PhaseTotal { phase, total: total(phase)? }));
         let phases = phases.collect::<Result<Vec<_>, EstimateError>>()?;
         let peak = phases.iter().fold(Places::NONE, |peak, phase| peak.max(phase.total));
-        // The last of equals: the peak that stays.
+        // The last of equal phases: the peak that remains.
         let peak_phase = phases.iter().max_by_key(|phase| phase.total.device).map_or(Phase::Steady, |peak| peak.phase);
         let of_group = |group: Group| rows.iter().filter(move |row| row.group == group);
         let peak_of = |group| of_group(group).fold(Places::NONE, |sum, row| sum + row.peak);
@@ -108,7 +108,7 @@ impl Estimate {
         })
     }
 
-    /// What is alive in `phase`.
+    /// The memory in `phase`.
     pub fn at(&self, phase: Phase) -> Places {
         self.phases[phase.index()].total
     }
@@ -133,23 +133,30 @@ fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
     if setup.inference && !known {
         missing.push("the KV cache and what a prompt needs: give --batch and --seq".to_owned());
     } else if setup.inference {
-        missing.push("what a server reserves ahead: vLLM takes 90 % of the device by default".to_owned());
+        missing.push("memory that a server reserves in advance: vLLM takes 90 % of the device by default".to_owned());
     } else if !known {
-        missing.push("activations and what the backward needs: give --batch and --seq".to_owned());
+        missing.push("activations and temporaries of the backward pass: give --batch and --seq".to_owned());
     } else if model.shape.is_none_or(|shape| shape.vocabulary.is_none()) {
-        missing.push("logits and their gradient, which a large vocabulary makes large: give --vocab".to_owned());
+        missing.push("logits and their gradient, which are large if the vocabulary is: give --vocab".to_owned());
     }
     missing.push(
-        "the CUDA context and NCCL (0.5 to 2 GiB a GPU, which the verdict counts), and what the allocator rounds up"
+        "the CUDA context and NCCL (0.5 to 2 GiB per GPU, which the verdict counts), and the allocator's rounding"
             .to_owned(),
     );
     missing
 }
 
+/// Fewer parameters than this are probably a number whose unit was forgotten.
+const FEW: u64 = 10_000;
+
 fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     let mut notes = Vec::new();
     let shape = model.shape_or_assumed();
     let uses_shape = setup.batch.is_some() || setup.tuning != Tuning::Full;
+    if model.parameters < FEW {
+        notes
+            .push(format!("{0} parameters are very few: write {0}B for billions, {0}M for millions", model.parameters));
+    }
     if shape.assumed && uses_shape {
         let (layers, hidden) = (shape.layers, shape.hidden);
         notes.push(format!(
@@ -166,7 +173,7 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
         notes.push("Adafactor's state is taken for matrices of 1024 x 1024: give --layers and --hidden".to_owned());
     }
     if setup.optimizer == Optimizer::Adam8bit {
-        notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B a block of constants beside its 2 B a parameter".to_owned());
+        notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B of constants per block in addition to its 2 B a parameter".to_owned());
     }
     if setup.convention == Convention::Hf && matches!(setup.optimizer, Optimizer::Adam) {
         notes.push("a fused optimizer is assumed; torch's foreach Adam needs the bytes of its parameters once more during a step".to_owned());

@@ -1,5 +1,5 @@
-//! What went wrong with memory in logs, a line of `plimsoll.findings/1` each:
-//! `cargo run -p plimsoll-diagnose --example findings FILE..`.
+//! Diagnoses logs, and prints one line of `plimsoll.findings/1` for each: `cargo run -p plimsoll-diagnose --example
+//! findings FILE..`.
 
 use std::env;
 use std::fs::File;

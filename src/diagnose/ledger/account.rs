@@ -1,4 +1,4 @@
-//! Readings to a ledger.
+//! Turns readings into a ledger.
 
 use super::cause::name;
 use super::document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
@@ -9,10 +9,10 @@ use crate::telemetry::Sample;
 use crate::trend::{Collector, Verdict};
 use plimsoll_memory::bytes::ByteSize;
 
-/// Bytes a parameter below which a difference is none.
+/// The smallest difference that counts, in bytes per parameter.
 const LEAST_DIFFERENCE: f64 = 0.25;
 
-/// How much of an excess has to go, or to come again, to count as gone or come again.
+/// The fraction of an excess that must disappear, or appear again, to count as gone or repeated.
 const MOST_OF_IT: f64 = 0.75;
 
 impl Ledger {
@@ -42,7 +42,7 @@ impl Ledger {
             return Err(LedgerError::NoReadings);
         }
         let parameters = model.parameters as f64;
-        // Readings without a start are growth from nothing.
+        // Readings without a start count as growth from zero.
         let start = readings.first().filter(|first| first.stage == Stage::Start);
         let from = start.map_or(ByteSize::ZERO, |start| start.bytes);
         let rest = &readings[usize::from(start.is_some())..];
@@ -74,7 +74,8 @@ impl Ledger {
     }
 }
 
-/// What came from reading to reading, and what was expected to. State that no reading falls upon is expected by the next.
+/// Measured and expected growth between readings. State expected at a stage without a reading is expected by the next
+/// reading.
 fn movements(estimate: &Estimate, place: Place, from: ByteSize, readings: &[Reading]) -> Vec<Movement> {
     let parameters = estimate.model.parameters as f64;
     let mut pending: Vec<ExpectedItem> = Vec::new();
@@ -127,7 +128,7 @@ fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
     taken
 }
 
-/// The excesses of each stage, in all.
+/// The total excess of each stage.
 fn stages(excesses: &[Excess], at: Option<u64>) -> Vec<StageExcess> {
     let of = |stage: Stage| excesses.iter().filter(move |excess| excess.stage == stage);
     let sums = Stage::ALL.into_iter().filter(|&stage| of(stage).next().is_some()).map(|stage| StageExcess {
@@ -148,7 +149,7 @@ fn excesses(
     at: Option<u64>,
 ) -> Vec<Excess> {
     let size = |rate: f64, parameters: f64| ByteSize::new((rate * parameters).round().max(0.0) as u64);
-    // What is held beyond the expected, reading by reading.
+    // The excess so far, at each reading.
     let beyond = movements.iter().scan(0.0, |beyond, movement| {
         *beyond += movement.measured - movement.expected;
         Some(*beyond)
@@ -181,7 +182,8 @@ fn excesses(
     }
     let later: Vec<(usize, f64)> = excesses.iter().map(|(index, excess)| (*index, excess.rate)).collect();
     for (order, (index, excess)) in excesses.iter_mut().enumerate() {
-        // Another of its size came on top while it was held: it was not used again. Later steps that grow nothing use it.
+        // Another excess of the same size was added while it was held, so it was not reused. Later steps without growth
+        // reuse it.
         let again = later[order + 1..].iter().any(|&(_, rate)| rate >= MOST_OF_IT * excess.rate);
         let held = excess.came_back != Some(true);
         let steps = movements[*index + 1..].iter().filter(|movement| movement.stage == Stage::Later);

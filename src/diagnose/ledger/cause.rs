@@ -1,4 +1,4 @@
-//! Causes of an excess that are known.
+//! Known causes of an excess.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use super::reading::Place;
 use super::stage::Stage;
 use crate::estimate::{Offload, Setup};
 
-/// On what ground an excess is named.
+/// The grounds on which an excess is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ground {
-    /// The log's label at which it appeared.
+    /// The log's label at which the excess appeared.
     Label,
-    /// The excess has the stage and the bytes per parameter of a cause that DeepSpeed #7693 found.
+    /// The stage and the bytes per parameter match a cause found in DeepSpeed #7693.
     Known,
-    /// Nothing names it.
+    /// Nothing explains the excess.
     Unexplained,
 }
 
-/// A cause: its stage, its name, its bytes a parameter, and the words of a label that tell it.
+/// A cause: its stage, its name, its bytes per parameter, and the words in a label that indicate it.
 struct Cause {
     stage: Stage,
     name: &'static str,
@@ -27,7 +27,7 @@ struct Cause {
     words: &'static [&'static str],
 }
 
-/// What DeepSpeed #7693 found on the host with the optimizer offloaded by ZeRO-1 or 2.
+/// The causes found in DeepSpeed #7693, on the host with the optimizer offloaded by ZeRO-1 or 2.
 const DEEPSPEED_7693: [Cause; 4] = [
     Cause { stage: Stage::Init, name: "H2D copy buffer", rate: 2.0, words: &["h2d", "copy buffer"] },
     Cause {
@@ -40,10 +40,10 @@ const DEEPSPEED_7693: [Cause; 4] = [
     Cause { stage: Stage::Step1, name: "adam_update", rate: 4.0, words: &["adam"] },
 ];
 
-/// A part of an excess: its name, its bytes a parameter, and the ground of the name.
+/// A part of an excess: its name, its bytes per parameter, and the grounds for the name.
 pub(super) type Part = (String, f64, Ground);
 
-/// Names `rate` bytes a parameter that appeared in `stage` at `label`. Parts below `least` are dropped.
+/// Names `rate` bytes per parameter that appeared in `stage` at `label`. Parts below `least` are dropped.
 pub(super) fn name(stage: Stage, label: &str, rate: f64, least: f64, setup: &Setup, place: Place) -> Vec<Part> {
     let known = place == Place::Host && setup.offload == Offload::Cpu && setup.offload_parameters == Offload::None;
     let causes = || DEEPSPEED_7693.iter().filter(|cause| known && cause.stage == stage);

@@ -21,127 +21,127 @@ pub enum LedgerError {
     /// The setup cannot be estimated.
     #[error(transparent)]
     Estimate(#[from] EstimateError),
-    /// There is nothing to account.
+    /// There is no reading to account.
     #[error(
         "no reading names a stage: give --reading init=BYTES --reading step1=BYTES, or a log whose labels name init, \
          forward, backward and step"
     )]
     NoReadings,
-    /// Readings of one stage stand behind those of a later one.
-    #[error("the reading of {stage} stands behind one of {after}: give them in the order of training")]
+    /// A reading of one stage comes after one of a later stage.
+    #[error("the reading of {stage} comes after one of {after}: give the readings in the order of training")]
     Order {
         /// The stage.
         stage: Stage,
-        /// The stage before it.
+        /// The later stage that precedes it.
         after: Stage,
     },
 }
 
-/// Bytes a parameter by stage, measured beside expected.
+/// Bytes per parameter by stage, measured and expected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// `plimsoll.ledger/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// What was trained.
+    /// The model.
     pub model: Model,
-    /// How.
+    /// The training setup.
     pub setup: Setup,
-    /// Whose memory.
+    /// The kind of memory.
     pub place: Place,
-    /// What was measured, in order.
+    /// The measurements, in order.
     pub readings: Vec<Reading>,
-    /// From reading to reading.
+    /// The changes between consecutive readings.
     pub movements: Vec<Movement>,
-    /// What was measured beyond the expected, in the order in which it appeared.
+    /// Measured memory beyond the expected, in the order in which it appeared.
     pub excesses: Vec<Excess>,
-    /// The sum of the excesses of each stage that has any.
+    /// The total excess of each stage that has one.
     pub stages: Vec<StageExcess>,
-    /// Bytes a parameter that were measured in all.
+    /// Total bytes per parameter measured.
     pub measured: f64,
-    /// Bytes a parameter that were expected in all.
+    /// Total bytes per parameter expected.
     pub expected: f64,
-    /// Bytes a parameter beyond the expected: measured less expected.
+    /// Bytes per parameter beyond the expected: measured minus expected.
     pub beyond: f64,
-    /// Whether that is more than a twentieth of the expected.
+    /// Whether the excess is more than 5 % of the expected.
     pub exceeds: bool,
-    /// The parameters at which excesses are projected.
+    /// Number of parameters to project excesses to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
-    /// What the log's trends say beside it, such as host-growth on the way from device to host.
+    /// Trends of the log, such as host-growth while data moves from device to host.
     pub findings: Vec<Finding>,
-    /// The gravest of them; absent if there is none.
+    /// The gravest verdict among the findings; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
-/// What a stage has beyond the expected, in all.
+/// The total excess of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageExcess {
     /// The stage.
     pub stage: Stage,
-    /// Bytes a parameter.
+    /// Bytes per parameter.
     pub rate: f64,
-    /// In all.
+    /// Bytes in total.
     pub bytes: ByteSize,
-    /// At the projected number of parameters; absent if none was given.
+    /// Bytes at the projected number of parameters; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projected: Option<ByteSize>,
 }
 
-/// From one reading to the next.
+/// The change from one reading to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Movement {
-    /// The stage of the second.
+    /// The stage of the second reading.
     pub stage: Stage,
-    /// Its label.
+    /// The label of the second reading.
     pub label: String,
-    /// Where it stands in the log.
+    /// Position in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Bytes a parameter that came, or went if negative.
+    /// Bytes per parameter added, or removed if negative.
     pub measured: f64,
-    /// Bytes a parameter that were expected to come.
+    /// Bytes per parameter expected to be added.
     pub expected: f64,
-    /// What they are.
+    /// The items that make up the expected bytes.
     pub items: Vec<ExpectedItem>,
 }
 
-/// What is expected at a stage.
+/// State expected at a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedItem {
-    /// What it holds.
+    /// The content of the memory.
     pub item: Item,
-    /// Bytes a parameter.
+    /// Bytes per parameter.
     pub rate: f64,
 }
 
-/// What was measured beyond the expected.
+/// Measured memory beyond the expected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Excess {
-    /// What it is.
+    /// The name of the excess.
     pub name: String,
-    /// On what ground it is called so.
+    /// The grounds for the name.
     pub ground: Ground,
-    /// When it appeared.
+    /// The stage at which it appeared.
     pub stage: Stage,
     /// The label at which it appeared.
     pub label: String,
-    /// Where that stands in the log.
+    /// Position of that label in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Bytes a parameter.
+    /// Bytes per parameter.
     pub rate: f64,
-    /// In all.
+    /// Bytes in total.
     pub bytes: ByteSize,
-    /// At the projected number of parameters; absent if none was given.
+    /// Bytes at the projected number of parameters; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projected: Option<ByteSize>,
-    /// Whether a later reading is nearer to the expected by most of it; absent if there is no later reading.
+    /// Whether most of the excess disappeared at a later reading; absent if there is no later reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_back: Option<bool>,
-    /// Whether a later allocation of its size used it again: `false` if one of that size came on top, `true` if
-    /// later steps came and grew nothing; absent if no reading shows it.
+    /// Whether a later allocation of the same size reused it: `false` if another such excess was added, `true` if later
+    /// steps added nothing; absent if no reading shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<bool>,
 }

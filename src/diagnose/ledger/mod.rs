@@ -1,13 +1,14 @@
-//! The ledger: bytes a parameter by stage, measured beside expected.
+//! The ledger: bytes per parameter by stage, measured and expected.
 //!
-//! [`Ledger::account`] takes what was measured at the stages of training (before, after initialization, after the first
-//! step, later), subtracts what an [`Estimate`](crate::estimate::Estimate) of the same setup expects there, and names
-//! each excess: when it appeared, whether it came back, whether a later allocation reused it. Readings come from a
-//! log's telemetry, from records, or from the command line.
+//! [`Ledger::account`] takes measurements at the stages of training (before, after initialization, after the first
+//! step, later), subtracts what an [`Estimate`](crate::estimate::Estimate) of the same setup expects, and names each
+//! excess: when it appeared, whether it disappeared, whether a later allocation reused it. Readings come from a log's
+//! telemetry, from records, or from the command line.
 //!
-//! An excess is named by the label at which it appeared if the log gives one (`unscale_and_clip_grads`), else by the
-//! causes that DeepSpeed #7693 found at that stage if the bytes a parameter agree, and says which of the two; what
-//! neither explains is called unexplained. Less than a quarter of a byte a parameter is none.
+//! An excess is named by the log's label at which it appeared (`unscale_and_clip_grads`). Without a label it is named
+//! by the cause that DeepSpeed #7693 found at that stage, if the bytes per parameter match. The ledger says which of
+//! the two applies; an excess that neither explains is called unexplained. Differences below a quarter of a byte per
+//! parameter are ignored.
 
 mod account;
 mod cause;

@@ -9,13 +9,13 @@ use super::stage::{Stage, is_inside};
 use crate::telemetry::{Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
-/// Whose memory is accounted.
+/// The kind of memory that is accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The host's: where the optimizer is offloaded.
+    /// Host memory: for an offloaded optimizer.
     Host,
-    /// What tensors hold on one GPU.
+    /// Memory held by tensors on one GPU.
     Device,
 }
 
@@ -24,25 +24,25 @@ pub enum Place {
 pub struct Reading {
     /// The stage.
     pub stage: Stage,
-    /// The label of the log, or the name that was given.
+    /// The log's label, or the given name.
     pub label: String,
     /// The memory in use.
     pub bytes: ByteSize,
-    /// How far the text's rounding can have moved it.
+    /// The largest error that the rounding in the text can cause.
     pub resolution: ByteSize,
-    /// Where it stands in the log.
+    /// Position in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
 }
 
 impl Reading {
-    /// A reading that was given.
+    /// Creates a reading without a position.
     pub fn new(stage: Stage, label: impl Into<String>, bytes: ByteSize) -> Self {
         Self { stage, label: label.into(), bytes, resolution: ByteSize::ZERO, position: None }
     }
 
-    /// The readings of a log at `place`, of the first process that tells any. Labels that name no stage are left out; the
-    /// first of all is the start.
+    /// The readings of a log at `place`, of the first process that has any. Labels without a stage are skipped; the
+    /// first reading is the start.
     pub fn of_samples(samples: &[Sample], place: Place) -> Vec<Self> {
         let metric = if place == Place::Host { Metric::HostUsed } else { Metric::Allocated };
         let figures = || samples.iter().filter_map(|sample| Some((sample, sample.figure(metric)?)));
@@ -51,7 +51,8 @@ impl Reading {
         for (sample, figure) in figures().filter(|(sample, _)| (sample.rank, sample.pid) == process) {
             let label = sample.label.as_deref().unwrap_or("");
             let before = readings.last().map(|reading| reading.stage);
-            // A part of a step that was read before, or that follows the end of the first, is of a later step.
+            // A part of a step that was read before, or that follows the end of the first step, belongs to a later
+            // step.
             let ended = readings.last().is_some_and(|last| last.stage == Stage::Step1 && !is_inside(&last.label));
             let again = is_inside(label) && (ended || readings.iter().any(|reading| reading.label == label));
             let told = Stage::of_label(label, before.map(|stage| if again { Stage::Later } else { stage }));
@@ -67,7 +68,7 @@ impl Reading {
     }
 }
 
-/// A reading on the command line that cannot be read.
+/// A reading on the command line has the wrong form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a reading: write STAGE=BYTES, such as init=26.6GB, with start, init, forward, backward, step1 or later ({why})"

@@ -11,15 +11,15 @@ use crate::estimate::{ParseNameError, Phase};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Before anything was made.
+    /// Before anything was created.
     Start,
-    /// After model and optimizer were made.
+    /// After model and optimizer were created.
     Init,
-    /// After the first forward.
+    /// After the first forward pass.
     Forward,
-    /// After the first backward.
+    /// After the first backward pass.
     Backward,
-    /// In or after the first step of the optimizer.
+    /// During or after the first optimizer step.
     Step1,
     /// After later steps.
     Later,
@@ -41,7 +41,7 @@ impl Stage {
         }
     }
 
-    /// The phase of an estimate whose state is there by then; `None` before anything is.
+    /// The phase of an estimate whose state exists by then; `None` before anything exists.
     pub(super) const fn phase(self) -> Option<Phase> {
         match self {
             Self::Start => None,
@@ -53,8 +53,7 @@ impl Stage {
         }
     }
 
-    /// The stage that the label of a log or the name of a phase tells, after `before`: a step that follows the first is a
-    /// later one.
+    /// The stage in a log's label or a phase's name, after `before`: a step that follows the first one is a later one.
     pub fn of_label(label: &str, before: Option<Self>) -> Option<Self> {
         let label = label.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
@@ -64,7 +63,7 @@ impl Stage {
             return Some(Self::Step1);
         }
         let stage = if has(&["unscale", "clip_grad", "adam", "step", "optimizer_update"]) && !has(&["initiali"]) {
-            // The number of the step, not that of a name such as fp16.
+            // The number of the step, not of a name such as fp16.
             let number = label.rsplit("step").next().unwrap_or("").trim_start_matches([' ', '_', '#', ':', '=']);
             let number =
                 number.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u64>().ok());
@@ -85,7 +84,7 @@ impl Stage {
         } else {
             return None;
         };
-        // Stages do not go back: a second forward is of a later step.
+        // Stages do not go back: a second forward pass belongs to a later step.
         Some(match before {
             Some(before) if stage < before => {
                 if before < Self::Step1 {
@@ -99,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Whether `label` names a part of an optimizer's step.
+/// Whether `label` names a part of an optimizer step.
 pub(super) fn is_inside(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
     ["unscale", "clip_grad", "clip grad", "adam", "optimizer_update", "update_params"]

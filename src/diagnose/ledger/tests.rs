@@ -1,4 +1,4 @@
-//! DeepSpeed #7693 and what else a ledger has to tell.
+//! DeepSpeed #7693, and other cases of a ledger.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::telemetry::{Position, Reader, Sample};
 use crate::trend::Verdict;
 use plimsoll_memory::bytes::ByteSize;
 
-/// A billion parameters: bytes a parameter are GB.
+/// A billion parameters, so that bytes per parameter are GB.
 const P: u64 = 1 << 30;
 
 fn offloaded() -> Setup {
@@ -25,7 +25,7 @@ fn samples(text: &str) -> Vec<Sample> {
     samples
 }
 
-/// A log of `see_memory_usage`: labels and what the host has in use, beyond 40 GB.
+/// A log of `see_memory_usage`: labels, and the host memory in use beyond 40 GB.
 fn log(reports: &[(&str, f64)]) -> Vec<Sample> {
     let text = reports.iter().map(|(label, host)| {
         format!("{label}\nMA 2.0 GB         Max_MA 2.0 GB         CA 2.1 GB         Max_CA 2 GB \nCPU Virtual Memory:  used = {} GB, percent = 9.9%\n", 40.0 + host)
@@ -70,7 +70,7 @@ fn deepspeed_7693_is_10_and_16_and_2_against_16() {
     // The 4 and 4 of the first step at 80e9 parameters: 640 GB.
     let wasted = ledger.stages.iter().find(|sum| sum.stage == Stage::Step1).unwrap();
     assert_eq!((wasted.rate, wasted.projected), (8.0, Some(ByteSize::new(640_000_000_000))));
-    // They stay, and the second did not use the first's memory again.
+    // They stay, and the second did not reuse the memory of the first.
     assert_eq!(ledger.excesses[1].came_back, Some(false));
     assert_eq!(ledger.excesses[1].reused, Some(false));
     assert_eq!(ledger.excesses[1].position.unwrap().line, 8);
@@ -103,7 +103,7 @@ fn an_excess_is_named_by_the_label_at_which_it_appeared() {
 
 #[test]
 fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
-    // The readings of DeepSpeed #7693, in and around the first step.
+    // The readings of DeepSpeed #7693, during and around the first step.
     let ledger = account(&[
         ("before init", 0.0),
         ("after init", 10.0),
@@ -122,7 +122,7 @@ fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
             ("adam_update", Stage::Step1, 4.0)
         ]
     );
-    // Their second time is a later step, whether or not a label ends the first.
+    // Their second occurrence is a later step, whether or not a label ends the first step.
     let stages = |labels: &[&str]| {
         let reports: Vec<_> = labels.iter().map(|label| (*label, 1.0)).collect();
         let readings = Reading::of_samples(&log(&reports), Place::Host);
@@ -136,7 +136,7 @@ fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
 
 #[test]
 fn the_headline_is_what_was_measured_less_what_is_expected() {
-    // What came and went again is not a part of it.
+    // Memory that was added and released again is not part of it.
     let ledger = account(&[("start", 0.0), ("after init", 14.0), ("after step 1", 22.0), ("after step 2", 16.0)]);
     assert_eq!((ledger.beyond.round(), ledger.exceeds), (0.0, false));
     assert!(!ledger.excesses.is_empty());

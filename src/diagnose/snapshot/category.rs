@@ -1,43 +1,44 @@
-//! What an allocation is for: by the profiler's word if it is in the file, else by the functions on its stack.
+//! What an allocation is for: according to the profiler if the file has its annotation, otherwise by the functions on
+//! its stack.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::intern::{FrameId, Interner, StackId, TextId};
 
-/// What memory is for. The bands of rule "parameters, gradients, optimizer state, activations, temporaries".
+/// What memory is used for, in the bands parameters, gradients, optimizer state, activations, temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Category {
     /// Weights and buffers of modules.
     Parameters,
-    /// What backward allocates: gradients of parameters and of activations.
+    /// Memory allocated by backward: gradients of parameters and of activations.
     Gradients,
-    /// What an optimizer keeps from step to step.
+    /// Memory that an optimizer keeps from step to step.
     OptimizerState,
-    /// What forward passes allocate and keep for backward.
+    /// Memory that forward passes allocate and keep for backward.
     Activations,
     /// Batches on their way to the device.
     Inputs,
-    /// What lives for the time of one operation, as the intermediate results of an optimizer's step do.
+    /// Memory that lives for a single operation, such as intermediate results of an optimizer step.
     Temporaries,
-    /// No rule fits, or no stack was recorded.
+    /// No rule matches, or no stack was recorded.
     Unknown,
 }
 
-/// Where a category is from.
+/// The source of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CategorySource {
-    /// PyTorch's memory profiler wrote it beside the allocation.
+    /// PyTorch's memory profiler annotated the allocation.
     Profiler,
-    /// The innermost function of the stack that is known for allocating one.
+    /// The innermost function on the stack that is known to allocate a category.
     Stack,
 }
 
 impl Category {
-    /// All of them, in the order of reports.
+    /// All categories, in the order of reports.
     pub const ALL: [Self; 7] = [
         Self::Parameters,
         Self::Gradients,
@@ -61,7 +62,7 @@ impl Category {
         }
     }
 
-    /// The category of a word of `torch.profiler._memory_profiler.Category`; `None` if the profiler does not know.
+    /// The category of a name in `torch.profiler._memory_profiler.Category`; `None` if the profiler does not know it.
     pub(super) fn of_profiler(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "parameter" => Self::Parameters,
@@ -74,7 +75,7 @@ impl Category {
         })
     }
 
-    /// The category that an allocation right below this frame has, where the function is known for one.
+    /// The category of allocations made directly by this frame, if its function is known.
     fn of_frame(file: &str, function: &str) -> Option<Self> {
         let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| file.ends_with(suffix));
         let within = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
@@ -120,7 +121,7 @@ pub(super) struct Categories {
 }
 
 impl Categories {
-    /// The innermost known function decides. A stack comes after its outer stack, so that one pass does.
+    /// The innermost known function decides. A stack comes after its outer stack, so one pass is enough.
     pub(super) fn of(interner: &Interner) -> Self {
         let text = |id: TextId| interner.text_of(id);
         let of_frame: Vec<Option<Category>> = (0..interner.frame_count() as u32)
@@ -169,7 +170,7 @@ mod tests {
             (&[(module, "convert"), (module, "_apply"), ("train.py", "main")], Category::Parameters),
             (&[("/x/torch/nn/functional.py", "linear"), (module, "_call_impl")], Category::Activations),
             (&[("/x/torch/autograd/__init__.py", "backward"), ("train.py", "main")], Category::Gradients),
-            // Recomputed activations: the forward pass stands within backward.
+            // Recomputed activations: the forward pass is inside backward.
             (&[("model.py", "forward"), ("/x/torch/utils/checkpoint.py", "backward")], Category::Activations),
             (
                 &[("/x/torch/optim/adamw.py", "_init_group"), ("/x/torch/optim/adamw.py", "step")],

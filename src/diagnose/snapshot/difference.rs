@@ -9,22 +9,22 @@ use super::category::Category;
 use super::findings::{Frame, MemoryState};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What changed in the memory in use, by stack, from one snapshot to another.
+/// What changed in the memory in use, by stack, between two snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The snapshot that is compared with.
+    /// The snapshot to compare with.
     pub baseline: String,
-    /// The snapshot that is looked at.
+    /// The snapshot under examination.
     pub name: String,
-    /// The sum of segments, before and after.
+    /// The total size of segments, before and after.
     pub reserved: (ByteSize, ByteSize),
-    /// What was asked for and in use, before and after.
+    /// Requested memory in use, before and after.
     pub allocated: (ByteSize, ByteSize),
-    /// The stacks that changed most, in bytes, growth and shrinkage alike.
+    /// The stacks that changed most, in bytes, growing or shrinking.
     pub stacks: Vec<StackDifference>,
-    /// How many stacks changed.
+    /// Number of stacks that changed.
     pub changed: u64,
-    /// How many are as before.
+    /// Number of stacks that did not change.
     pub unchanged: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct StackDifference {
     pub bytes: (ByteSize, ByteSize),
     /// Allocations in use, before and after.
     pub count: (u64, u64),
-    /// What it is for.
+    /// What the memory is used for.
     pub category: Category,
     /// The frames, innermost first.
     pub stack: Vec<Frame>,

@@ -1,4 +1,4 @@
-//! What can be wrong with a memory snapshot.
+//! The errors of reading a memory snapshot.
 
 use std::io;
 
@@ -12,15 +12,15 @@ pub enum SnapshotError {
     Read {
         /// The file.
         name: String,
-        /// What the system said.
+        /// What the system reported.
         source: io::Error,
     },
-    /// The events of the trace, which are kept in a temporary file, cannot be written or read back.
+    /// The trace's events, kept in a temporary file, cannot be written or read.
     #[error("cannot keep the trace of {name} in a temporary file ({source}); set TMPDIR to a folder with room for it")]
     Spool {
         /// The file.
         name: String,
-        /// What the system said.
+        /// What the system reported.
         source: io::Error,
     },
     /// The file is not a memory snapshot, is damaged, or would execute code in Python.
@@ -28,7 +28,7 @@ pub enum SnapshotError {
     Invalid {
         /// The file.
         name: String,
-        /// The byte of the opcode at fault.
+        /// The byte of the faulty opcode.
         offset: u64,
         /// What is wrong.
         kind: InvalidSnapshot,
@@ -41,45 +41,46 @@ pub enum SnapshotError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSnapshot {
-    /// The file ends within the pickle.
+    /// The file ends inside the pickle.
     #[error("the file ends within the pickle: it is truncated, copy or dump it again")]
     Truncated,
     /// The protocol is newer than 5.
     #[error("pickle protocol {0} is not known; protocols 2 to 5 are read")]
     Protocol(u8),
-    /// An opcode that imports or calls something, or one that no snapshot has.
+    /// An opcode imports or calls something, or occurs in no snapshot.
     #[error(
-        "{0}: a memory snapshot holds plain data alone, and nothing in it is executed; dump it with torch.cuda.memory._dump_snapshot"
+        "{0}: a memory snapshot holds only plain data, and nothing in it is executed; dump it with \
+         torch.cuda.memory._dump_snapshot"
     )]
     Refused(String),
-    /// A byte that is not an opcode.
+    /// A byte is not an opcode.
     #[error("0x{0:02x} is not an opcode of a pickle; is this a file of torch.cuda.memory._dump_snapshot?")]
     Opcode(u8),
     /// An opcode needs more items than the stack holds.
     #[error("the pickle uses more values than it has made")]
     Underflow,
-    /// A reference to something that was never stored.
+    /// A reference names something that was never stored.
     #[error("memo entry {0} was never stored")]
     MemoMissing(u32),
-    /// A reference to a value that was not kept.
+    /// A reference names a value that was not kept.
     #[error("memo entry {index} refers back to {what}")]
     MemoGone {
         /// The memo entry.
         index: u32,
-        /// What it was.
+        /// The kind of value that was there.
         what: &'static str,
     },
-    /// A value of the wrong kind in a known place.
+    /// A known field has a value of the wrong kind.
     #[error("`{field}` is {found}, but {expected} is needed")]
     Field {
         /// The key, or the list.
         field: &'static str,
-        /// What is there.
+        /// The kind of value found.
         found: &'static str,
-        /// What is needed.
+        /// The kind of value needed.
         expected: &'static str,
     },
-    /// A record without a field that every version of PyTorch writes.
+    /// A record lacks a field that every version of PyTorch writes.
     #[error("a {record} without `{field}`")]
     Missing {
         /// The record.
@@ -87,16 +88,16 @@ pub enum InvalidSnapshot {
         /// The key.
         field: &'static str,
     },
-    /// Containers that are not nested as in any snapshot.
+    /// Containers are nested as in no snapshot.
     #[error("{0}")]
     Shape(&'static str),
-    /// The pickle is of something else.
+    /// The pickle holds something else.
     #[error("the pickle is not a memory snapshot: {0}")]
     NotASnapshot(String),
-    /// What must be held at once is larger than the budget.
+    /// The data that must be held in memory at once exceeds the budget.
     #[error("its distinct stacks, references and live blocks need more than the budget of {budget}; raise the budget")]
     Budget {
-        /// The budget of the options.
+        /// The budget in the options.
         budget: ByteSize,
     },
 }

@@ -6,26 +6,26 @@ use super::frames::Frames;
 use super::intern::{FrameId, Interner, StackId};
 use plimsoll_memory::bytes::ByteSize;
 
-/// A call and what was allocated in it and below.
+/// A call, with the memory allocated in it and below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlameNode {
-    /// The frame, or what stands for all or for no stack.
+    /// The frame, or a name for the root or for memory without a stack.
     pub name: String,
-    /// The bytes in use that it and its callees asked for.
+    /// Bytes in use that the call and its callees requested.
     pub bytes: ByteSize,
-    /// How many allocations.
+    /// Number of allocations.
     pub count: u64,
-    /// Its callees, the largest first.
+    /// The callees, largest first.
     pub children: Vec<FlameNode>,
 }
 
-/// The share of all bytes below which a call is not drawn: a picture has no room for it.
+/// Calls with less than one 4000th of all bytes are not drawn: a picture has no room for them.
 const SMALLEST_SHARE: u64 = 4000;
 
-/// The calls below each other that are drawn.
+/// The deepest nesting of calls that is drawn.
 const DEEPEST_CALL: usize = 256;
 
-/// The sums of one call, on the way to its node.
+/// The sums of one call, before its node is made.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
@@ -47,7 +47,7 @@ pub(super) fn tree(stacks: &[(StackId, u64, u64)], interner: &Interner, frames: 
         if path.is_empty() {
             unknown = (unknown.0.saturating_add(bytes), unknown.1 + count);
         }
-        // Stacks come in order of their bytes, so that only small ones are left out of the tree.
+        // Stacks are ordered by their bytes, so only small ones are left out of the tree.
         if bytes < total / SMALLEST_SHARE / 16 {
             continue;
         }

@@ -1,9 +1,9 @@
-//! Stacks in words.
+//! Stacks in readable form.
 
 use super::findings::Frame;
 use super::intern::{FrameId, Interner, StackId};
 
-/// Functions and files of the interpreter and of the dispatcher, which say nothing of a program.
+/// Functions and files of the interpreter and the dispatcher, which say nothing about a program.
 const PLUMBING_FUNCTIONS: [&str; 8] = [
     "unwind::unwind",
     "CapturedTraceback::gather",
@@ -27,10 +27,10 @@ const PLUMBING_FILES: [&str; 10] = [
     "cpython/abstract.h",
 ];
 
-/// The frames that are told of one stack, the innermost ones.
+/// How many frames are kept of one stack, counted from the innermost.
 const TOLD: usize = 128;
 
-/// The frames of an interner in words.
+/// The frames of an interner in readable form.
 pub(super) struct Frames<'a> {
     interner: &'a Interner,
 }
@@ -50,7 +50,7 @@ impl<'a> Frames<'a> {
         let parts = self.interner.frame_of(id);
         let (file, function) = (self.interner.text_of(parts.file), self.interner.text_of(parts.function));
         let plumbing = PLUMBING_FUNCTIONS.iter().any(|part| match *part {
-            // A C function's own name, not the end of a Python one such as `wait_for_start`.
+            // The full name of a C function, not the end of a Python name such as `wait_for_start`.
             "_start" => function == "_start",
             part => function.contains(part),
         }) || PLUMBING_FILES.iter().any(|part| file.contains(part));
@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// `model.py:12 forward`, or the function alone if no file is known.
+/// `model.py:12 forward`, or only the function if the file is unknown.
 impl std::fmt::Display for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.file_name() {

@@ -1,4 +1,4 @@
-//! From the records of the file to what the analyses need: segments by device, and the events of each trace.
+//! Turns the records of the file into the input of the analyses: segments by device, and the events of each trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::segments::Segments;
 use super::spool::{Event, Spool};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The devices of one machine, at most: a trace of a higher device is refused by its absence from every report.
+/// The largest device index: larger ones count as this one.
 const DEVICES: u32 = 1 << 12;
 
 /// The events of a device.
@@ -25,23 +25,22 @@ pub(super) struct Trace {
     pub(super) frees_of_older: u64,
     pub(super) first_us: Option<i64>,
     pub(super) last_us: Option<i64>,
-    /// Whether frees carry the stack of the free: what the memory was allocated by is then not known where the
-    /// allocation is older than the trace.
+    /// Whether frees carry the stack of the free: the allocating stack of memory older than the trace is then unknown.
     frees_have_own_stacks: bool,
-    /// What the profiler said of memory in use at the end.
+    /// The profiler's category of memory in use at the end.
     pub(super) categories: HashMap<u64, Category, RandomState>,
 }
 
-/// Memory that the trace allocated and has not freed so far.
+/// Memory that the trace allocated and has not freed yet.
 #[derive(Clone, Copy)]
 struct Allocated {
     stack: StackId,
     category: Option<Category>,
-    /// Whether the free was requested, and only its completion is to come.
+    /// Whether the free was requested and is not completed yet.
     requested: bool,
 }
 
-/// What a device has.
+/// The data of a device.
 #[derive(Default)]
 pub(super) struct Device {
     pub(super) segments: Segments,
@@ -54,9 +53,9 @@ pub(super) struct Ingest {
     pub(super) settings: Option<AllocatorSettings>,
     pub(super) annotations: u64,
     pub(super) broken: Broken,
-    /// The words of the profiler, by their numbers; asked of the interner after the first pass.
+    /// The profiler's words by their numbers, looked up in the interner after the first pass.
     categories: HashMap<TextId, Option<Category>, RandomState>,
-    /// Of the trace that is being read.
+    /// Live memory in the trace being read.
     live: HashMap<u64, Allocated, RandomState>,
     blocks: u64,
 }
@@ -75,7 +74,7 @@ impl Ingest {
         }
     }
 
-    /// Ends the trace that was being read.
+    /// Ends the trace being read.
     fn finish_trace(&mut self, device: u32) {
         if let Some(trace) = self.devices.get_mut(&device).and_then(|device| device.trace.as_mut()) {
             trace.categories = std::mem::take(&mut self.live)
@@ -86,7 +85,7 @@ impl Ingest {
         self.live = HashMap::default();
     }
 
-    /// Ends the last trace and writes what is pending.
+    /// Ends the last trace and writes pending data.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         let mut traced = self.devices.iter().filter(|(_, device)| device.trace.is_some());
         if let Some((&device, _)) = traced.next_back() {
@@ -210,7 +209,7 @@ impl Sink for Ingest {
 }
 
 impl Trace {
-    /// The stack that memory is counted under which `event` frees.
+    /// The stack that owns the memory which `event` frees.
     pub(super) fn owner(&self, event: &Event) -> StackId {
         if !event.known && self.frees_have_own_stacks { StackId::EMPTY } else { event.stack }
     }

@@ -1,7 +1,7 @@
-//! Texts, frames and stacks, each kept once.
+//! Texts, frames and stacks, each stored once.
 //!
-//! A stack is a path in a tree: a node is its outer stack and one more frame. Stacks of one program share their outer
-//! frames, so that a million stacks take little more than one, and a flame graph is the tree itself.
+//! A stack is a path in a tree: a node is its outer stack plus one frame. Stacks of one program share their outer
+//! frames, so a million stacks take little more space than one, and a flame graph is the tree itself.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,11 +21,11 @@ pub(super) struct FrameId(pub(super) u32);
 pub(super) struct StackId(pub(super) u32);
 
 impl StackId {
-    /// No frames: not recorded, or nothing on the stack.
+    /// No frames: the stack was not recorded, or was empty.
     pub(super) const EMPTY: Self = Self(0);
 }
 
-/// A frame: where a function was.
+/// A frame: a function and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FrameParts {
     pub(super) file: TextId,
@@ -33,12 +33,12 @@ pub(super) struct FrameParts {
     pub(super) line: u32,
 }
 
-/// What one entry of each table takes at most, its share of the hash table and growth included.
+/// The most bytes that one entry of each table takes, including its share of the hash table and growth.
 const TEXT: u64 = 128;
 const FRAME: u64 = 96;
 const NODE: u64 = 64;
 
-/// The tables. Two snapshots that are compared share one, so that equal stacks have equal numbers.
+/// The tables. Two snapshots under comparison share one, so that equal stacks have equal numbers.
 pub(super) struct Interner {
     texts: Vec<Rc<str>>,
     text_ids: HashMap<Rc<str>, TextId, RandomState>,
@@ -46,13 +46,14 @@ pub(super) struct Interner {
     frame_ids: HashMap<FrameParts, FrameId, RandomState>,
     nodes: Vec<(StackId, FrameId)>,
     node_ids: HashMap<(StackId, FrameId), StackId, RandomState>,
-    /// The last stack asked for, outermost frame first, with the node of each: the next one mostly shares a part of it.
+    /// The last requested stack, outermost frame first, with the node of each frame: the next stack usually shares a
+    /// part.
     last: Vec<(FrameId, StackId)>,
     taken: u64,
 }
 
 impl Interner {
-    /// Tables that begin with `known` texts, in this order.
+    /// Creates tables that begin with `known` texts, in this order.
     pub(super) fn new<'a>(known: impl IntoIterator<Item = &'a str>) -> Self {
         let mut interner = Self {
             texts: Vec::new(),
@@ -87,7 +88,7 @@ impl Interner {
         id
     }
 
-    /// The number of a text that is already here.
+    /// The number of a text that is already stored.
     pub(super) fn find(&self, text: &str) -> Option<TextId> {
         self.text_ids.get(text).copied()
     }
@@ -101,7 +102,7 @@ impl Interner {
         })
     }
 
-    /// The stack of `frames`, innermost first as the snapshot has them.
+    /// The stack of `frames`, innermost first as in the snapshot.
     pub(super) fn stack(&mut self, frames: &[FrameId]) -> StackId {
         let shared = frames.iter().rev().zip(&self.last).take_while(|(frame, (last, _))| *frame == last).count();
         self.last.truncate(shared);

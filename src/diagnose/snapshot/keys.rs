@@ -1,4 +1,4 @@
-//! The texts that mean something in a snapshot, at fixed numbers of the interner.
+//! Texts with a meaning in a snapshot, at fixed numbers of the interner.
 
 use super::intern::TextId;
 
@@ -57,7 +57,7 @@ keys! {
     EMPTY = "",
 }
 
-/// Whether the text under `key` is of no use here; such texts may all be different.
+/// Whether the text under `key` is not needed; such texts may all be different.
 pub(super) fn is_unused(key: TextId) -> bool {
     matches!(key, COMPILE_CONTEXT | USER_METADATA | FX_NODE_OP | FX_NODE_NAME | FX_NODE_INFO | FX_ORIGINAL_TRACE)
 }

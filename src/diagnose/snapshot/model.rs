@@ -1,4 +1,4 @@
-//! The records of a snapshot, as the reader hands them over.
+//! The records of a snapshot, as the reader emits them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use super::intern::{StackId, TextId};
 pub enum BlockState {
     /// A tensor uses it.
     ActiveAllocated,
-    /// The block was freed, and a stream may still be working on it: neither usable nor free.
+    /// The block was freed, but a stream may still use it: neither usable nor free.
     ActivePendingFree,
-    /// Free for the next request that fits.
+    /// The block is free for the next request that fits.
     Inactive,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Block {
     /// Absent in snapshots of torch 2.0 and older, and in exports of the profiler.
     pub(super) address: Option<u64>,
     pub(super) size: u64,
-    /// What was asked for; the size if it is not recorded.
+    /// The requested size; the block's size if it is not recorded.
     pub(super) requested: u64,
     pub(super) state: BlockState,
     pub(super) stack: StackId,
@@ -59,7 +59,7 @@ pub(super) enum Action {
     SegmentUnmap,
     Snapshot,
     Oom,
-    /// One of a later version of PyTorch.
+    /// An action of a later version of PyTorch.
     Unknown,
 }
 
@@ -85,14 +85,14 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) action: Action,
-    /// The address; of an OOM, what the driver says is free on the device.
+    /// The address; for an out-of-memory error, the free memory on the device according to the driver.
     pub(super) address: u64,
     pub(super) size: u64,
     pub(super) stream: u64,
     /// Microseconds since the epoch; absent in older snapshots.
     pub(super) time_us: Option<i64>,
     pub(super) stack: StackId,
-    /// What the profiler says that it is for.
+    /// The profiler's category.
     pub(super) category: Option<TextId>,
 }
 
@@ -103,6 +103,6 @@ pub(super) enum Setting {
     Int(i64),
     Float(f64),
     Text(String),
-    /// `roundup_power2_divisions`: the power of two, and its divisions.
+    /// `roundup_power2_divisions`: each power of two, with its divisions.
     Divisions(Vec<(String, i64)>),
 }

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: a snapshot that was read.
+//! [`Snapshot`]: reads a memory snapshot.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,12 +19,12 @@ use super::trace::{self, Overview, Telling};
 use super::walk::{self, Live};
 use plimsoll_memory::bytes::ByteSize;
 
-/// How a snapshot is read and what is told of it.
+/// How a snapshot is read, and how much of it is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many culprits, leak suspects and series are listed of each moment.
+    /// How many culprits, leak suspects and series are listed for each moment.
     pub top: usize,
-    /// What reading may hold in memory. A snapshot that needs more is refused.
+    /// The most memory that reading may use; a snapshot that needs more is refused.
     pub budget: ByteSize,
 }
 
@@ -34,7 +34,7 @@ impl Default for Options {
     }
 }
 
-/// Reads the snapshot at `path` and tells what was found.
+/// Reads the snapshot at `path` and returns its findings.
 ///
 /// # Errors
 /// [`SnapshotError`] if the file cannot be read, is not a snapshot, is damaged, or needs more than the budget.
@@ -42,7 +42,7 @@ pub fn analyse(path: &Path, options: Options) -> Result<SnapshotFindings, Snapsh
     Snapshot::open(path, options)?.findings()
 }
 
-/// A memory snapshot that was read: its segments, and its trace in a temporary file.
+/// A memory snapshot: its segments, and its trace in a temporary file.
 pub struct Snapshot {
     name: String,
     format: SnapshotFormat,
@@ -65,10 +65,10 @@ impl Snapshot {
         }
     }
 
-    /// Reads a snapshot from `reader`, which is read once, in pieces, and needs no buffer. Errors call it `name`.
+    /// Reads a snapshot from `reader` once, in pieces; `reader` needs no buffer. Errors call it `name`.
     ///
     /// # Errors
-    /// [`SnapshotError`] if `reader` fails, gives no snapshot or a damaged one, or one that needs more than the
+    /// [`SnapshotError`] if `reader` fails, returns no snapshot or a damaged one, or one that needs more than the
     /// budget.
     pub fn read(name: &str, reader: impl Read, options: Options) -> Result<Self, SnapshotError> {
         let (mut interner, mut ingest) = (Interner::new(keys::ALL.iter().copied()), Ingest::new());
@@ -100,7 +100,7 @@ impl Snapshot {
         self.ingest.devices.keys().copied()
     }
 
-    /// What the snapshot says.
+    /// The findings of the snapshot.
     ///
     /// # Errors
     /// [`SnapshotError::Spool`] if the trace cannot be read back.
@@ -192,7 +192,7 @@ impl Snapshot {
         Ok(Some(flame::tree(&stacks, &self.interner, &frames)))
     }
 
-    /// What changed from `baseline` to this snapshot, in the memory in use at the end of each.
+    /// What changed since `baseline` in the memory in use at the end of each snapshot.
     pub fn difference(&self, baseline: &Self) -> Difference {
         Difference::between(&baseline.live_stacks(), &self.live_stacks(), self.options.top)
     }

@@ -1,4 +1,4 @@
-//! Segments and blocks: how the allocator's memory is filled at the end.
+//! Segments and blocks: how the allocator's memory is divided at the end.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use super::intern::StackId;
 use super::model::{Block, BlockState, Segment};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The segments that are shown one by one.
+/// How many segments are listed individually.
 const SHOWN: usize = 16;
 
-/// The parts of the map of a segment.
+/// How many parts the map of a segment has.
 const PARTS: u64 = 32;
 
 /// A block in use at the end.
@@ -22,7 +22,7 @@ pub(super) struct LiveBlock {
     pub(super) pending: bool,
 }
 
-/// What a request is served from: stream, pool, large or small, expandable.
+/// What determines the segments that serve a request: stream, pool, large or small, expandable.
 type GroupKey = (u64, Option<(u64, u64)>, Option<bool>, bool);
 
 /// The segments of one device.
@@ -59,7 +59,7 @@ impl Segments {
         }
     }
 
-    /// Keeps the segment if it is among those with the most free memory beside memory in use.
+    /// Keeps the segment if it is among those with the most free memory next to memory in use.
     fn fragmented(&mut self, segment: &Segment, pool: Option<(u64, u64)>, state: &MemoryState) {
         let stuck = |state: &MemoryState| state.free.saturating_sub(state.releasable);
         if stuck(state) == ByteSize::ZERO {
@@ -82,7 +82,7 @@ impl Segments {
         }
     }
 
-    /// The groups, the largest first.
+    /// The groups, largest first.
     pub(super) fn grouped(&self) -> Vec<SegmentGroup> {
         let mut groups: Vec<SegmentGroup> = self
             .groups
@@ -93,12 +93,12 @@ impl Segments {
         groups
     }
 
-    /// What private pools hold.
+    /// Memory held by private pools.
     pub(super) fn private(&self) -> ByteSize {
         self.groups.iter().filter(|((_, pool, ..), _)| pool.is_some()).map(|(_, state)| state.reserved).sum()
     }
 
-    /// The largest free block that a request of `size` outside of private pools can be served from.
+    /// The largest free block that can serve a request of `size` outside of private pools.
     pub(super) fn largest_free_for(&self, size: ByteSize) -> ByteSize {
         let large = size > ByteSize::mib(1);
         let fits = |&(_, pool, kind, _): &GroupKey| pool.is_none() && kind.is_none_or(|kind| kind == large);
@@ -106,7 +106,7 @@ impl Segments {
         largest.unwrap_or_default()
     }
 
-    /// The bytes it takes.
+    /// The bytes in use.
     pub(super) fn taken(&self) -> u64 {
         // The sum is taken while the vector may be growing.
         3 * (self.live.capacity() * size_of::<LiveBlock>()) as u64 + self.groups.len() as u64 * 256
@@ -151,7 +151,7 @@ fn merge(sum: &mut MemoryState, state: &MemoryState) {
     sum.free_blocks += state.free_blocks;
 }
 
-/// Compares the sums that the segment states with those of its blocks.
+/// Compares the sums in the segment with those of its blocks.
 fn check(segment: &Segment, state: &MemoryState, broken: &mut Broken) {
     let name = || segment.address.map_or("a segment".to_owned(), |address| format!("segment 0x{address:x}"));
     let active = state.allocated + state.pending_free;
@@ -179,11 +179,11 @@ fn check(segment: &Segment, state: &MemoryState, broken: &mut Broken) {
     }
 }
 
-/// The segment in [`PARTS`] parts: how much of each is in use.
+/// The map of the segment in [`PARTS`] parts: how much of each is in use.
 fn map(blocks: &[Block]) -> String {
     let total: u128 = blocks.iter().map(|block| u128::from(block.size)).sum();
     let mut used = [0u128; PARTS as usize];
-    // In units of 1 / PARTS byte the parts have whole borders.
+    // In units of 1 / PARTS byte, the borders of the parts are integers.
     let (part, mut start) = (total.max(1), 0u128);
     for block in blocks {
         let end = start + u128::from(block.size) * u128::from(PARTS);

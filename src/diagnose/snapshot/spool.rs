@@ -1,7 +1,7 @@
 //! The events of a trace, outside of memory.
 //!
-//! A trace is read once, as it comes, and looked at several times, mostly backward from the state that it ends in. Its
-//! events stand in a temporary file without a name, 32 bytes each; a short trace stays in memory.
+//! A trace is written once, as it is read, and visited several times, mostly backward from its final state. Its events
+//! are in an unnamed temporary file, 32 bytes each; a short trace stays in memory.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -12,13 +12,13 @@ use super::category::Category;
 use super::intern::StackId;
 use super::model::Action;
 
-/// What is held in memory before a file is made.
+/// How many bytes are held in memory before a file is created.
 const IN_MEMORY: usize = 32 << 20;
 
-/// The bytes of an event.
+/// The size of an event in bytes.
 const EVENT: usize = 32;
 
-/// The events that are read at a time.
+/// How many events are read at a time.
 const CHUNK: u64 = 1 << 14;
 
 /// An event of the trace of a device.
@@ -29,11 +29,11 @@ pub(super) struct Event {
     pub(super) size: u64,
     /// Microseconds since the epoch; 0 if it was not recorded.
     pub(super) time_us: i64,
-    /// Where the memory was allocated; of an OOM, where it was asked for.
+    /// The stack that allocated the memory; for an out-of-memory error, the stack of the request.
     pub(super) stack: StackId,
     /// The profiler's word for the memory.
     pub(super) category: Option<Category>,
-    /// Whether the memory that is freed was allocated within the trace.
+    /// Whether the freed memory was allocated within the trace.
     pub(super) known: bool,
 }
 
@@ -66,7 +66,7 @@ impl Event {
 
 pub(super) struct Spool {
     file: SpooledTempFile,
-    /// Events that are not yet in the file.
+    /// Events not yet written to the file.
     pending: Vec<u8>,
     events: u64,
 }
@@ -87,14 +87,14 @@ impl Spool {
         if self.pending.len() >= CHUNK as usize * EVENT { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is pending.
+    /// Writes pending events.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.file.write_all(&self.pending)?;
         self.pending.clear();
         Ok(())
     }
 
-    /// Calls `visit` with the events of `range` and their numbers, the last one first.
+    /// Calls `visit` with the events of `range` and their numbers, last event first.
     pub(super) fn backward(&mut self, range: Range<u64>, mut visit: impl FnMut(u64, Event)) -> io::Result<()> {
         let mut bytes = vec![0; CHUNK.min(range.end - range.start) as usize * EVENT];
         let mut end = range.end;
@@ -111,7 +111,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The bytes that it holds in memory at most.
+    /// The most bytes it holds in memory.
     pub(super) fn taken(&self) -> u64 {
         (2 * self.pending.capacity() + 2 * IN_MEMORY.min(self.events as usize * EVENT)) as u64
     }

@@ -16,25 +16,25 @@ use super::trace::{Overview, Telling, since};
 use super::walk::{self, Change, Live};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The memory of one device over its trace. A column stands for as many entries as every other, and shows the moment of
-/// the most allocated memory among them: no peak is lost.
+/// The memory of one device over its trace. Every column covers the same number of entries, and shows the moment with
+/// the most allocated memory among them, so that no peak is lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// The index of the device.
     pub device: u32,
-    /// The number of entries of the trace.
+    /// Number of entries in the trace.
     pub entries: u64,
     /// The entry that each column shows.
     pub entry: Vec<u64>,
     /// The time of each column since the first entry; empty if no times were recorded.
     pub time: Vec<Duration>,
-    /// The sum of segments.
+    /// Total size of segments.
     pub reserved: Vec<ByteSize>,
-    /// What was asked for and in use: the sum of the series of either kind.
+    /// Requested memory in use: the sum of the stacks, and also of the categories.
     pub allocated: Vec<ByteSize>,
-    /// By stack, those with the highest peaks; what lasts comes first, the sum of all other stacks last.
+    /// By stack, those with the highest peaks; lasting memory first, the sum of all other stacks last.
     pub stacks: Vec<Series>,
-    /// By category, what lasts first.
+    /// By category, lasting memory first.
     pub categories: Vec<Series>,
     /// The peak, and OOMs.
     pub marks: Vec<Mark>,
@@ -43,38 +43,38 @@ pub struct Timeline {
 /// A part of the memory in use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is.
+    /// The name of the part.
     pub name: String,
-    /// The stack, innermost frame first; empty for sums of many.
+    /// The stack, innermost frame first; empty for a sum of many.
     pub stack: Vec<Frame>,
     /// The bytes in each column.
     pub bytes: Vec<ByteSize>,
 }
 
-/// A moment to look at.
+/// A notable moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// What happened.
+    /// The kind of moment.
     pub kind: MarkKind,
-    /// The column.
+    /// The index of the column.
     pub column: usize,
-    /// The bytes allocated at the peak, or that an OOM tried to allocate.
+    /// Bytes allocated at the peak, or requested by the failed request.
     pub bytes: ByteSize,
 }
 
-/// What a mark is for.
+/// The kind of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
-    /// The most allocated memory.
+    /// The moment with the most allocated memory.
     Peak,
     /// A request that failed.
     Oom,
 }
 
-/// The amounts of a column, backward from the end.
+/// The amounts of the columns, filled backward from the end.
 struct Columns {
-    /// The number of the series of a stack; those without one are the rest.
+    /// The series of each stack; stacks without one belong to the rest.
     series: HashMap<StackId, usize, RandomState>,
     now: Vec<u64>,
     categories_now: [u64; Category::ALL.len()],
@@ -90,7 +90,7 @@ impl Columns {
     }
 }
 
-/// A column as it was at its highest so far.
+/// A column at its highest point so far.
 struct Column {
     entry: u64,
     time_us: i64,
@@ -100,7 +100,7 @@ struct Column {
     categories: [u64; Category::ALL.len()],
 }
 
-/// Walks the trace once more, with the largest stacks known.
+/// Walks the trace once more, now that the largest stacks are known.
 pub(super) fn timeline(
     spool: &mut Spool,
     device: &Device,
@@ -179,7 +179,7 @@ pub(super) fn timeline(
             series(name, frames, &|column| column.stacks[at])
         })
         .collect();
-    // What stays is drawn below what comes and goes.
+    // Lasting memory is drawn below memory that comes and goes.
     let lasting = |series: &Series| std::cmp::Reverse(series.bytes.iter().copied().sum::<ByteSize>());
     stacks.sort_by_key(lasting);
     stacks.push(series("all other stacks".to_owned(), Vec::new(), &|column| column.stacks[largest.len()]));

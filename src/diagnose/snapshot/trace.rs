@@ -1,4 +1,4 @@
-//! What a trace says: its peaks, each OOM, and what only grows.
+//! The findings of a trace: its peaks, each out-of-memory error, and memory that only grows.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,20 +17,20 @@ use super::spool::{Event, Spool};
 use super::walk::{self, Change, Live, Walk};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The OOMs that are looked at: the last ones.
+/// How many out-of-memory errors are examined, counted from the last.
 const OOMS: usize = 8;
 
-/// The parts of a trace in which a leak is looked for, and how many of them it must allocate in.
+/// How many parts a trace is divided into to find leaks, and in how many of them a leak must allocate.
 const PARTS: u64 = 8;
 const LEAK_PARTS: u32 = 5;
 
-/// The allocations that make a pattern.
+/// The fewest allocations that make a pattern.
 const LEAK_ALLOCATIONS: u64 = 4;
 
-/// What a stack does in a trace.
+/// The activity of a stack in a trace.
 #[derive(Clone, Copy, Default)]
 pub(super) struct StackUse {
-    /// Bytes in use at the point that was reached.
+    /// Bytes in use at the current point.
     live: u64,
     /// The most bytes in use.
     pub(super) most: u64,
@@ -38,19 +38,19 @@ pub(super) struct StackUse {
     freed: u64,
     allocations: u32,
     frees: u32,
-    /// The parts of the trace it allocates in, a bit each.
+    /// The parts of the trace in which it allocates, one bit each.
     parts: u8,
 }
 
-/// What is to be told of a trace.
+/// What the findings of a trace are made from.
 pub(super) struct Telling<'a> {
     pub(super) frames: &'a Frames<'a>,
     pub(super) categories: &'a Categories,
-    /// How many culprits.
+    /// How many culprits to list.
     pub(super) top: usize,
 }
 
-/// Where the trace is worth looking at.
+/// The notable points of a trace.
 pub(super) struct Overview {
     pub(super) peak: Option<u64>,
     pub(super) ooms: Vec<(u64, Event)>,
@@ -59,7 +59,7 @@ pub(super) struct Overview {
     pub(super) uses: Vec<StackUse>,
     lost: u64,
     doubled: u64,
-    /// Whether memory was allocated, freed or given back after the last OOM.
+    /// Whether memory was allocated, freed or released after the last out-of-memory error.
     changed_after_oom: bool,
 }
 
@@ -73,13 +73,13 @@ fn point(trace: &Trace, at: Option<(u64, &Event)>, walk: &Walk) -> Point {
     }
 }
 
-/// The time from the first entry.
+/// The time since the first entry.
 pub(super) fn since(trace: &Trace, time_us: i64) -> Option<Duration> {
     let first = trace.first_us?;
     Some(Duration::from_micros(u64::try_from(time_us.saturating_sub(first)).unwrap_or(0)))
 }
 
-/// The first walk: where the peaks and OOMs are, and what each stack does.
+/// The first walk: finds the peaks and out-of-memory errors, and the activity of each stack.
 pub(super) fn overview(spool: &mut Spool, device: &Device, trace: &Trace, stacks: usize) -> io::Result<Overview> {
     let mut uses = vec![StackUse::default(); stacks];
     for block in device.segments.live.iter().filter(|block| !block.pending) {
@@ -156,7 +156,7 @@ pub(super) fn overview(spool: &mut Spool, device: &Device, trace: &Trace, stacks
     })
 }
 
-/// The second walk: what the memory was used for at the peak and at each OOM.
+/// The second walk: what the memory was used for at the peak and at each out-of-memory error.
 pub(super) fn findings(
     spool: &mut Spool,
     device: &Device,
@@ -211,7 +211,7 @@ pub(super) fn findings(
     })
 }
 
-/// The memory in use by stack, the most bytes first.
+/// The memory in use by stack, most bytes first.
 pub(super) fn by_stack<'a>(live: impl Iterator<Item = &'a Live>) -> Vec<(StackId, u64, u64)> {
     let mut sums: HashMap<StackId, (u64, u64), RandomState> = HashMap::default();
     for live in live {
@@ -223,7 +223,7 @@ pub(super) fn by_stack<'a>(live: impl Iterator<Item = &'a Live>) -> Vec<(StackId
     sums
 }
 
-/// The memory in use by what it is for.
+/// The memory in use by category.
 pub(super) fn bands<'a>(live: impl Iterator<Item = &'a Live>, categories: &Categories) -> Vec<Band> {
     let mut sums = [[(0u64, 0u64); 2]; Category::ALL.len()];
     for live in live {
@@ -250,7 +250,7 @@ pub(super) fn bands<'a>(live: impl Iterator<Item = &'a Live>, categories: &Categ
 }
 
 impl Telling<'_> {
-    /// The first of `stacks` in words.
+    /// The first of `stacks` in readable form.
     pub(super) fn culprits(&self, stacks: &[(StackId, u64, u64)]) -> Vec<Culprit> {
         stacks.iter().take(self.top).map(|&(stack, bytes, count)| self.culprit(stack, bytes, count)).collect()
     }
@@ -275,12 +275,12 @@ fn moment<'a>(point: Point, live: impl Iterator<Item = &'a Live> + Clone, tellin
     }
 }
 
-/// Judges a request that failed. `end` is the device where its last state is that of the moment.
+/// Judges a failed request. `end` is the device if its final state is the state of that moment.
 fn oom(event: &Event, moment: Moment, end: Option<&Device>, telling: &Telling<'_>) -> OomFinding {
     let (tried, device_free) = (ByteSize::new(event.size), ByteSize::new(event.address));
     let used = moment.point.allocated + moment.point.pending_free;
     let unused = moment.point.reserved.saturating_sub(used);
-    // What the process can have: the trace does not say how large the device is.
+    // The most that the process can have: the trace does not state the size of the device.
     let within_reach = moment.point.reserved + device_free;
     let largest_free = end.map(|device| device.segments.largest_free_for(tried));
     let private = end.map_or(ByteSize::ZERO, |device| device.segments.private());
@@ -300,7 +300,7 @@ fn oom(event: &Event, moment: Moment, end: Option<&Device>, telling: &Telling<'_
     OomFinding { moment, tried, device_free, stack: telling.frames.of(event.stack), largest_free, verdict }
 }
 
-/// Stacks that allocate all along the trace and free next to nothing of it.
+/// Stacks that allocate throughout the trace and free almost nothing of it.
 fn leaks(uses: &[StackUse], telling: &Telling<'_>) -> Vec<LeakSuspect> {
     let late = 0b1100_0000;
     let mut suspects: Vec<(StackId, &StackUse)> = uses

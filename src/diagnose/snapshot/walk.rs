@@ -1,8 +1,8 @@
-//! A trace walked backward.
+//! A trace, walked backward.
 //!
-//! The trace is a ring buffer: what was allocated before its first entry is only known by the state that it ends in. So
-//! the walk begins with the blocks of the segments at the end, and undoes one event after the other: an allocation takes
-//! its block away, a free puts it back. What is left before the first event is what was there all the time.
+//! The trace is a ring buffer: memory allocated before its first entry is only visible in the final state. So the walk
+//! begins with the blocks of the segments at the end, and undoes one event after the other: undoing an allocation
+//! removes its block, undoing a free restores it. What is left before the first event existed all the time.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ pub(super) struct Live {
     pub(super) category: Option<Category>,
 }
 
-/// A change of the memory in use, on the way backward.
+/// A change of the memory in use, when walking backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The block is in use before the event.
+    /// The block was in use before the event.
     Added(Live),
-    /// The block is not in use before the event.
+    /// The block was not in use before the event.
     Removed(Live),
     None,
 }
@@ -38,9 +38,9 @@ pub(super) struct Walk {
     pub(super) allocated: u64,
     pending: i128,
     reserved: i128,
-    /// Allocations whose block is neither freed later nor there at the end.
+    /// Allocations whose block is neither freed later nor present at the end.
     pub(super) lost: u64,
-    /// Frees of memory that is still in use after them.
+    /// Frees of memory that is still in use afterwards.
     pub(super) doubled: u64,
 }
 
@@ -67,12 +67,12 @@ impl Walk {
         walk
     }
 
-    /// What was freed and not yet free.
+    /// Memory that was freed and is not yet free.
     pub(super) fn pending(&self) -> u64 {
         u64::try_from(self.pending.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// The sum of the segments.
+    /// Total size of the segments.
     pub(super) fn reserved(&self) -> u64 {
         u64::try_from(self.reserved.max(0)).unwrap_or(u64::MAX)
     }
@@ -108,8 +108,8 @@ impl Walk {
     }
 }
 
-/// Calls `visit` with the state after each event, last event first, and then with the state before the first; `undone`
-/// with each change on the way. Gives back that first state.
+/// Calls `visit` with the state after each event, last event first, then with the state before the first, and `undone`
+/// with each change in between. Returns the state before the first event.
 pub(super) fn backward(
     spool: &mut Spool,
     device: &Device,

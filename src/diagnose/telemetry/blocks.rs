@@ -1,4 +1,4 @@
-//! What a report of several lines has told so far.
+//! The state of reports that span several lines.
 
 use super::line::Line;
 use super::marks::Marks;
@@ -6,25 +6,25 @@ use super::sample::{Format, Metric, Sample};
 use super::scan::{behind, number};
 use super::{deepspeed, summary, trainer};
 
-/// A report that goes on over this many lines is none.
+/// A report that spans more lines than this is dropped.
 const LONGEST_REPORT: u64 = 80;
 
 /// Reports that are not yet complete.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// DeepSpeed's figures of the device, whose line of the host is awaited.
+    /// DeepSpeed's figures of the device, waiting for the line with those of the host.
     deepspeed: Option<Sample>,
-    /// DeepSpeed's estimate, whose rows are awaited.
+    /// The line of DeepSpeed's estimate, waiting for its rows.
     estimator: Option<u64>,
-    /// A table of PyTorch and the line at which it began.
+    /// A table of PyTorch, and the line at which it began.
     summary: Option<Sample>,
-    /// The Trainer's deltas and the line of the last.
+    /// The Trainer's deltas, and the line of the last one.
     deltas: trainer::Deltas,
     deltas_line: u64,
 }
 
 impl Blocks {
-    /// Takes `line` if it belongs to a report of several lines; `label` is what the line before it said.
+    /// Takes `line` if it belongs to a report of several lines; `label` comes from the line before it.
     pub(super) fn take(
         &mut self,
         line: &Line<'_>,
@@ -82,7 +82,7 @@ impl Blocks {
         false
     }
 
-    /// Gives what no line will complete any more.
+    /// Emits reports that no further line will complete.
     pub(super) fn finish(&mut self, samples: &mut Vec<Sample>) {
         samples.extend(self.deepspeed.take());
         samples.extend(self.summary.take().filter(Sample::tells));
@@ -98,7 +98,7 @@ impl Blocks {
         if self.summary.as_ref().is_some_and(|sample| old(sample.position.line)) {
             samples.extend(self.summary.take().filter(Sample::tells));
         }
-        // The table has eight rows at most, between lines of other processes.
+        // The table has at most eight rows, mixed with lines of other processes.
         self.estimator = self.estimator.filter(|&start| !old(start));
         if !self.deltas.is_empty() && old(self.deltas_line) {
             samples.extend(self.deltas.samples());
@@ -122,7 +122,7 @@ fn estimate(line: &Line<'_>, samples: &mut Vec<Sample>) -> bool {
     true
 }
 
-/// The number whose unit stands before the first `|` of `text`.
+/// The number whose unit precedes the first `|` of `text`.
 fn first_number(text: &str) -> Option<super::scan::Number<'_>> {
     let bar = text.find('|')?;
     let at = text[..bar].rfind("GB")?;

@@ -1,16 +1,16 @@
-//! [`Figure`]: an amount as a text gives it.
+//! [`Figure`]: an amount with its rounding.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// An amount of bytes, and how far the truth may lie from it for the rounding of the text.
+/// An amount of bytes, and how far the rounding in the text may have moved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The amount.
     pub bytes: ByteSize,
-    /// The most by which the text's rounding can have moved it.
+    /// The largest error that the rounding in the text can cause.
     pub resolution: ByteSize,
 }
 
@@ -27,7 +27,7 @@ impl Figure {
     }
 }
 
-/// `bytes` if it is an amount that any machine could have: 2^60 and more are a counter gone wrong.
+/// `bytes` if a machine could have this amount: 2^60 and more come from a broken counter.
 fn size(bytes: f64) -> Option<ByteSize> {
     (0.0..1.152_921_504_606_847e18).contains(&bytes).then(|| ByteSize::new(bytes.round() as u64))
 }

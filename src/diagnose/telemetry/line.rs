@@ -15,10 +15,10 @@ pub(super) struct Line<'a> {
     pub(super) origin: Origin,
 }
 
-/// Prefixes stand in so many bytes.
+/// How many bytes at the start of a line may hold prefixes.
 const HEAD: usize = 240;
 
-/// Who wrote a line, as far as its prefixes tell.
+/// Who wrote a line, according to its prefixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) rank: Option<u64>,
@@ -34,7 +34,7 @@ impl<'a> Line<'a> {
         Self { position, text, origin }
     }
 
-    /// Gives `sample` what the line tells of its process, and how often Ray saw the line.
+    /// Adds the process of the line to `sample`, and how often Ray saw the line.
     pub(super) fn sign(&self, sample: &mut Sample) {
         sample.rank = sample.rank.or(self.origin.rank);
         sample.pid = sample.pid.or(self.origin.pid);
@@ -42,10 +42,10 @@ impl<'a> Line<'a> {
         sample.repeated = count(&self.text, "[repeated ");
     }
 
-    /// The text behind the prefixes of loggers and of Ray, trimmed.
+    /// The text after the prefixes of loggers and of Ray, trimmed.
     pub(super) fn message(&self) -> &str {
         let mut rest = self.text.trim();
-        // A prefix is a bracket at the start, a few deep.
+        // A prefix is a bracket at the start; a few may follow each other.
         for _ in 0..6 {
             let Some(close) = closing(rest) else { break };
             rest = rest[close + 1..].trim_start_matches([':', ' ']);
@@ -54,7 +54,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Where a bracket that opens `text` closes; `None` if none opens it, or it is the whole.
+/// Where the bracket that opens `text` closes; `None` if there is none, or it encloses everything.
 fn closing(text: &str) -> Option<usize> {
     let close = match text.as_bytes().first()? {
         b'[' => ']',
@@ -83,7 +83,7 @@ impl Origin {
     }
 }
 
-/// `text` without control sequences (ECMA-48 CSI) and other control characters but tabs.
+/// `text` without control sequences (ECMA-48 CSI) and without control characters, except tabs.
 fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < b' ' && byte != b'\t') {
         return Cow::Borrowed(text);

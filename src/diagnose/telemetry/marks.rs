@@ -1,4 +1,4 @@
-//! [`Words`]: which of some texts stand in a line, and where, in one pass over it.
+//! [`Words`]: which texts of a list occur in a line, and where, in one pass over it.
 
 use std::sync::LazyLock;
 
@@ -6,30 +6,30 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::needles::needles;
 
-/// Texts that are looked for together.
+/// Texts that are searched together.
 pub(super) struct Words {
     automaton: Option<AhoCorasick>,
-    /// Of each text, its place in the list that it was made of.
+    /// The position of each text in the original list.
     places: Vec<usize>,
 }
 
-/// Where each of at most this many texts first ends.
+/// The most texts of a list, whose first ends are kept.
 const MOST: usize = 32;
 
 impl Words {
-    /// Of `texts`, each with its place; several may share one.
+    /// Builds the search from `texts`, each with its position; several may share one.
     fn of<'a>(texts: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
         let (texts, places): (Vec<&str>, Vec<usize>) = texts.into_iter().unzip();
         let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(texts).ok();
         Self { automaton, places }
     }
 
-    /// Of a list of at most 32 texts.
+    /// Builds the search from a list of at most 32 texts.
     pub(super) fn list(texts: &[&str]) -> Self {
         Self::of(texts.iter().take(MOST).enumerate().map(|(place, text)| (*text, place)))
     }
 
-    /// The places of the texts that stand in `text`, as bits.
+    /// The positions of the texts that occur in `text`, as bits.
     pub(super) fn set(&self, text: &str) -> u32 {
         let found = self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(text));
         found.fold(0, |set, found| set | 1 << self.places[found.pattern().as_usize()])
@@ -45,11 +45,11 @@ impl Words {
     }
 }
 
-/// What a line may be, by the texts in it.
+/// What a line may be, according to the texts in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks(u32);
 
-/// One kind of line each, with the texts of which it has one.
+/// One kind of line each, with the texts of which such a line contains one.
 const KINDS: [&[&str]; 17] = [
     &[],
     &["Max_MA "],

@@ -1,11 +1,11 @@
-//! Megatron's memory lines: several ranks may stand on one line, and versions differ in their digits.
+//! Megatron's memory lines: several ranks may share one line, and versions differ in their digits.
 
 use super::figure::Figure;
 use super::line::Line;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{after, count, number};
 
-/// The most reports that one line is read for: a node has no more ranks.
+/// The most reports read from one line: a node has no more ranks.
 const REPORTS: usize = 64;
 
 /// The reports of `line`.
@@ -20,7 +20,7 @@ pub(super) fn reports(line: &Line<'_>, samples: &mut Vec<Sample>) {
         let next = starts.get(index + 1).map_or(text.len(), |next| next.0);
         let head = &text[previous_end..at];
         let body = &text[at + mark.len()..next];
-        // The next report's prefix is not a figure of this one.
+        // Stop before the next report's prefix.
         let body = body.find("[Rank ").map_or(body, |end| &body[..end]);
         previous_end = at + mark.len() + body.len();
         let bridge = mark.contains("GB") || body.contains("-gigabytes:");

@@ -1,7 +1,7 @@
 //! Telemetry: the memory lines that training frameworks write into their logs.
 //!
-//! A [`Reader`] is fed with lines and gives [`Sample`]s: figures in bytes with the rounding of the text, and whatever the
-//! line tells of step, rank, phase and process. It knows
+//! A [`Reader`] takes lines and returns [`Sample`]s: figures in bytes with the rounding of the text, and the step, rank,
+//! phase and process that the line names. These formats are known:
 //!
 //! | format | lines |
 //! |---|---|
@@ -16,9 +16,10 @@
 //! | printed by hand | a word for a kind of memory and a number with a unit: `Allocated: 4.5 GB`, `mem=12.3GiB`, nvidia-smi |
 //! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
 //!
-//! Terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, interleaved processes and
-//! lines ended by a carriage return are expected. Invariants: memory is bounded whatever the text; no text panics;
-//! nothing in a text is executed. Only lines that hold one of [`needles`], and the line before each, need to be fed.
+//! Lines may have terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, may come from
+//! interleaved processes, and may end with a carriage return. Invariants: memory is bounded for any text; no text
+//! causes a panic; nothing in a text is executed. Only lines that contain one of [`needles`], and the line before each,
+//! need to be fed.
 
 mod blocks;
 mod deepspeed;

@@ -1,8 +1,7 @@
-//! [`needles`]: what a line of telemetry holds.
+//! [`needles`]: the texts by which a line of telemetry is found.
 
-/// Literal texts of which every line that tells something holds at least one. A search for all of them, at the speed of
-/// memory, finds the lines that have to be fed to a [`super::Reader`]: those, and the line before each, which may be its
-/// label.
+/// Literal texts: every line with a memory figure contains at least one. A search for them, at memory speed, finds the
+/// lines to feed to a [`super::Reader`]: each hit, and the line before it, which may be its label.
 pub const fn needles() -> &'static [&'static str] {
     &[
         "Max_MA ",

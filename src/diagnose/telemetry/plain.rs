@@ -1,7 +1,7 @@
 //! Lines that people print themselves: `Allocated: 4.5 GB, Reserved: 8.5 GB`, `mem=12.3GiB`, loops of nvidia-smi.
 //!
-//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes
-//! (or a whole number of bytes). Words and numbers go together in one order throughout a line.
+//! A line is telemetry if it has a word for a kind of memory and, before or after it, a number with a unit of bytes (or
+//! a whole number of bytes). Words and numbers keep one order throughout a line.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, behind, number, unit, whole};
 
-/// Texts of lines that tell of memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
+/// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
 const OTHER: [&str; 24] = [
     "out of memory",
@@ -63,7 +63,7 @@ static NAMES: LazyLock<Words> = LazyLock::new(|| {
         "torch",
     ])
 });
-/// Which of them are of which kind.
+/// The indices of the names of each kind.
 const STEPS: [usize; 5] = [0, 1, 2, 3, 4];
 const DEVICES: [usize; 4] = [5, 6, 7, 8];
 const FIGURES: [usize; 11] = [9, 10, 11, 12, 13, 14, 15, 16, 7, 17, 18];
@@ -73,7 +73,7 @@ type First = [Option<(usize, usize)>];
 
 /// A number with a unit, and the text around it.
 struct Quantity<'a> {
-    /// What stands between the quantity before and this one.
+    /// The text between the previous quantity and this one.
     before: &'a str,
     number: Number<'a>,
     unit: Option<u64>,
@@ -82,7 +82,7 @@ struct Quantity<'a> {
 /// The most quantities of a line.
 const MOST: usize = 32;
 
-/// A whole number from here on is one of bytes if its word says what memory it is of.
+/// A whole number from here on is an amount of bytes if its word names a kind of memory.
 const LEAST_BYTES: f64 = 1_048_576.0;
 
 /// Plimsoll's own line: `plimsoll memory label="after forward" step=3 device=0 allocated=123 rss=456`, in bytes.
@@ -111,10 +111,10 @@ pub(super) fn own(line: &Line<'_>) -> Option<Sample> {
     sample.tells().then_some(sample)
 }
 
-/// What a person printed.
+/// Reads a line that a person's own code printed.
 pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     let text = line.message();
-    // An option with its help or its value is what was asked for, not what was read.
+    // An option with its help or value is a setting, not a reading.
     static OTHERS: LazyLock<Words> = LazyLock::new(|| Words::list(&OTHER));
     if text.starts_with("--") || OTHERS.set(text) != 0 {
         return None;
@@ -133,7 +133,7 @@ pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     sample.device = device(&lower, &first);
     sample.label = label(text, &first);
     line.sign(&mut sample);
-    // Devices of one process are told apart as ranks are.
+    // Devices of one process are kept apart like ranks.
     sample.rank = sample.rank.or(sample.device);
     Some(sample)
 }
@@ -161,7 +161,7 @@ fn quantities(text: &str) -> Vec<Quantity<'_>> {
     found
 }
 
-/// A unit right behind a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
+/// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
 fn of_bytes(text: &str) -> Option<(u64, &str)> {
     let short = |letter: char, size: u64| {
         let rest = text.strip_prefix(letter)?;
@@ -185,7 +185,7 @@ fn table(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) -> bool {
     true
 }
 
-/// Gives each quantity the word before it, or behind it if the first has none before.
+/// Pairs each quantity with the word before it, or with the word after it if the first has no word before it.
 fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
     let sized = |quantity: &Quantity<'_>| quantity.unit.or_else(|| unit_of_key(quantity.before));
     let behind = |index: usize| {
@@ -206,7 +206,7 @@ fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
     for (index, quantity) in quantities.iter().enumerate() {
         let found = if leading { kinds[index] } else { kind(behind(index)) };
         let divided = quantity.before.trim() == "/" && index > 0;
-        // `12.3/80.0 GB`: the unit stands behind the second alone.
+        // `12.3/80.0 GB`: only the second number has a unit.
         let next = quantities.get(index + 1).filter(|next| next.before.trim() == "/").and_then(|next| next.unit);
         let unit = sized(quantity).or(next);
         let metric = if divided { Some(Metric::DeviceTotal).filter(|_| !sample.figures.is_empty()) } else { found };
@@ -241,7 +241,7 @@ fn unit_of_key(key: &str) -> Option<u64> {
     }
 }
 
-/// What the words for a figure say.
+/// What the words for a figure mean.
 #[derive(Default)]
 struct Said {
     /// Memory in general: `mem`, `gpu_memory`, `vram`.
@@ -254,7 +254,7 @@ struct Said {
 }
 
 impl Said {
-    /// By the words of `clause`, each as a whole.
+    /// Reads the whole words of `clause`.
     fn of(clause: &str) -> Self {
         let mut said = Self::default();
         for word in clause.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2) {
@@ -315,11 +315,11 @@ fn kind(words: &str) -> Option<Metric> {
     let is_peak = max || peak || high;
     let on_device = gpu || cuda || device || said.vram;
     let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
-    // What may be used is not a reading.
+    // An allowance is not a reading.
     if limit {
         return None;
     }
-    // To allocate, an allocation and `malloc` are deeds; what is allocated is a state.
+    // To allocate, an allocation and `malloc` are actions; `allocated` is a state.
     Some(if said.allocated && !allocator {
         if is_peak { Metric::MaxAllocated } else { Metric::Allocated }
     } else if reserved || cached {
@@ -337,7 +337,7 @@ fn kind(words: &str) -> Option<Metric> {
             (_, true, ..) => Metric::DeviceFree,
             (_, _, _, true) if said.memory => Metric::MaxAllocated,
             (_, _, true, _) => Metric::DeviceUsed,
-            // A bare `mem=` beside a step is what its tensors hold.
+            // A bare `mem=` next to a step is the memory held by its tensors.
             _ if said.memory => Metric::Allocated,
             _ => return None,
         }
@@ -348,7 +348,7 @@ fn kind(words: &str) -> Option<Metric> {
     })
 }
 
-/// The step that a line tells: `step 12`, `global_step=12`, `iter: 12/500`.
+/// The step that a line states: `step 12`, `global_step=12`, `iter: 12/500`.
 fn step(lower: &str, first: &First) -> Option<u64> {
     STEPS.into_iter().find_map(|word| {
         let rest = lower[first[word]?.1..].trim_start_matches([' ', ':', '=', '#', '[', '_', '\'', '"']);
@@ -356,7 +356,7 @@ fn step(lower: &str, first: &First) -> Option<u64> {
     })
 }
 
-/// The device that a line tells: `cuda:1`, `GPU 1`, `gpu1`.
+/// The device that a line names: `cuda:1`, `GPU 1`, `gpu1`.
 fn device(lower: &str, first: &First) -> Option<u64> {
     DEVICES.into_iter().find_map(|word| {
         let rest = &lower[first[word]?.1..];
@@ -366,11 +366,11 @@ fn device(lower: &str, first: &First) -> Option<u64> {
     })
 }
 
-/// What stands before the first word for memory, without numbers and what they are of: `after forward`.
+/// The text before the first word for memory, without numbers and their units: `after forward`.
 fn label(text: &str, first: &First) -> Option<String> {
     const COUNTED: [&str; 9] = ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"];
     let end = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min()?;
-    // What follows a bracket or a colon's left side is the label; `[after forward]` has lost its bracket as a prefix.
+    // The label follows a bracket or precedes a colon; `[after forward]` has lost its bracket as a prefix.
     let head = text.get(..end)?;
     let counted = |word: &str| {
         let word = word.trim_end_matches([':', '=', '#']);
@@ -387,7 +387,7 @@ fn label(text: &str, first: &First) -> Option<String> {
             label.push_str(part);
         }
     }
-    // Brackets at the front were cut as a logger's prefix.
+    // Brackets at the front were removed as a logger's prefix.
     (!label.is_empty()).then_some(label)
 }
 
@@ -477,7 +477,7 @@ mod tests {
         let sample = read("step 7 after forward: cuda:1 allocated 4.5 GB").unwrap();
         assert_eq!((sample.step, sample.device, sample.rank), (Some(7), Some(1), Some(1)));
         assert_eq!(sample.label.as_deref(), Some("after forward"));
-        // A loss is not a part of a label: the series stays one.
+        // A loss is not a part of a label: the series remains one.
         assert_eq!(read("Epoch 1 step 10 loss=2.31 mem=12.3GiB").unwrap().label, None);
     }
 

@@ -1,4 +1,4 @@
-//! [`Reader`]: lines to samples.
+//! [`Reader`]: turns lines into samples.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::sample::{Position, Sample};
 use super::scan::cut;
 use super::{diagnostics, megatron, plain, single, steps};
 
-/// Longer lines are cut: no report is as long, but for glued ranks.
+/// Longer lines are cut: only reports of several ranks on one line are longer.
 const LONGEST_LINE: usize = 32 << 10;
 
-/// The processes whose lines are told apart; those that come later share one place.
+/// How many processes are kept apart; later ones share one place.
 const PROCESSES: usize = 256;
 
 /// Labels are cut to this many characters.
@@ -36,18 +36,18 @@ const LONGEST_LABEL: usize = 200;
 pub struct Reader {
     /// The processes, each with its reports.
     processes: HashMap<Origin, Process, RandomState>,
-    /// The step that the last line with one told, whichever process wrote it.
+    /// The step in the last line that stated one, of any process.
     step: Option<u64>,
-    /// Where the last line began, so that one that is fed twice counts once.
+    /// Where the last line began, so that a line fed twice counts once.
     last: Option<u64>,
 }
 
 /// What is known of a process.
 #[derive(Debug, Default)]
 struct Process {
-    /// Its reports of several lines.
+    /// Its unfinished reports of several lines.
     blocks: Blocks,
-    /// What it said last that is not a figure: the label of DeepSpeed's reports.
+    /// Its last text that is not a figure: the label of DeepSpeed's reports.
     said: String,
 }
 
@@ -58,10 +58,10 @@ impl Process {
     }
 }
 
-/// A reader of a line of one kind.
+/// A reader for one kind of line.
 type Parser = fn(&Line<'_>) -> Option<Sample>;
 
-/// The readers of lines that stand alone, by their marks.
+/// The readers of single-line formats, by their marks.
 const PARSERS: [(usize, Parser); 9] = [
     (Marks::NEMO_RL, single::nemo_rl),
     (Marks::GPUMEM, diagnostics::gpumem),
@@ -75,9 +75,9 @@ const PARSERS: [(usize, Parser); 9] = [
 ];
 
 impl Reader {
-    /// Reads a line, with or without its end, and adds what it completes to `samples`. A line may hold several that end
-    /// with a carriage return. Lines that come again, or out of order, are left out. Whether the line tells something, if
-    /// only as a part of a report.
+    /// Reads a line, with or without its end, and adds the samples that it completes to `samples`. A line may hold
+    /// several that end with a carriage return. Lines that are repeated or out of order are skipped. Returns whether
+    /// the line holds a figure, or is part of a report.
     pub fn line(&mut self, position: Position, text: &str, samples: &mut Vec<Sample>) -> bool {
         if self.last.is_some_and(|last| position.offset <= last) {
             return false;
@@ -94,7 +94,7 @@ impl Reader {
         tells
     }
 
-    /// Gives what waits for lines that do not come.
+    /// Emits reports that wait for lines that never came.
     pub fn finish(&mut self, samples: &mut Vec<Sample>) {
         let from = samples.len();
         for process in self.processes.values_mut() {
@@ -124,7 +124,7 @@ impl Reader {
                 let parsers = PARSERS.iter().filter(|(mark, _)| marks.has(*mark));
                 samples.extend(parsers.filter_map(|(_, parse)| parse(line)).next().or_else(|| plain::plain(line)));
             }
-            // A label may well have a word for memory.
+            // A label may contain a word for memory.
             if samples.len() == from {
                 process.says(line);
             }
@@ -133,7 +133,7 @@ impl Reader {
         taken || step.is_some() || samples.len() > from
     }
 
-    /// The process of `origin`. Of more than are told apart, the rest is taken as one.
+    /// The process of `origin`; beyond the limit, all further processes share one.
     fn process(&mut self, origin: &Origin) -> &mut Process {
         if self.processes.contains_key(origin) {
             return self.processes.get_mut(origin).expect("it was just found");
@@ -142,7 +142,7 @@ impl Reader {
         self.processes.entry(known).or_default()
     }
 
-    /// Gives the samples behind `from` the step of the log if they have none of their own.
+    /// Sets the step of the log in the samples from `from` on that have none of their own.
     fn settle(&mut self, from: usize, samples: &mut [Sample]) {
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);

@@ -1,4 +1,4 @@
-//! [`Sample`]: what one report of a log tells.
+//! [`Sample`]: the content of one report in a log.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
-/// Where a line is.
+/// The position of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Position {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// The byte at which it begins, from 0.
+    /// The byte offset of the line, from 0.
     pub offset: u64,
 }
 
-/// Who writes lines of this kind.
+/// The format of a line, named after the software that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -46,16 +46,16 @@ pub enum Format {
     Verl,
     /// ms-swift.
     MsSwift,
-    /// A line that gives the time of a step.
+    /// A line with the time of a step.
     StepTime,
     /// `plimsoll.log_memory` of the Python package.
     Plimsoll,
-    /// What a person prints.
+    /// A line printed by a person's own code.
     Plain,
 }
 
 impl Format {
-    /// The format in words.
+    /// The name of the format in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Deepspeed => "DeepSpeed's see_memory_usage",
@@ -78,44 +78,44 @@ impl Format {
     }
 }
 
-/// What a figure measures.
+/// The quantity that a figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// What tensors hold on the device.
+    /// Memory held by tensors on the device.
     Allocated,
-    /// Its peak since the last reset.
+    /// Peak of the allocated memory since the last reset.
     MaxAllocated,
-    /// What the caching allocator holds.
+    /// Memory held by the caching allocator.
     Reserved,
-    /// Its peak since the last reset.
+    /// Peak of the reserved memory since the last reset.
     MaxReserved,
-    /// Blocks that are in use or wait for a stream.
+    /// Blocks in use or waiting for a stream.
     Active,
-    /// What was asked for, before rounding.
+    /// Requested memory, before rounding.
     Requested,
-    /// What the driver says is in use on the device.
+    /// Memory in use on the device, from the driver.
     DeviceUsed,
-    /// What is free on it.
+    /// Free memory on the device.
     DeviceFree,
-    /// What it has.
+    /// Total memory of the device.
     DeviceTotal,
     /// Host memory in use: of the machine with DeepSpeed, of the process with the Trainer.
     HostUsed,
-    /// Its peak.
+    /// Peak of the host memory.
     HostPeak,
-    /// What sleeping freed.
+    /// Memory freed by sleep.
     Freed,
-    /// What stays on the device during sleep.
+    /// Memory that remains on the device during sleep.
     StillInUse,
-    /// An estimate for the device.
+    /// Estimated memory on the device.
     EstimatedDevice,
-    /// An estimate for the host.
+    /// Estimated memory on the host.
     EstimatedHost,
 }
 
 impl Metric {
-    /// The metric in words.
+    /// The name of the metric in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Allocated => "allocated",
@@ -137,40 +137,40 @@ impl Metric {
     }
 }
 
-/// What one report of a log says.
+/// The content of one report in a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// Who wrote it.
+    /// The format of the report.
     pub format: Format,
-    /// The line with the figures; the first, if they stand on several.
+    /// The line with the figures; the first one if there are several.
     pub position: Position,
     /// The phase or label that the report names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The step or iteration: of the report itself, else of the last line that told one.
+    /// The step or iteration: of the report itself, otherwise of the last line that stated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
     /// The rank of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The process.
+    /// The process id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u64>,
-    /// The machine.
+    /// The name of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The device.
+    /// The index of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
-    /// How many other processes wrote the same line, as Ray reports it.
+    /// How many other processes wrote the same line, according to Ray.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<u64>,
     /// The figures.
     pub figures: BTreeMap<Metric, Figure>,
-    /// The time of a step in seconds.
+    /// The duration of a step in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// How often cudaMalloc was tried again after the cache was given back: the allocator is thrashing.
+    /// How often cudaMalloc was retried after the cache was released: the allocator is thrashing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
     /// Out-of-memory errors that the allocator counted.
@@ -179,7 +179,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of nothing yet.
+    /// An empty sample.
     pub(crate) fn new(format: Format, position: Position) -> Self {
         Self {
             format,
@@ -203,12 +203,12 @@ impl Sample {
         self.figures.get(&metric).copied()
     }
 
-    /// Whether anything was told.
+    /// Whether the sample has any content.
     pub(super) fn tells(&self) -> bool {
         !self.figures.is_empty() || self.seconds.is_some()
     }
 
-    /// Adds a figure if there is one.
+    /// Adds a figure, if it is present.
     pub(super) fn with(&mut self, metric: Metric, figure: Option<Figure>) {
         if let Some(figure) = figure {
             self.figures.insert(metric, figure);

@@ -2,29 +2,29 @@
 
 use super::figure::Figure;
 
-/// A number as it is written.
+/// A number with its notation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number<'a> {
     pub(super) value: f64,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub(super) decimals: i32,
-    /// What follows it.
+    /// The text after it.
     pub(super) rest: &'a str,
 }
 
 impl Number<'_> {
-    /// The distance of two neighbouring numbers of as many digits.
+    /// The difference between two neighbouring numbers with this many decimals.
     pub(super) fn step(&self) -> f64 {
         10f64.powi(-self.decimals)
     }
 
-    /// The amount in units of `unit` bytes, rounded as it is written.
+    /// The amount in units of `unit` bytes, with the rounding of its notation.
     pub(super) fn figure(&self, unit: u64) -> Option<Figure> {
         Figure::rounded(self.value, unit, self.step())
     }
 }
 
-/// The number at the start of `text`, spaces before it.
+/// The number at the start of `text`, after optional spaces.
 pub(super) fn number(text: &str) -> Option<Number<'_>> {
     let text = text.trim_start();
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -54,28 +54,28 @@ pub(super) fn number(text: &str) -> Option<Number<'_>> {
     Some(Number { value, decimals, rest: &text[end..] })
 }
 
-/// The number behind the first `name` of `text`.
+/// The number after the first `name` in `text`.
 pub(super) fn after<'a>(text: &'a str, name: &str) -> Option<Number<'a>> {
     number(behind(text, name)?)
 }
 
-/// What follows the first `name` of `text`.
+/// The text after the first `name` in `text`.
 pub(super) fn behind<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.find(name).map(|at| &text[at + name.len()..])
 }
 
-/// The whole number behind the first `name` of `text`.
+/// The whole number after the first `name` in `text`.
 pub(super) fn count(text: &str, name: &str) -> Option<u64> {
     whole(behind(text, name)?)
 }
 
-/// The whole number at the start of `text`, spaces before it.
+/// The whole number at the start of `text`, after optional spaces.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let text = text.trim_start();
     text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// The number that ends right before byte `end` of `text`, spaces between.
+/// The number that ends right before byte `end` of `text`, except for spaces.
 pub(super) fn before(text: &str, end: usize) -> Option<Number<'_>> {
     let head = text[..end].trim_end();
     let start = head.bytes().rev().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
@@ -83,7 +83,7 @@ pub(super) fn before(text: &str, end: usize) -> Option<Number<'_>> {
     number(written.trim_start_matches('.'))
 }
 
-/// The unit at the start of `text`, in bytes, and what follows it. Texts here write GB for 2^30.
+/// The unit at the start of `text`, in bytes, and the text after it. These texts write GB for 2^30.
 pub(super) fn unit(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -98,7 +98,7 @@ pub(super) fn unit(text: &str) -> Option<(u64, &str)> {
     Some((unit, &text[letters..]))
 }
 
-/// The start of `text`, `bytes` at most.
+/// The start of `text`, at most `bytes` long.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     &text[..end]

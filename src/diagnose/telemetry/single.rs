@@ -1,4 +1,4 @@
-//! Formats of one line: NeMo-RL, vLLM, verl, ms-swift.
+//! Single-line formats: NeMo-RL, vLLM, verl, ms-swift.
 
 use super::line::Line;
 use super::sample::{Format, Metric, Sample};
@@ -51,7 +51,7 @@ pub(super) fn verl(line: &Line<'_>) -> Option<Sample> {
     let mut sample = Sample::new(Format::Verl, line.position);
     let label = text[..start].trim_end_matches([',', ' ']);
     sample.label = (!label.is_empty()).then(|| label.to_owned());
-    // `memory allocated (GB): 1.5`: the unit stands before the number.
+    // `memory allocated (GB): 1.5`: the unit precedes the number.
     let field = |name: &str| {
         let rest = behind(text, name)?;
         let (size, rest) = unit(rest)?;
@@ -69,7 +69,7 @@ pub(super) fn verl(line: &Line<'_>) -> Option<Sample> {
     sample.tells().then_some(sample)
 }
 
-/// ms-swift: a dict with `'memory(GiB)': 61.79`, the most that was reserved, and `'global_step/max_steps': '5/100'`.
+/// ms-swift: a dict with `'memory(GiB)': 61.79`, the peak of reserved memory, and `'global_step/max_steps': '5/100'`.
 pub(super) fn ms_swift(line: &Line<'_>) -> Option<Sample> {
     let text = &line.text;
     let value = behind(text, "memory(GiB)")?.trim_start_matches(['\'', '"', ':', '=', ' ']);

@@ -1,4 +1,4 @@
-//! Lines that tell the step and its time.
+//! Lines that state a step or its duration.
 
 use super::line::Line;
 use super::sample::{Format, Sample};
@@ -16,7 +16,7 @@ pub(super) fn step(text: &str) -> Option<u64> {
     None
 }
 
-/// The time of a step: Megatron's in milliseconds, NeMo-RL's in seconds.
+/// The duration of a step: Megatron's in milliseconds, NeMo-RL's in seconds.
 pub(super) fn time(line: &Line<'_>) -> Option<Sample> {
     let text = &line.text;
     let milliseconds = after(text, "elapsed time per iteration (ms):").map(|number| number.value / 1e3);

@@ -42,11 +42,11 @@ pub(super) fn row(text: &str, sample: &mut Sample) -> bool {
     false
 }
 
-/// `  1234 MiB `: divided and rounded down, so that the truth lies within one unit above.
+/// `  1234 MiB `: divided and rounded down, so the true value is up to one unit larger.
 fn cell(text: &str) -> Option<Figure> {
     let number = number(text)?;
     let (unit, _) = unit(number.rest)?;
-    // The middle of the unit, half of it to each side.
+    // The middle of the unit, half of it on each side.
     let step = if unit > 1 { 1.0 } else { 0.0 };
     Figure::rounded(number.value + step / 2.0, unit, step)
 }

@@ -1,4 +1,4 @@
-//! Every format, with the noise that logs have.
+//! Every format, with the noise of real logs.
 
 use proptest::prelude::*;
 
@@ -193,7 +193,7 @@ fn the_summary_of_pytorch_is_one_sample() {
             assert_eq!(truth, from..=to, "rounded down: the truth is in [{mib}, {mib} + 1) MiB");
         }
     }
-    // A summary that ends early tells what it told.
+    // A summary that ends early still reports its rows.
     let cut: String = summary().lines().take(8).map(|line| format!("{line}\n")).collect();
     assert_eq!(one(&cut).figures.len(), 2);
 }
@@ -252,7 +252,7 @@ fn every_format_has_a_needle_in_each_of_its_lines() {
     }
     let mut reader = Reader::default();
     let mut samples = Vec::new();
-    // Fed as a search would: the lines with a needle, and those before them.
+    // Fed like the result of a search: the lines with a needle, and those before them.
     let estimate = "Estimated memory needed for params, optim states and gradients for a:\nHW: x\nSW: y\n\
         \u{20} per CPU  |  per GPU |   Options\n  127.45GB |   5.31GB | offload_optimizer=cpu\n\
         \u{20}  1.00GB |   2.00GB | {'offload_optimizer': 'none'}\n";

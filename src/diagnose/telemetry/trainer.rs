@@ -7,20 +7,20 @@ use super::sample::{Format, Metric, Position, Sample};
 use super::scan::{number, unit};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The most stages that are kept.
+/// How many stages are kept at most.
 const STAGES: usize = 32;
 
-/// Deltas as the Trainer logs them, until a report is complete.
+/// Deltas that the Trainer logs, until a report is complete.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
-    /// Signed bytes by key, such as `train_mem_gpu_alloc_delta`, and where it stands.
+    /// Signed bytes by key, such as `train_mem_gpu_alloc_delta`, with the position of its line.
     values: BTreeMap<String, (i64, Position)>,
     /// The bytes of one unit of the last value.
     unit: u64,
 }
 
 impl Deltas {
-    /// Whether nothing was told.
+    /// Whether no delta was read.
     pub(super) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -46,8 +46,8 @@ impl Deltas {
         taken
     }
 
-    /// The samples of all stages: the peak of a stage is what was there before the model, what the model and the stage
-    /// allocated, and the stage's own peak above that.
+    /// The samples of all stages: the peak of a stage is the memory before the model, plus the allocations of the model
+    /// and the stage, plus the stage's own peak above those.
     pub(super) fn samples(&mut self) -> Vec<Sample> {
         let values = std::mem::take(&mut self.values);
         let get = |key: String| values.get(&key).map(|value| value.0);

@@ -1,4 +1,4 @@
-//! [`Collector`]: samples to trends, in constant memory.
+//! [`Collector`]: turns samples into trends, in constant memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use super::strain::strained;
 use crate::telemetry::{Format, Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The most series, a rank at a label for a metric, that are kept.
+/// The most series that are kept; each is one rank, label and metric.
 const MOST_SERIES: usize = 8192;
 
-/// The most times of steps that are kept.
+/// The most step durations that are kept.
 const MOST_TIMES: usize = 4096;
 
-/// The metrics whose trends mean something: a peak never falls, and what is free is the rest.
+/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder.
 const TRENDING: [Metric; 6] = [
     Metric::Allocated,
     Metric::Reserved,
@@ -29,7 +29,7 @@ const TRENDING: [Metric; 6] = [
     Metric::StillInUse,
 ];
 
-/// Takes samples and judges them.
+/// Collects samples and judges them.
 #[derive(Debug, Default)]
 pub struct Collector {
     pub(super) series: AllSeries,
@@ -42,16 +42,16 @@ pub struct Collector {
     device_total: Option<ByteSize>,
     formats: BTreeMap<Format, u64>,
     extent: Option<(Position, Position)>,
-    /// The report of the allocator itself with the most failures, then the most retries.
+    /// The allocator report with the most failures, then the most retries.
     strained: Option<Sample>,
-    /// How many lines of other processes one line of a label stood for, at most.
+    /// The most lines of other processes that one line of a label stood for.
     pub(super) repeated: BTreeMap<String, u64>,
     round_trips: RoundTrips,
     sleeps: Sleeps,
 }
 
 impl Collector {
-    /// Takes a sample. Those of a log are given in its order.
+    /// Adds a sample. Samples of a log are added in its order.
     pub fn push(&mut self, sample: &Sample) {
         self.samples += 1;
         self.retries = self.retries.max(sample.retries);
@@ -100,23 +100,23 @@ impl Collector {
         }
     }
 
-    /// Whether nothing was taken.
+    /// Whether no sample was added.
     pub fn is_empty(&self) -> bool {
         self.samples == 0
     }
 
-    /// The median time of a step in seconds.
+    /// The median duration of a step in seconds.
     pub(super) fn seconds(&self) -> Option<f64> {
         median(self.times.clone())
     }
 
-    /// Judges what was taken.
+    /// Judges the samples.
     pub fn trends(&self) -> Trends {
         let mut findings = judge(&self.series, &self.repeated);
         findings.extend(self.strained.as_ref().and_then(strained));
         findings.extend(self.round_trips.findings());
         findings.extend(self.sleeps.finding());
-        // The gravest first; what is alike stays in the order of the log, which is that of the phases.
+        // The gravest first; equals stay in the order of the log, which is that of the phases.
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
         let verdicts: BTreeSet<Verdict> = findings.iter().map(|finding| finding.verdict).collect();
         let mut grave = verdicts.into_iter().rev().filter(|verdict| *verdict != Verdict::ReportOnly);

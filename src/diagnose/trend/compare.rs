@@ -1,4 +1,4 @@
-//! Configurations and releases beside a baseline: allocated, reserved, time.
+//! Compares configurations and releases with a baseline: allocated memory, reserved memory, time.
 
 use std::fmt;
 
@@ -18,42 +18,43 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::{self, Unit};
 use std::collections::BTreeMap;
 
-/// What a run shows at one label, of the worst rank: its last reading if they grow, else the median of its last fifth.
+/// A run's memory at one label, of the worst rank: its last reading if its readings grow, otherwise the median of the
+/// last fifth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent if the log gives none.
+    /// The median duration of a step in seconds; absent if the log does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// What tensors hold.
+    /// Memory held by tensors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated: Option<ByteSize>,
-    /// What the allocator holds.
+    /// Memory held by the allocator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<ByteSize>,
-    /// Whether allocated memory rises at constant work.
+    /// Whether allocated memory rises while the work stays constant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rises: bool,
-    /// Ranks whose lines Ray left out, so that nothing is known of them (`RAY_DEDUP_LOGS=0` shows all).
+    /// Number of ranks whose lines Ray left out, so that nothing is known of them (`RAY_DEDUP_LOGS=0` shows all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen_ranks: Option<u64>,
-    /// Allocated over all ranks, at the end.
+    /// Allocated memory of all ranks, at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated_spread: Option<Spread>,
-    /// Reserved over all ranks, at the end.
+    /// Reserved memory of all ranks, at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved_spread: Option<Spread>,
 }
 
-/// What counts as near a baseline, by figure. One is beyond if it exceeds every part of its allowance.
+/// How close to a baseline counts as near, by figure. A figure is beyond it if it exceeds every part of its allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
-    /// What allocated memory may grow by.
+    /// How much allocated memory may grow.
     pub allocated: ceiling::Allowance,
-    /// What reserved memory may grow by.
+    /// How much reserved memory may grow.
     pub reserved: ceiling::Allowance,
-    /// What the time of a step may grow by.
+    /// How much the duration of a step may grow.
     pub time: ceiling::Allowance,
 }
 
@@ -66,31 +67,31 @@ impl Default for Allowance {
     }
 }
 
-/// A configuration beside its baseline.
+/// The verdict on a configuration compared with its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigurationVerdict {
     /// Allocated memory is above the baseline.
     Leak,
-    /// Allocated memory is near the baseline, reserved is not: the cache is in pieces.
+    /// Allocated memory is near the baseline, reserved memory is not: the cache is fragmented.
     Fragmentation,
-    /// Both are near the baseline, at more time.
+    /// Both are near the baseline, but steps take longer.
     Cured,
-    /// Both are near the baseline, at no more time.
+    /// Both are near the baseline, and steps take no longer.
     Solved,
     /// A figure is missing.
     Unknown,
 }
 
-/// A configuration beside its baseline, in figures.
+/// A configuration compared with its baseline, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What it is.
+    /// The verdict on the configuration.
     pub verdict: ConfigurationVerdict,
-    /// The change of the time of a step, as a part of the baseline's; absent if a time is unknown.
+    /// The change in step duration, as a fraction of the baseline's; absent if either is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
-    /// Whether reserved or allocated memory depends on the rank.
+    /// Whether reserved or allocated memory differs by rank.
     pub rank_dependent: bool,
 }
 
@@ -112,8 +113,8 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Judges `candidate` by `baseline`. It is solved only if allocated and reserved are both near the baseline at no more
-/// time.
+/// Judges `candidate` against `baseline`. The candidate is solved only if allocated and reserved memory are both near
+/// the baseline and steps take no longer.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
     let time = baseline.seconds.zip(candidate.seconds).filter(|(base, _)| *base > 0.0);
     let quick = time.is_some_and(|(base, found)| found * 1e9 <= limit(base * 1e9, &allowance.time, Unit::Nanoseconds));
@@ -133,7 +134,7 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
     let verdict = match judge(&held, Some(near)) {
         State::Leak => ConfigurationVerdict::Leak,
         State::Fragmentation => ConfigurationVerdict::Fragmentation,
-        // What is good on the ranks that were seen may not be on the others.
+        // Ranks that were not seen may be worse than those that were.
         State::Used if candidate.unseen_ranks.is_some() => ConfigurationVerdict::Unknown,
         State::Used if quick => ConfigurationVerdict::Solved,
         State::Used => ConfigurationVerdict::Cured,
@@ -143,13 +144,13 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
     Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
 }
 
-/// What `allowance` lets `base` grow to; `base` if no part of it applies.
+/// The amount that `allowance` lets `base` grow to; `base` if no part of the allowance applies.
 fn limit(base: f64, allowance: &ceiling::Allowance, unit: Unit) -> f64 {
     base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 
-/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated
-/// or reserved memory of the worst rank beyond the allowance.
+/// Whether `candidate` is a regression against `baseline`, another release of the same program at the same label:
+/// allocated or reserved memory of the worst rank is beyond the allowance.
 pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
     use ConfigurationVerdict::{Fragmentation, Leak};
     let found = compare(baseline, candidate, allowance).verdict;
@@ -157,9 +158,8 @@ pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowan
 }
 
 impl Collector {
-    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most
-    /// readings: what is read before something is released tells less than what stays after. `None` if nothing was
-    /// read.
+    /// The readings at `label`. Without a label, the label of the steady state with the most readings is used, because
+    /// a reading before memory is released says less than one of what remains. `None` if there are no readings.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
         let count =
@@ -188,13 +188,13 @@ impl Collector {
     }
 }
 
-/// Whether `label` is of what stays: not of before something, nor of a model that is being made.
+/// Whether `label` names a lasting state: not the moment before something, and not a model under construction.
 fn is_steady(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
     !["before", "init", "load", "start", "begin", "creating", "building"].iter().any(|word| label.contains(word))
 }
 
-/// Where a series stands: its last reading if it grows, else the median of its last fifth.
+/// The level of a series: its last reading if it grows, otherwise the median of the last fifth.
 fn level(series: &Series) -> Option<f64> {
     let readings = series.readings();
     if pattern(&readings)?.0 == Pattern::Growing {

@@ -1,4 +1,4 @@
-//! [`Trends`] and [`Finding`]: what a log's figures say.
+//! [`Trends`] and [`Finding`]: what the figures of a log show.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,36 +12,36 @@ use super::worker::Worker;
 use crate::telemetry::{Figure, Format, Metric, Position};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What a trend means: the words of `plimsoll.findings/1`, the gravest last.
+/// The meaning of a trend, in the words of `plimsoll.findings/1`, the gravest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Telemetry, and nothing wrong.
+    /// There is telemetry, and nothing is wrong.
     ReportOnly,
-    /// Ranks hold unlike amounts.
+    /// Ranks hold different amounts.
     VariesByRank,
-    /// Reserved memory stays while allocated memory falls back.
+    /// Reserved memory stays high while allocated memory falls back.
     CacheNotLeak,
-    /// Nothing wrong on the ranks that were seen, and others were not.
+    /// The ranks that were seen are fine, and others were not seen.
     Inconclusive,
-    /// The allocator had to give its cache back and try again: the device is full.
+    /// The allocator had to release its cache and retry: the device is nearly full.
     NearCapacity,
-    /// Reserved memory lies in pieces.
+    /// Reserved memory is fragmented.
     Fragmentation,
-    /// More than the baseline.
+    /// Memory is higher than in the baseline.
     Regression,
-    /// Host memory grows, or stays when device memory came back.
+    /// Host memory grows, or remains after device memory has returned.
     HostGrowth,
-    /// Allocated memory rises at constant work.
+    /// Allocated memory rises while the work stays constant.
     Leak,
-    /// What stays after sleep grows.
+    /// The memory that remains after sleep grows.
     ResidualGrowth,
     /// Sleep freed nothing.
     SleepIneffective,
 }
 
 impl Verdict {
-    /// The word.
+    /// The stable word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReportOnly => "report-only",
@@ -68,80 +68,80 @@ impl fmt::Display for Verdict {
 /// The last readings of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// The least.
+    /// The lowest amount.
     pub lowest: ByteSize,
-    /// Who has it.
+    /// The worker with the lowest amount.
     pub lowest_worker: Worker,
-    /// The most.
+    /// The highest amount.
     pub highest: ByteSize,
-    /// Who has it.
+    /// The worker with the highest amount.
     pub highest_worker: Worker,
-    /// Whether they differ by more than a quarter of the most, and by more than a gibibyte.
+    /// Whether they differ by more than a quarter of the highest amount, and by more than 1 GiB.
     pub rank_dependent: bool,
 }
 
-/// What the readings of one label and metric say, of the worst rank.
+/// What the readings of one label and metric show, for the worst rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it means.
+    /// The verdict on the readings.
     pub verdict: Verdict,
-    /// Who wrote the lines.
+    /// The format of the lines.
     pub format: Format,
-    /// The label; a `#` stands for a number that counts steps.
+    /// The label; a `#` replaces a number that counts steps.
     pub label: String,
-    /// What was measured.
+    /// The quantity that was measured.
     pub metric: Metric,
     /// The worst rank.
     pub worker: Worker,
-    /// How its readings move.
+    /// How the readings move.
     pub pattern: Pattern,
-    /// Its readings in figures.
+    /// Statistics of the readings.
     pub statistics: Statistics,
-    /// The shape of the series: its readings in order, thinned evenly, the first and the last among them.
+    /// The shape of the series: its readings in order, thinned evenly, including the first and the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shape: Vec<ByteSize>,
-    /// What the same worker told last at the same label, of every metric.
+    /// The latest figures of every metric from the same worker at the same label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latest: BTreeMap<Metric, Figure>,
-    /// All ranks, if there are several.
+    /// The last readings of all ranks, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// The readings that show it: the first and the last, or those of a sequence.
+    /// The readings that show the finding: the first and the last, or those of a sequence.
     pub evidence: Vec<Position>,
-    /// The finding in a sentence, with its numbers.
+    /// The finding in one sentence, with its numbers.
     pub explanation: String,
 }
 
-/// What a log's figures say.
+/// What the figures of a log show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trends {
     /// The gravest verdict; `report-only` if nothing is wrong.
     pub verdict: Verdict,
     /// The other verdicts, the gravest first.
     pub also: Vec<Verdict>,
-    /// What the series say, the gravest first.
+    /// The findings, the gravest first.
     pub findings: Vec<Finding>,
-    /// Samples that were read.
+    /// Number of samples read.
     pub samples: u64,
-    /// How many of them are of which format.
+    /// Number of samples by format.
     pub formats: BTreeMap<Format, u64>,
-    /// Where the first and the last report with figures stand; empty if there is none.
+    /// Positions of the first and the last report with figures; empty if there is none.
     pub extent: Vec<Position>,
-    /// Series beyond those that are kept; absent if all are.
+    /// Number of series beyond the limit, which were not kept; absent if all were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_series: Option<u64>,
-    /// The median time of a step in seconds, if the log gives times.
+    /// The median duration of a step in seconds, if the log states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_per_step: Option<f64>,
-    /// The memory of a device, if the log gives it; of several the least.
+    /// The memory of a device, if the log states it; the smallest of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_total: Option<ByteSize>,
-    /// How often the allocator had to give its cache back and try again, the most of any process.
+    /// How often the allocator had to release its cache and retry: the highest count of any process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
-    /// Out-of-memory errors that the allocator counted, the most of any process.
+    /// Out-of-memory errors counted by the allocator: the highest count of any process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ooms: Option<u64>,
 }

@@ -1,21 +1,21 @@
-//! [`judge`]: what allocated and reserved memory are together. One judge for a log and for a configuration beside its
-//! baseline.
+//! [`judge`]: what allocated and reserved memory mean together. A log and a configuration compared with its baseline
+//! share this judge.
 
-/// Reserved beyond allocated is the cache at work below this: a tenth of a device of 80 GiB.
+/// Below this, reserved beyond allocated memory is the cache at work: a tenth of an 80 GiB device.
 const CACHE: f64 = 8.0 * (1u64 << 30) as f64;
 
 /// The memory of the worst rank at one label, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Whether allocated memory rises at constant work.
+    /// Whether allocated memory rises while the work stays constant.
     pub(super) rises: bool,
     pub(super) allocated: Option<f64>,
     pub(super) reserved: Option<f64>,
-    /// Whether ranks that do the same work and allocate the same reserve unlike amounts.
+    /// Whether ranks with the same work and the same allocated memory reserve different amounts.
     pub(super) by_rank: bool,
 }
 
-/// How much of each is near the baseline.
+/// Which amounts are near the baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Near {
     pub(super) allocated: Option<f64>,
@@ -25,19 +25,19 @@ pub(super) struct Near {
 /// What memory is held for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Tensors that should be gone.
+    /// Tensors that should have been freed.
     Leak,
-    /// Tensors are gone, and the allocator's cache is in pieces that it cannot give back.
+    /// The tensors are gone, and the allocator's cache is in pieces that cannot be released.
     Fragmentation,
-    /// The allocator's cache, which serves what comes next.
+    /// The allocator's cache, which serves the next requests.
     Cache,
-    /// Nothing beyond what is in use.
+    /// Nothing beyond the memory in use.
     Used,
     /// A figure is missing.
     Unknown,
 }
 
-/// Judges `held`; with a baseline by what is `near` it.
+/// Judges `held`; with a baseline, by what is `near` it.
 pub(super) fn judge(held: &Held, near: Option<Near>) -> State {
     let Some(near) = near else {
         let (Some(allocated), Some(reserved)) = (held.allocated, held.reserved) else {
@@ -67,7 +67,7 @@ mod tests {
 
     const GIB: f64 = (1u64 << 30) as f64;
 
-    /// The rows of NVIDIA-NeMo/RL #2003, each by itself and beside its baseline.
+    /// The rows of NVIDIA-NeMo/RL #2003, each judged alone and against its baseline.
     #[test]
     fn a_log_and_a_configuration_are_judged_alike() {
         let near = Near { allocated: Some(1.5 * GIB), reserved: Some(6.2 * GIB) };
@@ -75,7 +75,7 @@ mod tests {
             (0.5, 5.2, false, false, State::Used, State::Used),
             (8.9, 26.0, true, false, State::Leak, State::Leak),
             (0.6, 15.5, false, true, State::Fragmentation, State::Fragmentation),
-            // Without a baseline and alike on all ranks, the cache may as well be in use again at the next step.
+            // Without a baseline, and equal on all ranks, the cache may be used again at the next step.
             (0.6, 15.5, false, false, State::Cache, State::Fragmentation),
             (1.1, 3.0, false, false, State::Used, State::Used),
         ] {

@@ -14,8 +14,8 @@ use plimsoll_memory::bytes::ByteSize;
 /// A gibibyte.
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The findings of every label and metric, in the order in which the log first shows them. `repeated` is how many lines of
-/// other processes one line of a label stood for.
+/// The findings of every label and metric, in the order in which the log first shows them. `repeated` is the number of
+/// lines of other processes that one line of a label stood for.
 pub(super) fn judge(all: &AllSeries, repeated: &BTreeMap<String, u64>) -> Vec<Finding> {
     let found = all.iter().filter_map(|(key, workers)| Some((first(workers), of_key(all, key, workers, repeated)?)));
     let mut found: Vec<(Option<Position>, Finding)> = found.collect();
@@ -23,12 +23,12 @@ pub(super) fn judge(all: &AllSeries, repeated: &BTreeMap<String, u64>) -> Vec<Fi
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Where the first reading of any worker stands.
+/// The position of the first reading of any worker.
 fn first(workers: &BTreeMap<Worker, Series>) -> Option<Position> {
     workers.values().filter_map(|series| Some(series.points.first()?.position)).min()
 }
 
-/// How many ranks were not seen at a label: one line was printed, and stood for so many more.
+/// How many ranks were not seen at a label: one line was printed for this many others.
 pub(super) fn unseen(repeated: &BTreeMap<String, u64>, label: &str, workers: usize) -> Option<u64> {
     let told = repeated.get(label).copied().filter(|told| *told > 0)?;
     Some((told + 1).saturating_sub(workers as u64)).filter(|unseen| *unseen > 0)
@@ -54,7 +54,7 @@ fn of_key(
     let spread = spread(workers);
     let by_rank = alike(all, key) && spread.is_some_and(|spread| spread.rank_dependent);
     let judged = workers.iter().filter_map(|(worker, series)| of_worker(all, key, *worker, series, by_rank));
-    // The worst rank: the gravest verdict, then the most at the end.
+    // The worst rank: the gravest verdict, then the highest last reading.
     let mut worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
     let mut explanation = worst.explanation;
     if let Some(spread) = spread.filter(|spread| spread.rank_dependent) {
@@ -86,7 +86,7 @@ fn of_key(
     })
 }
 
-/// Whether all ranks allocate alike at the label of `key`, as far as that is told: their work is the same.
+/// Whether all ranks allocate the same at the label of `key`, if the log shows it: their work is the same.
 fn alike(all: &AllSeries, key: &Key) -> bool {
     let allocated = all.get(&Key { metric: Metric::Allocated, ..key.clone() });
     !allocated.and_then(spread).is_some_and(|spread| spread.rank_dependent)
@@ -152,7 +152,7 @@ fn latest(all: &AllSeries, key: &Key, worker: Worker) -> BTreeMap<Metric, Figure
     same.filter_map(|(other, workers)| Some((other.metric, workers.get(&worker)?.last()?.figure))).collect()
 }
 
-/// Whether readings of `label` are of the same work each time. What a program logs while it is being built is not.
+/// Whether readings at `label` repeat the same work. Readings while a program is being built do not.
 pub(super) fn steps_alike(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
     !["init", "load", "creating", "building", "partition"].iter().any(|word| label.contains(word))
@@ -162,7 +162,7 @@ fn at(label: &str) -> String {
     if label.is_empty() { "in the log".to_owned() } else { format!("at `{label}`") }
 }
 
-/// What reserved memory is that stays far above an allocated memory that does not rise.
+/// The meaning of reserved memory far above an allocated memory that does not rise.
 fn cached(
     all: &AllSeries,
     key: &Key,
@@ -178,7 +178,7 @@ fn cached(
     let (held, used) = (run.last()?, allocated_run.last()?);
     let still = matches!(pattern, Pattern::Steady | Pattern::Falling | Pattern::Plateau | Pattern::FirstStepOnly);
     let fell = still || used.figure.value() <= allocated_run[0].figure.value() + tolerance(&allocated_run);
-    // A table of PyTorch shows the training's own peak, at which the cache is full of what will be used again.
+    // A table of PyTorch shows the peak of the training, when the cache is full of memory that will be used again.
     if !fell || key.format == Format::MemorySummary {
         return None;
     }
@@ -187,19 +187,20 @@ fn cached(
     let stays = format!("{words}: {} stay reserved on {worker} while {} are allocated", held.bytes, used.bytes);
     match super::held::judge(&both, None) {
         State::Fragmentation => {
-            let why = "others that allocate as much keep far less: the cache lies in pieces that cannot be given back";
+            let why = "other ranks allocate as much and keep far less: the cache is in pieces that cannot be released";
             Some((Verdict::Fragmentation, format!("{stays}, and {why}")))
         }
         State::Cache => {
-            let why = "the allocator's cache, no leak; it is fragmented where a later request does not fit";
+            let why = "this is the allocator's cache, not a leak; if a later request does not fit, the cache is \
+                fragmented";
             Some((Verdict::CacheNotLeak, format!("{stays}: {why}")))
         }
         State::Leak | State::Used | State::Unknown => None,
     }
 }
 
-/// The last reading of the run before and of the last, at the same step if steps are known, if it is half as much
-/// again and a gibibyte more.
+/// The last readings of the previous run and of the last run, at the same step if steps are known, if the later one is
+/// at least 1.5 times as large and 1 GiB larger.
 fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     let last_run = readings.last()?.run;
     let before = last_run.checked_sub(1)?;
@@ -214,7 +215,7 @@ fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     enough.then_some((a, b))
 }
 
-/// The last readings of all ranks; `None` for a single one.
+/// The last readings of all ranks; `None` if there is only one.
 pub(super) fn spread(workers: &BTreeMap<Worker, Series>) -> Option<Spread> {
     let last = workers.iter().filter_map(|(worker, series)| Some((series.readings().last()?.figure.bytes, *worker)));
     let mut last: Vec<_> = last.collect();

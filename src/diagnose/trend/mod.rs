@@ -1,19 +1,19 @@
-//! Trends: how the figures of a log move over steps, and what that means.
+//! Trends: how the figures of a log change over steps, and what the change means.
 //!
-//! A [`Collector`] takes samples in constant memory and gives [`Trends`]: for each label and metric the series of the
+//! A [`Collector`] takes samples in constant memory and returns [`Trends`]: for each label and metric the series of the
 //! worst rank, its pattern and its statistics, and one verdict.
 //!
-//! The statistics are robust: an outlier, a slow first step or the rounding of a text moves none of them far.
+//! The statistics are robust: an outlier, a slow first step or the rounding of a text changes them little.
 //! - level and spread: the median, and the median absolute deviation (MAD)
 //! - slope: Theil and Sen's, the median of the slopes of all pairs
-//! - growth: Mann and Kendall's test, one-sided, with its correction for ties; growth is p < 0.05 over four readings and
-//!   more, and for three a rise at every step to one and a half times the first
+//! - growth: Mann and Kendall's test, one-sided, with its correction for ties; p < 0.05 with four or more readings, or,
+//!   with three, a rise at every step to at least 1.5 times the first
 //! - a change counts beyond [`MARGIN`] and 2 % of the level, or beyond twice the rounding of the text
 //!
-//! Only readings of the same label are compared: a model that is being loaded rises from label to label and leaks
-//! nothing. The worst rank decides; ranks that differ are a finding, and ranks that were not seen leave a good verdict
-//! open. Allocated memory that rises at constant work is a leak; reserved memory that stays while allocated falls back is
-//! the allocator's cache, or fragmentation if only some ranks keep it or a baseline does not.
+//! Only readings of the same label are compared: loading a model raises memory from label to label without a leak. The
+//! worst rank decides; ranks that differ are a finding, and unseen ranks make a good verdict inconclusive. Allocated
+//! memory that rises while the work stays constant is a leak; reserved memory that stays high while allocated memory
+//! falls back is the allocator's cache, or fragmentation if only some ranks keep it or the baseline does not.
 
 mod collector;
 mod compare;

@@ -9,34 +9,35 @@ use super::series::Point;
 use super::statistics::{Statistics, statistics};
 use plimsoll_memory::bytes::ByteSize;
 
-/// A change of less is none, whatever the level: 64 MiB.
+/// The smallest change that counts, at any level: 64 MiB.
 pub const MARGIN: ByteSize = ByteSize::mib(64);
 
-/// The likelihood below which a rise is none of chance.
+/// The probability below which a rise is not chance.
 const SIGNIFICANT: f64 = 0.05;
 
 /// How a series moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// The series rises, and does not level off.
+    /// The series rises without levelling off.
     Growing,
     /// The series rose and levelled off.
     Plateau,
-    /// The series rose after the first reading and stays: the optimizer's state, or what a first step leaves behind.
+    /// The series rose after the first reading and stayed: the optimizer's state, or memory that a first step leaves
+    /// behind.
     FirstStepOnly,
-    /// The series stays at its level.
+    /// The series keeps its level.
     Steady,
     /// The series falls.
     Falling,
-    /// The series moves without a direction.
+    /// The series moves in no direction.
     Unsteady,
-    /// Too few readings to tell.
+    /// There are too few readings for a pattern.
     Sparse,
 }
 
 impl Pattern {
-    /// The pattern in words.
+    /// The name of the pattern in a report.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Growing => "growing",
@@ -50,14 +51,14 @@ impl Pattern {
     }
 }
 
-/// What a change of `points` has to exceed.
+/// The smallest change of `points` that counts.
 pub(super) fn tolerance(points: &[Point]) -> f64 {
     let level = median(points.iter().map(|point| point.figure.value()).collect()).unwrap_or(0.0);
     let rounding = points.iter().map(|point| point.figure.resolution.bytes()).max().unwrap_or(0) as f64;
     (0.02 * level).max(2.0 * rounding).max(MARGIN.bytes() as f64)
 }
 
-/// The pattern and the statistics of `points`; `None` if there is none.
+/// The pattern and the statistics of `points`; `None` if there are no points.
 pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
     let pairs = pairs(points);
     let found = statistics(&pairs)?;
@@ -89,12 +90,12 @@ fn growing(figures: &[f64], found: &Statistics, tolerance: f64) -> bool {
     if figures.len() >= 4 {
         return found.p < SIGNIFICANT;
     }
-    // Three readings: no test could tell, so that the rise has to be large and at every step.
+    // Three readings are too few for a test, so the rise must be large and happen at every step.
     let steps = figures.windows(2).all(|pair| pair[1] - pair[0] > tolerance);
     steps && figures[figures.len() - 1] >= 1.5 * figures[0]
 }
 
-/// Steps and figures; the order stands in for steps that are absent or go back.
+/// Pairs of step and figure; if steps are absent or go back, the order replaces them.
 fn pairs(points: &[Point]) -> Vec<(f64, f64)> {
     let steps: Option<Vec<u64>> = points.iter().map(|point| point.step).collect();
     let steps = steps.filter(|steps| steps.is_sorted() && steps.first() != steps.last());

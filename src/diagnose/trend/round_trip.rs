@@ -1,4 +1,4 @@
-//! A tensor that goes to the device and back, and whose memory on the host does not.
+//! A tensor that moves to the device and back without its host memory being released.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use super::series::{Point, shape, worker};
 use crate::telemetry::{Figure, Metric, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
-/// A round trip takes no more reports than this.
+/// The most reports that a round trip may take.
 const WINDOW: usize = 6;
 
 /// The most findings that are kept.
 const MOST_FINDINGS: usize = 16;
 
-/// A smaller trip says nothing.
+/// The smallest round trip that counts.
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Watches reports that show device and host together.
+/// Watches reports that state device and host memory together.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
     recent: VecDeque<Sample>,
@@ -43,7 +43,7 @@ impl RoundTrips {
         self.found.clone()
     }
 
-    /// A report before the trip and one at its far end, where `sample` is the return.
+    /// Finds a report before the trip and one at its far end, if `sample` is the return.
     fn trip(&self, sample: &Sample, device: Figure, host: Figure) -> Option<Finding> {
         let same = |other: &&Sample| worker(other) == worker(sample);
         let reports: Vec<&Sample> = self.recent.iter().filter(same).collect();
@@ -73,14 +73,14 @@ impl RoundTrips {
         let (pattern, statistics) = pattern(&readings)?;
         let size = |bytes: f64| ByteSize::new(bytes.max(0.0) as u64);
         let mut explanation = format!(
-            "{} went to the device and came back, and the host holds {} more: memory of the copy back that is not reused",
+            "{} moved to the device and back, and the host holds {} more: the memory of the copy back is not reused",
             size(out),
             size(grown)
         );
-        // The trip alone tells how much stays of each byte, whatever the number of parameters.
+        // The trip alone shows how much of each byte remains, for any number of parameters.
         let share = grown / out;
         explanation.push_str(&format!(
-            "; {share:.2} B stay of each byte that was moved: {:.1} B a parameter in 16 bits, {:.1} in fp32",
+            "; {share:.2} B remain of each byte moved: {:.1} B a parameter in 16 bits, {:.1} in fp32",
             2.0 * share,
             4.0 * share
         ));
@@ -104,12 +104,12 @@ impl RoundTrips {
     }
 }
 
-/// Device and host of a report that shows both.
+/// Device and host memory of a report that states both.
 fn both(sample: &Sample) -> Option<(Figure, Figure)> {
     Some((sample.figure(Metric::Allocated)?, sample.figure(Metric::HostUsed)?))
 }
 
-/// Whether `label` is of a phase in which state is made or moved for good.
+/// Whether `label` names a phase in which state is created or moved for good.
 fn builds(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
     ["init", "creat", "offload", "partition", "load", "fp16", "fp32", "flatten"].iter().any(|word| label.contains(word))

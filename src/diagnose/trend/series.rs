@@ -7,16 +7,16 @@ use plimsoll_memory::bytes::ByteSize;
 
 use super::worker::Worker;
 
-/// The most readings that are kept of a series; beyond, every second goes.
+/// The most readings that are kept of a series; beyond that, every second one is dropped.
 const MOST_READINGS: usize = 512;
 
-/// What is compared: readings of one kind.
+/// What readings must share to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) format: Format,
-    /// Before the label: what differs is compared at less cost.
+    /// Compared before the label, which costs more to compare.
     pub(super) metric: Metric,
-    /// The label, its last number taken out: `before forward 7` is a reading of step 7.
+    /// The label without its last number: `before forward 7` is a reading of step 7.
     pub(super) label: String,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Point {
     pub(super) step: Option<u64>,
     pub(super) figure: Figure,
     pub(super) position: Position,
-    /// Which run of the program, if a log holds several.
+    /// The run of the program, if a log holds several.
     pub(super) run: u32,
 }
 
@@ -37,10 +37,10 @@ pub(super) struct Point {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     pub(super) points: Vec<Point>,
-    /// Of so many readings one is kept.
+    /// One of this many readings is kept.
     stride: u64,
     seen: u64,
-    /// The last reading, whether kept or not.
+    /// The last reading, kept or not.
     last: Option<Point>,
     pid: Option<u64>,
     run: u32,
@@ -59,7 +59,7 @@ impl Series {
         if self.seen.is_multiple_of(stride) {
             self.points.push(point);
             if self.points.len() > MOST_READINGS {
-                // The first stays: it is what the others are compared with.
+                // The first reading stays: the others are compared with it.
                 let mut at = 0;
                 self.points.retain(|_| {
                     at += 1;
@@ -76,7 +76,7 @@ impl Series {
         self.last
     }
 
-    /// The readings, the last always among them.
+    /// The readings, always including the last.
     pub(super) fn readings(&self) -> Vec<Point> {
         let mut points = self.points.clone();
         if let Some(last) = self.last.filter(|last| points.last().is_none_or(|kept| kept.position != last.position)) {
@@ -86,23 +86,23 @@ impl Series {
     }
 }
 
-/// So many readings show the shape of a series.
+/// How many readings show the shape of a series.
 const SHAPE: usize = 24;
 
-/// The figures of `points`, thinned evenly; the first and the last stay.
+/// The figures of `points`, thinned evenly, including the first and the last.
 pub(super) fn shape(points: &[Point]) -> Vec<ByteSize> {
     let count = points.len().min(SHAPE);
     let at = |index: usize| points[index * (points.len() - 1) / (count - 1).max(1)].figure.bytes;
     (0..count).map(at).collect()
 }
 
-/// Who a sample is of: the rank if it is known, else the process.
+/// The worker of a sample: its rank if known, otherwise its process.
 pub(super) fn worker(sample: &Sample) -> Worker {
     let pid = if sample.rank.is_some() { None } else { sample.pid };
     Worker { rank: sample.rank, pid }
 }
 
-/// `label` with its last number taken out, and that number.
+/// `label` without its last number, and that number.
 pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
     let Some(end) = label.rfind(|c: char| c.is_ascii_digit()).map(|at| at + 1) else { return (label.to_owned(), None) };
     let digits = label[..end].bytes().rev().take_while(u8::is_ascii_digit).count();

@@ -1,4 +1,4 @@
-//! What vLLM's sleep mode frees, and what stays.
+//! What vLLM's sleep mode frees, and what remains.
 
 use super::finding::{Finding, Verdict};
 use super::pattern::{Pattern, pattern};
@@ -36,14 +36,13 @@ impl Sleeps {
         }
     }
 
-    /// Sleep that frees nothing, or after which more and more stays.
+    /// Sleep that frees nothing, or after which ever more memory remains.
     pub(super) fn finding(&self) -> Option<Finding> {
         let ineffective = self.freed.iter().find_map(|(worker, series)| {
             let readings = series.readings();
             let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
             let point = *readings.iter().find(nothing)?;
-            let words =
-                "sleep freed nothing: under expandable_segments the pool of the sleep mode cannot give memory back";
+            let words = "sleep freed nothing: with expandable_segments, the sleep mode's pool cannot release memory";
             finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
         });
         ineffective.or_else(|| {
@@ -51,7 +50,7 @@ impl Sleeps {
                 let readings = series.readings();
                 let first = readings.first()?;
                 let most = readings.iter().max_by(|a, b| a.figure.value().total_cmp(&b.figure.value()))?;
-                // What a sleep leaves is constant; it needs no test to see that it is not.
+                // The memory left by a sleep should be constant, so a rise needs no statistical test.
                 let rise = most.figure.value() - first.figure.value();
                 let stays = readings.last()?.figure.value() - first.figure.value() > rise / 2.0;
                 let enough = rise > GIB && most.figure.value() > 1.5 * first.figure.value() && stays;

@@ -1,4 +1,4 @@
-//! [`Statistics`]: medians, slopes and tests that an outlier does not move.
+//! [`Statistics`]: medians, slopes and tests that are robust against outliers.
 
 use plimsoll_statistics::trend::{mann_kendall, theil_sen};
 use plimsoll_statistics::{median, median_absolute_deviation};
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// A series in figures.
+/// Statistics of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
-    /// The readings.
+    /// Number of readings.
     pub readings: u64,
-    /// The first.
+    /// The first reading.
     pub first: ByteSize,
-    /// The last.
+    /// The last reading.
     pub last: ByteSize,
-    /// The median.
+    /// The median of the readings.
     pub median: ByteSize,
-    /// The median absolute deviation from it.
+    /// The median absolute deviation from the median.
     pub mad: ByteSize,
-    /// Bytes a step: the median of the slopes of all pairs (Theil and Sen).
+    /// Bytes per step: the median of the slopes of all pairs (Theil and Sen).
     pub slope: f64,
-    /// How many pairs rise less how many fall (Mann and Kendall).
+    /// The number of rising pairs minus the number of falling pairs (Mann and Kendall).
     pub kendall: i64,
-    /// How likely so many pairs would rise by chance.
+    /// The probability that as many pairs rise by chance.
     pub p: f64,
 }
 
-/// The statistics of `points`, each a step and a figure, in order; `None` if there is none.
+/// The statistics of `points`, pairs of step and figure in order; `None` if there are no points.
 pub(super) fn statistics(points: &[(f64, f64)]) -> Option<Statistics> {
     let (first, last) = (points.first()?, points.last()?);
     let figures: Vec<f64> = points.iter().map(|point| point.1).collect();

@@ -1,4 +1,4 @@
-//! [`strained`]: an allocator that says itself that requests failed, or had to be tried again.
+//! [`strained`]: an allocator that itself reports failed or retried requests.
 
 use super::finding::{Finding, Verdict};
 use super::pattern::pattern;
@@ -7,12 +7,12 @@ use crate::telemetry::{Metric, Sample};
 use plimsoll_memory::bytes::GIB;
 use plimsoll_memory::text::counted;
 
-/// What the counters of `sample` say: its failures and retries beside what it holds and does not use.
+/// The finding in the counters of `sample`: failures and retries, compared with the memory that is held and unused.
 pub(super) fn strained(sample: &Sample) -> Option<Finding> {
     let figure = |metric| sample.figure(metric).map(|figure| figure.bytes);
     let (reserved, allocated) = (figure(Metric::Reserved), figure(Metric::Allocated));
     let unused = reserved.zip(allocated).map(|(reserved, allocated)| reserved.saturating_sub(allocated));
-    // A tenth of what is held, and a gibibyte: requests that fail beside it found it in pieces.
+    // At least a tenth of the held memory and 1 GiB is unused: requests that fail nevertheless found it in pieces.
     let in_pieces = unused
         .zip(reserved)
         .filter(|(unused, reserved)| unused.bytes() > GIB && unused.bytes() > reserved.bytes() / 10);
@@ -28,7 +28,7 @@ pub(super) fn strained(sample: &Sample) -> Option<Finding> {
     let (verdict, explanation) = match in_pieces {
         Some((unused, reserved)) => (
             Verdict::Fragmentation,
-            format!("{counts}, although no tensor uses {unused} of the {reserved} that it holds: they lie in pieces"),
+            format!("{counts}, although no tensor uses {unused} of the {reserved} that it holds: they are in pieces"),
         ),
         None => (Verdict::NearCapacity, format!("{counts}: the device is full")),
     };
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(
             found.explanation,
             "the allocator counts 1 out-of-memory error and 3 retries of cudaMalloc, although no tensor uses 10.00 GiB of \
-             the 22.00 GiB that it holds: they lie in pieces"
+             the 22.00 GiB that it holds: they are in pieces"
         );
         assert_eq!(of(22, 21, 0, 3).verdict, Verdict::NearCapacity);
     }

@@ -1,4 +1,4 @@
-//! Logs of public issues, in the formats of their programs, and what they say.
+//! Logs of public issues, in the formats of their programs, and their findings.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ fn verdict(text: &str) -> Verdict {
     collect(text).trends().verdict
 }
 
-/// A log of NeMo-RL: steps of `seconds`, and each rank's memory after refit by step.
+/// A log of NeMo-RL: steps of `seconds`, and the memory of each rank after refit, by step.
 fn nemo(steps: u64, ranks: u64, seconds: f64, memory: impl Fn(u64, u64) -> (f64, f64)) -> String {
     let mut text = String::new();
     for step in 1..=steps {
@@ -75,7 +75,7 @@ fn nemo_rl_2003_s_table_is_reproduced_from_its_logs() {
     assert_eq!(table, ["leak", "fragmentation, varies by rank", "cured, at +33.7 % time"]);
     assert_eq!(compare(&readings[0], &readings[0], &allowance).verdict, ConfigurationVerdict::Solved);
 
-    // Each log by itself: growth is a leak, what stays reserved is the cache, the others are in order.
+    // Each log alone: growth is a leak, memory that stays reserved is the cache, the others are fine.
     let verdicts: Vec<Verdict> = logs.iter().map(|(_, log)| verdict(log)).collect();
     assert_eq!(verdicts, [Verdict::ReportOnly, Verdict::Leak, Verdict::Fragmentation, Verdict::ReportOnly]);
 }
@@ -108,7 +108,7 @@ fn nemo_rl_3244_is_a_regression() {
     assert_eq!(regression(&old, &new, &Allowance::default()), Some(Verdict::Regression));
     assert_eq!(regression(&old, &old, &Allowance::default()), None);
     assert_eq!(regression(&new, &old, &Allowance::default()), None);
-    // Both in one text: the second is another run, as its steps begin again.
+    // Both in one text: the second is another run because its steps start over.
     let trends = collect(&(before + &after)).trends();
     assert_eq!(trends.verdict, Verdict::Regression);
     let finding = trends
@@ -118,7 +118,7 @@ fn nemo_rl_3244_is_a_regression() {
     assert!(finding.unwrap().explanation.contains("7.87 GiB in the run before, 27.02 GiB in the last"), "{finding:?}");
 }
 
-/// NeMo-RL #2619: what stays after vLLM's sleep.
+/// NeMo-RL #2619: memory that remains after vLLM's sleep.
 #[test]
 fn nemo_rl_2619_is_residual_growth() {
     let sleep = |freed: f64, left: f64| {
@@ -154,7 +154,7 @@ fn deepspeed(reports: &[(&str, f64, f64, f64)]) -> String {
     text
 }
 
-/// DeepSpeed #7693: a tensor of 12 GB goes to the device and back.
+/// DeepSpeed #7693: a tensor of 12 GB moves to the device and back.
 #[test]
 fn deepspeed_7693_s_round_trip_is_host_growth() {
     let log = deepspeed(&[
@@ -166,7 +166,7 @@ fn deepspeed_7693_s_round_trip_is_host_growth() {
     assert_eq!(trends.verdict, Verdict::HostGrowth);
     let explanation = &trends.findings[0].explanation;
     assert!(
-        explanation.starts_with("12.00 GiB went to the device and came back, and the host holds 12.05 GiB more"),
+        explanation.starts_with("12.00 GiB moved to the device and back, and the host holds 12.05 GiB more"),
         "{explanation}"
     );
     assert!(explanation.contains("24.05 GiB stay cached"), "{explanation}");
@@ -191,7 +191,7 @@ fn host_memory_that_rises_step_by_step_is_host_growth() {
     assert_eq!((trends.verdict, trends.findings[0].label.as_str()), (Verdict::HostGrowth, "after step #"));
 }
 
-/// Adam's moments after the first step, as in DeepSpeed #7693: growth once, and not again.
+/// Adam's moments after the first step, as in DeepSpeed #7693: memory grows once, and not again.
 #[test]
 fn growth_in_the_first_step_only_is_no_leak() {
     let log = nemo(6, 1, 90.0, |step, _| if step == 1 { (20.0, 22.0) } else { (52.0, 54.0) });

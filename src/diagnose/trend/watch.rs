@@ -1,4 +1,4 @@
-//! [`Watch`]: lines of a log to its trends.
+//! [`Watch`]: judges the trends in the lines of a log.
 
 use super::collector::Collector;
 use super::finding::Trends;
@@ -24,19 +24,19 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Reads a line; see [`Reader::line`] for which lines have to be given. Whether it tells something.
+    /// Reads a line; [`Reader::line`] describes which lines are needed. Returns whether the line holds a figure.
     pub fn line(&mut self, position: Position, text: &str) -> bool {
         let tells = self.reader.line(position, text, &mut self.pending);
         self.collect();
         tells
     }
 
-    /// What the figures say so far; `None` if there are none yet.
+    /// The trends so far; `None` if there are no figures yet.
     pub fn trends(&self) -> Option<Trends> {
         (!self.collector.is_empty()).then(|| self.collector.trends())
     }
 
-    /// What the log's figures say; `None` if it has no telemetry.
+    /// The trends of the whole log; `None` if it has no telemetry.
     pub fn finish(mut self) -> Option<Trends> {
         self.reader.finish(&mut self.pending);
         self.collect();

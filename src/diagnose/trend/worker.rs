@@ -1,17 +1,17 @@
-//! [`Worker`]: who wrote readings.
+//! [`Worker`]: the source of readings.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who wrote readings: a rank, or a process if no rank is known.
+/// The source of readings: a rank, or a process if the rank is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
     /// The rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The process, if the rank is unknown.
+    /// The process id, if the rank is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u64>,
 }

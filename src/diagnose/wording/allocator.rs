@@ -1,4 +1,4 @@
-//! What PyTorch's caching allocators print: CUDA, HIP, XPU, NPU, MPS and every other device, in all versions.
+//! Messages of PyTorch's caching allocators: CUDA, HIP, XPU, NPU, MPS and every other device, in all versions.
 
 use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting};
@@ -9,7 +9,7 @@ use super::size::{self, SIZE};
 use super::{library, regex};
 use plimsoll_memory::bytes::ByteSize;
 
-/// A text with an amount in it.
+/// A text that contains an amount.
 macro_rules! sized {
     ($before:literal, $after:literal) => {{
         static REGEX: std::sync::LazyLock<regex::Regex> =
@@ -25,12 +25,12 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     } else if regex!(r"Allocation on device\b").is_match(text) {
         found.extend(asynchronous(lines, at));
     } else if text.contains("MPS backend out of memory (MPS allocated") {
-        // The request stands on the next line, if its anchor is told, or was cut off.
+        // The request is on the next line, where its anchor is found, or it was cut off.
         if !lines.after(at).next().is_some_and(|next| next.message().contains("ried to alloc")) {
             found.extend(limited(lines, at));
         }
     } else if regex!(r"\bout of mem\w*\W*(?:Tried(?: to)?)?\W*$").is_match(text) {
-        // The line was wrapped here. If the next one holds the anchor, the message is told there.
+        // The line was wrapped here. If the next line holds the anchor, the message is read there.
         let next = lines.after(at).next().map_or("", |next| next.message());
         if next.contains("ried to alloc") {
             return;
@@ -45,7 +45,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
-/// Every `Tried to allocate` of line `at`: ranks glue their lines together.
+/// Every `Tried to allocate` of line `at`: ranks may write several on one line.
 fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let own = lines[at].message();
     if own.contains("you tried to alloc") {
@@ -54,7 +54,7 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let whole = |text: &str| {
         regex!(r"reserved by PyTorch|reserved in total|cached\)|PyTorch but|on (?:private|shared) pool|memory-management|ALLOC_CONF|Management").is_match(text)
     };
-    // A line that was broken inside a word is put together without a gap: whichever way gives more numbers is right.
+    // A line that was broken inside a word is joined without a gap: use the variant that yields more numbers.
     let spaced = joined(lines, at, " ", whole);
     let others = [joined(lines, at, "", whole), joined(lines, at, BROKEN, whole)];
     let text =
@@ -66,7 +66,7 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     for (index, tried) in tries.iter().enumerate() {
         let end = tries.get(index + 1).map_or(text.len(), |next| beginning(&text, *tried, *next));
         let start = beginning(&text, from, *tried);
-        // What lies behind the message on the same line, such as the next rank's, is not its own.
+        // Text after the message on the same line, such as the next rank's message, does not belong to it.
         if index == 0 || *tried < own.len() + head.len() + 1 {
             found.extend(message(lines, at, &text, start, *tried, end));
         }
@@ -74,7 +74,7 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
-/// The head of a message that was wrapped before its `Tried`: it stands on the lines above.
+/// The beginning of a message that was wrapped before its `Tried`: it is on the lines above.
 fn head(lines: &Lines, at: usize, text: &str) -> String {
     const ABOVE: usize = 6;
     let own = text.split("ried to alloc").next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn head(lines: &Lines, at: usize, text: &str) -> String {
     String::new()
 }
 
-/// Where the message of the `Tried` at `tried` begins: at its `NAME out of memory`, at its exception's class.
+/// Where the message of the `Tried` at `tried` begins: at its `NAME out of memory` or its exception's class.
 fn beginning(text: &str, from: usize, tried: usize) -> usize {
     let head = &text[from..tried];
     let begins =
@@ -105,7 +105,7 @@ fn beginning(text: &str, from: usize, tried: usize) -> usize {
     begins.map_or(tried, |begins| from + begins.start())
 }
 
-/// How many amounts a text holds, and how many of the words between them are whole.
+/// How many amounts a text holds, and how many of the words between them are intact.
 fn clarity(text: &str) -> usize {
     let words = regex!(
         r"[Tt]ried to allocate \d|total capac|of which|is free|allocated memory|is allocated by|is reserved by|already allocated|memory in use|this process has"
@@ -119,13 +119,13 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
     let name = regex!(r"([A-Za-z][A-Za-z0-9_]*)(?: backend)? out of mem").captures(head).map(|name| name[1].to_owned());
     let line = &lines[at];
     if body.starts_with("Tried to allocate more than 1EB") {
-        let reason = "the size is garbage: collectives out of step ask for sizes beyond any memory";
+        let reason = "the size is garbage: collectives that are out of step request impossible sizes";
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let numbers = if name.as_deref() == Some("MPS") { metal(head, body) } else { clauses(body) };
     let known = [numbers.capacity, numbers.allocated, numbers.free, numbers.allowed].iter().flatten().count();
     if name.is_none() && known < 2 {
-        // Some other program tried to allocate something.
+        // Another program tried to allocate something.
         return None;
     }
     let begin = name.as_ref().and_then(|name| head.find(name.as_str())).map_or(tried, |at| start + at);
@@ -139,7 +139,7 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
         regex!(r"\b(GPU|NPU|XPU|HPU|MLU|GCU|SUPA|MUSA|DCU|PPU) ?(\d+|[\x00-\x1f])?\s*(?:;| has\b|\))").captures(body);
     sighting.device = device.as_ref().and_then(|device| index(device.get(2)?.as_str()));
     let named = device.map(|device| device[1].to_owned()).filter(|name| name != "GPU");
-    // Words that were glued to the name are not part of it: `whyCUDA out of memory`.
+    // Drop words that are glued to the front of the name: `whyCUDA out of memory`.
     let name = name.map(|name| {
         let glued = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
         if glued.len() > 1 && glued.len() < name.len() { glued.to_owned() } else { name }
@@ -150,12 +150,12 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
     Some(sighting)
 }
 
-/// The index of a device: digits, or the character that early 2.x printed in their place.
+/// The index of a device: digits, or the control character that early 2.x printed instead.
 fn index(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| text.chars().next().filter(char::is_ascii_control).map(|c| u64::from(u32::from(c))))
 }
 
-/// The numbers of a message by its clauses, whatever version put them together.
+/// The numbers of a message, clause by clause, in whatever version's order.
 fn clauses(body: &str) -> Numbers {
     let one = |regex: &regex::Regex| regex.captures(body).and_then(|found| size::bytes(&found[1]));
     let mut numbers = Numbers {
@@ -164,7 +164,7 @@ fn clauses(body: &str) -> Numbers {
         allocated: one(sized!("", " already allocated")).or_else(|| one(sized!("allocated memory ", ""))),
         free: one(sized!("of which ", " is free")).or_else(|| one(sized!("", " free(?:;|\\b)"))),
         reserved: one(sized!("", " reserved in total")),
-        // Until 1.3 `cached` was what was held and unused.
+        // Until 1.3, `cached` was the memory held and unused.
         unallocated: one(sized!("", " is reserved by")).or_else(|| one(sized!("", " cached"))),
         allowed: one(sized!("", " allowed")),
         this_process: one(sized!("this process has ", " memory in use")),
@@ -175,19 +175,20 @@ fn clauses(body: &str) -> Numbers {
     numbers
 }
 
-/// What follows from the others: reserved is allocated and unallocated.
+/// Derives missing numbers: reserved is the sum of allocated and unallocated.
 fn derive(numbers: &mut Numbers) {
     if let Some(allocated) = numbers.allocated {
         if numbers.reserved.is_none() {
             numbers.reserved = numbers.unallocated.and_then(|unallocated| allocated.checked_add(unallocated));
         } else if numbers.unallocated.is_none() {
-            // Each is rounded by itself, so that the difference can be a little below nothing.
+            // Each number is rounded separately, so the difference can be slightly below zero.
             numbers.unallocated = numbers.reserved.map(|reserved| reserved.saturating_sub(allocated));
         }
     }
 }
 
-/// The processes that a message lists, other than this one by name: number and bytes. Amounts of 2^64 are unknown.
+/// The processes that a message lists, except the one it calls its own: process id and bytes. Amounts of 2^64 are
+/// unknown.
 fn processes(body: &str) -> Vec<(u64, u64)> {
     sized!(r"Process (?:\d+) has ", " memory in use")
         .captures_iter(body)
@@ -198,7 +199,7 @@ fn processes(body: &str) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Metal's message, cut before its request.
+/// Metal's message, cut off before its request.
 fn limited(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let start = line.message().find("MPS backend out")?;
@@ -210,13 +211,13 @@ fn limited(lines: &Lines, at: usize) -> Option<Sighting> {
     Some(sighting)
 }
 
-/// The numbers of Metal's message, whose clauses stand before `Tried`.
+/// The numbers of Metal's message, whose clauses precede `Tried`.
 fn metal(head: &str, body: &str) -> Numbers {
     let one = |text: &str, regex: &regex::Regex| regex.captures(text).and_then(|found| size::bytes(&found[1]));
     Numbers {
         tried: one(body, sized!("^Tried to allocate ", "")),
         allocated: one(head, sized!("MPS allocated: ", "")),
-        // Memory of this process that the allocator does not manage counts towards the limit.
+        // Memory of this process outside the allocator counts towards the limit.
         this_process: one(head, sized!("MPS allocated: ", "")).and_then(|own| {
             one(head, sized!("other allocations: ", "")).and_then(|other: ByteSize| own.checked_add(other))
         }),
@@ -225,7 +226,7 @@ fn metal(head: &str, body: &str) -> Numbers {
     }
 }
 
-/// The message of the cudaMallocAsync backend: a table of several lines, or the first line alone.
+/// The message of the cudaMallocAsync backend: a table over several lines, or its first line only.
 fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let start = line.message().find("Allocation on device")?;

@@ -1,10 +1,10 @@
-//! Amounts by the words around them: for wordings that a pattern knows without their numbers.
+//! Amounts identified by the words around them, for wordings whose pattern does not capture numbers.
 
 use super::super::findings::Numbers;
 use super::super::sighting::Cause;
 use super::{regex, size};
 
-/// Adds to `numbers` what `text`, the rest of a message, says was asked for and allowed, if nothing is known of either.
+/// Adds the requested and the allowed amount in `text`, the rest of a message, to `numbers` if neither is known.
 pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
     let amount = |regex: &regex::Regex| {
         let found = regex.captures(text)?;

@@ -1,19 +1,19 @@
-//! Numbers that stand on the lines around a message: in the report that it belongs to, in a list behind it, in the command
-//! that was run.
+//! Numbers on the lines around a message: in the report that it belongs to, in a list after it, or in the command that
+//! was run.
 
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::{regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
-/// So many lines around a message belong to its report.
+/// How many lines around a message belong to its report.
 const AROUND: usize = 40;
-/// So many lines behind a message may list its numbers.
+/// How many lines after a message may list its numbers.
 const BEHIND: usize = 4;
-/// So many lines before a refusal list the devices.
+/// How many lines before a refusal may list the devices.
 const LOADING: usize = 400;
 
-/// Adds to `sighting`, of line `at`, the numbers of the lines around that it has not.
+/// Adds numbers from the surrounding lines that `sighting`, of line `at`, lacks.
 pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if let Some(report) = report(sighting) {
         for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
@@ -31,7 +31,7 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if sighting.software == Some("llama.cpp") && sighting.cause == Cause::Library {
         sighting.numbers.capacity = found(sighting.device, lines, at);
     }
-    // One request beyond all that the device has, or with it, is more than a bare refusal.
+    // A request larger than the device's memory is more specific than a bare refusal.
     if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && sighting.numbers.capacity.is_some() {
         sighting.cause = Cause::Device;
     }
@@ -40,7 +40,7 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     configured(sighting, lines, at);
 }
 
-/// The memory of the device, as llama.cpp lists what it found: `Device 0: NAME, ..., VRAM: 32111 MiB`.
+/// The device's memory, as llama.cpp lists it at start: `Device 0: NAME, ..., VRAM: 32111 MiB`.
 fn found(device: Option<u64>, lines: &Lines, at: usize) -> Option<ByteSize> {
     let of = regex!(r"^(?:ggml_cuda_init: )?\s*Device (?P<device>\d+): [^\n]*\bVRAM: (?P<capacity>\d+ MiB)");
     lines.before(at).take(LOADING).find_map(|line| {
@@ -49,7 +49,7 @@ fn found(device: Option<u64>, lines: &Lines, at: usize) -> Option<ByteSize> {
     })
 }
 
-/// Takes the limit of a container that was asked for beside its state: `docker inspect --format ..HostConfig.Memory..`.
+/// Takes a container's limit that was printed with its state: `docker inspect --format ..HostConfig.Memory..`.
 fn inspected(sighting: &mut Sighting, lines: &Lines, at: usize) {
     let asks = |text: &str| text.contains("HostConfig.Memory}") || text.contains("HostConfig.Memory }");
     if sighting.cause != Cause::Limit || sighting.numbers.allowed.is_some() {
@@ -57,7 +57,7 @@ fn inspected(sighting: &mut Sighting, lines: &Lines, at: usize) {
     }
     let around = at.saturating_sub(AROUND)..lines.len().min(at + AROUND);
     let command = around.clone().find(|index| asks(&lines[*index].text));
-    // In the line of the state itself, or alone below the command.
+    // The number is on the line of the state, or on its own line below the command.
     let number = regex!(r"(?:^|[\s}])([1-9]\d{6,})$");
     sighting.numbers.allowed = command.and_then(|command| {
         let below = (command + 1..around.end).take(AROUND);
@@ -65,7 +65,7 @@ fn inspected(sighting: &mut Sighting, lines: &Lines, at: usize) {
     });
 }
 
-/// What the report of a manager or a runtime says of its numbers.
+/// A pattern for the numbers in the report of a manager or a runtime.
 fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
     Some(match sighting.software.or(sighting.backend.as_deref())? {
         "lsf" => {
@@ -98,7 +98,7 @@ fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
     })
 }
 
-/// Takes the numbers that the lines right behind a message list, one a line: `- Requested memory: 9551028232`.
+/// Takes the numbers on the lines right after a message, one per line: `- Requested memory: 9551028232`.
 fn listed(sighting: &mut Sighting, lines: &Lines, at: usize) {
     let item = regex!(
         r"(?i)^\W{0,6}(?:(?P<tried>(?:memory |bytes |size )?(?:requested|required|needed|tried to allocate|trying to allocate)(?: (?:memory|bytes|size|amount))?)|(?P<free>(?:memory |bytes )?(?:free|available)(?: (?:memory|bytes))?)) ?[:=] ?(?P<amount>[\d.,]+ ?(?:[KMGT]i?B?\b|B\b|bytes\b)?)"
@@ -117,7 +117,7 @@ fn listed(sighting: &mut Sighting, lines: &Lines, at: usize) {
     }
 }
 
-/// Takes the limit that the command, or the shell before it, gave to a process on the host.
+/// Takes the limit that the command, or the shell before it, set for a process on the host.
 fn configured(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if sighting.cause != Cause::HostAlloc || sighting.numbers.allowed.is_some() {
         return;

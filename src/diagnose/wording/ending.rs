@@ -1,13 +1,13 @@
-//! Why a process may have been killed that has nothing to do with memory: what the lines around a kill say.
+//! Reasons for a kill other than memory, found on the lines around it.
 
 use super::super::window::Lines;
 use super::regex;
 
-/// So many lines before a kill, and so many behind it, say why.
+/// How many lines before a kill, and how many after it, may give the reason.
 const BEFORE: usize = 40;
 const BEHIND: usize = 40;
 
-/// What other than memory ended the process of which line `at` says that it was killed, if the lines around say so.
+/// The reason, other than memory, for the kill on line `at`, if a nearby line gives one.
 pub(super) fn near(lines: &Lines, at: usize) -> Option<&'static str> {
     let around = lines[at.saturating_sub(BEFORE)..lines.len().min(at + BEHIND)].iter();
     around.map(|line| line.text.as_str()).find_map(reason)
@@ -37,7 +37,7 @@ fn reason(text: &str) -> Option<&'static str> {
             regex!(
                 r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
             ),
-            "a probe of its health failed",
+            "its health check failed",
         ),
         (
             regex!(

@@ -1,43 +1,43 @@
-//! What looks like an event and is none, by the line and those around it: rules of alerts, counters, patches, manuals, help,
-//! conversations, searches, source code.
+//! Texts that look like an event but are not one, recognised by the line and its neighbours: alert rules, counters,
+//! patches, manuals, help, conversations, searches, source code.
 
 use super::super::window::{Line, Lines};
 use super::{page, regex};
 
-/// So many lines around one belong to the same rule.
+/// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
-/// So many lines above one may be the head of its patch.
+/// How many lines above a line the head of its patch may be.
 const PATCH: usize = 80;
 
-/// Why line `at` tells no event, whatever its words are: by its text as it stands, or behind the prefixes of loggers and
-/// of those who quote.
+/// Why line `at` is not an event, whatever its words: judged as written, and without the prefixes of loggers and of
+/// people who quote.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let (text, own) = (lines[at].text.trim_start(), lines[at].message().trim_start());
     if rule(lines, at) {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if patch(lines, at) {
         return Some("a line of a patch");
     }
     if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at]))) && !page::numbered(lines, at) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
     if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(above) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
         .is_match(text)
     {
         return Some("a manual");
     }
-    // In a quote, an item under `*` is an item still, of notes on a release.
+    // An item under `*` inside a quote is still an item, as in release notes.
     let before = lines[at].text[..lines[at].text.len() - lines[at].message().len()].trim();
     if before.len() > 1
         && before.ends_with('*')
         && regex!(r"^(?:Fix|Add|Rais|Report|Remov|Chang|Improv)[a-z]* |\bis now\b").is_match(own)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     if let Some(reason) = page::dismissed(lines, at) {
         return Some(reason);
@@ -48,28 +48,28 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
 }
 
-/// A row of a list of errors: a name that is indented, a number in a table.
+/// A row of a list of errors: an indented name, or a number in a table.
 fn list(text: &str) -> bool {
     regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*(?:\d{1,3}\s+E[A-Z]{3,}|E[A-Z]{3,}\s+\d{1,3})\s+[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
 }
 
-/// What stands behind the prefixes of a line, with its indentation and the bar of its table, which were taken for prefixes.
+/// The text after a line's prefixes, with its indentation and the bar of its table, which were taken for prefixes.
 fn behind_quotes(line: &Line) -> &str {
     let before = &line.text[..line.text.len() - line.message().len()];
     let before = before.trim_end_matches([' ', '\t', '|']);
-    // A number in a cell was taken for the name of a container; that of a time is not a cell.
+    // A number in a cell was taken for a container's name; a number in a time of day is not a cell.
     let cell = before.trim_end_matches(|c: char| c.is_ascii_digit());
     let before = if cell.ends_with([' ', '|']) { cell } else { before };
     &line.text[before.len()..]
 }
 
-/// Why `text` tells no event.
+/// Why `text` is not an event.
 fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
     if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
         return Some("the help of a program");
@@ -83,7 +83,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("words of a conversation");
     }
-    // An error that was passed on within the description of another one.
+    // An error quoted in the description of another error.
     let passed = regex!(r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)"#);
     if !passed.is_match(text) && regex!(
         r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
@@ -103,7 +103,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a line of code");
     }
     if regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(text) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
@@ -111,14 +111,14 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
         .is_match(text)
     {
-        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+        return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(
         r"^(?:Fix(?:e[sd])?|Prevent(?:s|ed)?|Avoid(?:s|ed)?|Handl(?:e[sd]?|ing)|Improv(?:e[sd]?))(?: [a-zA-Z`]|: )"
     )
     .is_match(text)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     if regex!(
         r"^(?:[*|\\/] )*[0-9a-f]{7,40} (?:\([^)]*\) )?(?i:fix|add|handl|document|remov|updat|merg|revert|improv|refactor|bump|support|mak|use|avoid|prevent|report|show|test|introduc|allow|catch|retry|rais|chang|renam|clean|doc|feat|chore|ci|perf|build|style|wip)(?i:[a-z]*)\b"
@@ -142,7 +142,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("the title of an issue or a page");
     }
-    // Lists of issues and changes, as the programs of their hosts print them.
+    // Lists of issues and changes, as the command-line tools of code hosts print them.
     if regex!(r"^[#!]?\d+\s+(?i:open|opened|closed|merged|draft)\s|^[#!]\d+\s{2,}\S.*\b(?:about |less than )?(?:\d+|an?) (?:minute|hour|day|week|month|year)s? ago$")
         .is_match(text)
     {
@@ -167,7 +167,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"^(?i:version|release) v?\d+\.\d+(?:\.\d+)?:|^v?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?:?\s.*\b(?i:fix|add|remov|improv|chang|support)(?i:\w*)\b")
         .is_match(text)
     {
-        return Some("notes on a release");
+        return Some("release notes");
     }
     // A sentence about what happens whenever something else does.
     if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
@@ -178,7 +178,7 @@ fn form(text: &str) -> Option<&'static str> {
     }
     // The place of an amount that a program has yet to write.
     if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %").is_match(text) {
-        return Some("a manual's list of errors");
+        return Some("a list of errors in a manual");
     }
     // Faces are drawn by people.
     if text.contains(
@@ -200,7 +200,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
-        return Some("a pattern that is searched for");
+        return Some("a search pattern");
     }
     if regex!(r"^Merge (?:branch|pull request|remote-tracking branch|tag) |^(?:feat|fix|chore|docs|test|ci|build|perf|refactor|style|revert)\([\w./-]+\)!?: |^(?:feat|fix|chore|refactor|revert)!?: [a-z]")
         .is_match(text)
@@ -216,7 +216,7 @@ fn form(text: &str) -> Option<&'static str> {
     None
 }
 
-/// A heading: words alone. The same mark stands before lines that were pasted, which have numbers or the class of an error.
+/// A heading: words only. The same mark precedes pasted lines, which have numbers or an error class.
 fn heading(text: &str) -> bool {
     regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text)
         && !text.starts_with("# Fatal ")
@@ -224,7 +224,7 @@ fn heading(text: &str) -> bool {
         && !text.contains("Exception")
 }
 
-/// A row of comma-separated texts without a time: an exported log has one.
+/// A row of comma-separated texts without a time; a row of an exported log has one.
 fn row(text: &str) -> bool {
     regex!(r#"^(?:\d{1,9}|"[^"]*"|[\w-]{1,32}),"(?:[^"]|"")*"(?:,|$)"#).is_match(text)
         && text.matches("\",\"").count() + text.matches(",\"").count() >= 2
@@ -233,7 +233,7 @@ fn row(text: &str) -> bool {
 
 /// An exposed metric, or a query over one.
 fn counter(text: &str) -> bool {
-    // What was counted, and behind a gap or a colon that there was none.
+    // A counted thing, followed after a gap or colon by a count of zero.
     if regex!(
         r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
     )
@@ -247,7 +247,7 @@ fn counter(text: &str) -> bool {
     .is_match(text)
 }
 
-/// A rule in YAML: its name and its expression stand near.
+/// A rule in YAML: its name and its expression are nearby.
 fn rule(lines: &Lines, at: usize) -> bool {
     let from = at.saturating_sub(RULE);
     let to = lines.len().min(at + RULE);
@@ -265,15 +265,15 @@ fn patch(lines: &Lines, at: usize) -> bool {
     let head = regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+");
     let above = &lines[at.saturating_sub(PATCH)..at];
     let (text, own) = (lines[at].text.as_str(), lines[at].message());
-    // Behind a prefix, the blank of a line that stays is not told from the prefix's own.
+    // After a prefix, the leading blank of an unchanged line looks like a part of the prefix.
     let quoted = own.len() < text.len();
     (text.starts_with(['+', '-', ' ']) && above.iter().any(|line| head.is_match(&line.text)))
         || (quoted && above.iter().any(|line| line.message().len() < line.text.len() && head.is_match(line.message())))
 }
 
-/// Code by its neighbours: a line that ends as a statement or an argument does, between lines that do.
+/// Code, judged by its neighbours: a line that ends like a statement or an argument, between lines that do.
 fn code(lines: &Lines, at: usize) -> bool {
-    // An object that was printed has quoted names, and a stack of frames its places.
+    // A printed object has quoted names, and a stack trace has positions.
     let ends = |line: &Line| {
         let text = line.text.trim_end();
         text.ends_with([',', ';', '(', '{', '[', ')', '}'])
@@ -308,19 +308,19 @@ fn opens(line: &Line) -> bool {
     line.text.trim_start().starts_with("/*")
 }
 
-/// Code by its form: a format string, a call that ends a statement.
+/// Code, judged by its form: a format string, or a call that ends a statement.
 fn source(text: &str) -> bool {
-    // A constant and its value; a definition.
+    // A constant with its value, or a definition.
     if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*)\s+=\s+-?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$")
         .is_match(text)
     {
         return true;
     }
-    // Texts that a program may show, by their names.
+    // Texts that a program may show, with their identifiers.
     if regex!(r#"^[a-z][\w-]*(?:\.[\w-]+)+ ?= ?["']?[A-Z][a-z][^\d]*$|^[A-Z][A-Z_]+: '[^'\d]*',?$"#).is_match(text) {
         return true;
     }
-    // A statement by its first word and its end; a name that is given a text or a table.
+    // A statement, by its first word and its end; a name that is assigned a text or a table.
     if regex!(
         r#"^(?:return|throw|goto|case|break|if|else|switch|enum|struct|class|typedef|using|static|const|constexpr|let|var|val|final|public|private|protected)\b.*[;{}]$|^(?:(?:static|const|constexpr|let|var|val|final|public|private|export|char|auto|[Ss]tring|&?str)\b[\w*&<>:\[\] ]*)?\b[A-Za-z_]\w*(?:\[\w*\])? ?:?= ?(?:[{\[(]\s*(?:["']|\d+ ?:|$)|["'][^"']*["'];?$)"#
     )
@@ -332,7 +332,7 @@ fn source(text: &str) -> bool {
     if regex!(r#"^#!?\[[a-z_]+\(.*\)\]$|^(?:it|test|describe|context|specify)(?:\.\w+)?\(\s*["'`]|^(?:expect|assert\w*)\(|^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
         return true;
     }
-    // A handler names what it catches; a shell says how a script is to end.
+    // A handler names what it catches; a shell command sets how a script ends.
     if regex!(
         r"^\}?\s*(?:rescue [A-Z]\w*(?:::\w+)*(?: =>|,|$)|catch \(|except [\w.]+(?: as \w+)?:|on \w+ catch \()|(?:\|\||&&|;|\bthen)\s*exit \d+\b"
     )

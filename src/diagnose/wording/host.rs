@@ -10,7 +10,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.message();
     let Some((start, mut sighting)) = torch(lines, at, line, text) else { return };
-    // A garbled device message that passes as one of these would be worse than none.
+    // A garbled device message read as one of these would be worse than none.
     match position(text, start.min(text.len())) {
         Position::Talk(reason) => sighting = Sighting::new(Cause::Dismissed(reason), line),
         Position::Said(reason) if sighting.numbers.tried.is_none() => {
@@ -32,7 +32,7 @@ fn torch(lines: &Lines, at: usize, line: &Line, text: &str) -> Option<(usize, Si
         regex!(r"(?:can't allocate|not enough) memory:? you tried to allocate (\d+ ?(?:bytes|GB))").captures(&text);
     let tried = match known {
         Some(known) => size::bytes(&known[1]),
-        // Cut before the number.
+        // The message was cut before its number.
         None if text.contains("DefaultCPUAllocator")
             && regex!(r"(?:can't allocate|not enough) memory").is_match(&text) =>
         {

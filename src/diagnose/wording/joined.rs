@@ -1,16 +1,17 @@
-//! A message that goes on: lines that a logger or a terminal wrapped, put together again.
+//! A message over several lines: joins lines that a logger or a terminal wrapped.
 
 use super::super::window::{Line, Lines};
 use super::regex;
 
-/// So many lines behind the first belong to a message at most.
+/// How many lines after the first may belong to a message.
 const LINES: usize = 24;
-/// So many bytes of text do.
+/// How many bytes a message may have.
 const BYTES: usize = 4 << 10;
 
-/// The text of line `at` and of those behind it, from the same process, until `whole` holds or something else begins.
+/// The text of line `at` and the following lines of the same process, until `whole` holds or something else begins.
 ///
-/// Lines are put together with `glue`: a space where words were wrapped, nothing if a terminal broke inside a word.
+/// Lines are joined with `glue`: a space if the text was wrapped between words, nothing if a terminal broke it inside a
+/// word.
 pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) -> bool) -> String {
     let mut text = lines[at].message().trim().to_owned();
     for line in lines.after(at).take(LINES) {
@@ -26,10 +27,10 @@ pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) 
     text
 }
 
-/// A glue that looks whether a word or a number was broken, where a terminal broke a line at its last column.
+/// A glue that decides by the text whether a terminal broke a word or a number at its last column.
 pub(super) const BROKEN: &str = "?";
 
-/// What stood between `text` and `next` before the line was broken.
+/// What was between `text` and `next` before the line was broken.
 fn gap(text: &str, next: &str) -> &'static str {
     const WORDS: [&str; 40] = [
         "memory",
@@ -95,7 +96,7 @@ pub(super) fn unboxed(text: &str) -> &str {
     text.trim().trim_matches(['│', '║', '┃', '|', '╭', '╰', '─', '╮', '╯']).trim()
 }
 
-/// Whether a line begins something else than the continuation of a message.
+/// Whether a line begins something new instead of continuing a message.
 fn begins_anew(line: &Line) -> bool {
     let text = line.message().trim_start();
     text.starts_with("Traceback")

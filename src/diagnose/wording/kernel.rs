@@ -1,4 +1,4 @@
-//! The kernel's reports: `invoked oom-killer`, the control group's figures, the choice, the kill.
+//! Reports of the Linux kernel: `invoked oom-killer`, the control group's figures, the chosen process, the kill.
 
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
@@ -6,46 +6,25 @@ use super::position::{Position, position};
 use super::{regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
-/// So many lines behind the end of a search show whether the machine stopped.
+/// How many lines after the end of a search may show whether the machine stopped.
 const STOPS: usize = 6;
-
-/// So many lines before and behind a line of the reaper may have its kill.
-const REAPED: usize = 60;
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.text.as_str();
     if text.contains("oom_reaper") {
-        found.push(reaped(lines, at));
+        found.push(Sighting::new(Cause::Dismissed("the reaper only frees what the kill left behind"), line));
         return;
     }
     let sighting =
         killed(lines, at).or_else(|| chose(lines, at)).or_else(|| usage(lines, at)).or_else(|| began(lines, at));
     let Some((start, sighting)) = sighting else { return };
-    // What people put before a line that they paste is not a comment.
+    // Characters that people put before pasted lines do not make a comment.
     let own = line.origin().end;
     let stands = if start >= own { position(line.message(), start - own) } else { position(text, start) };
     match stands {
         Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
         _ => found.push(sighting.backend("linux")),
-    }
-}
-
-/// `oom_reaper: reaped process 1 (python), now anon-rss:0kB, ...`: the only trace of a kill in some excerpts.
-fn reaped(lines: &Lines, at: usize) -> Sighting {
-    let line = &lines[at];
-    let near = &lines[at.saturating_sub(REAPED)..lines.len().min(at + REAPED)];
-    let matched = regex!(r"oom_reaper: reaped process (\d+) \(([^)\n]*)\)").captures(&line.text);
-    match matched.filter(|_| {
-        !near.iter().any(|line| regex!(r"Kill(?:ed)? process \d+|invoked oom-killer|oom-kill:").is_match(&line.text))
-    }) {
-        Some(matched) => {
-            let mut sighting = Sighting::new(Cause::KernelKilled { group: None }, line).backend("linux");
-            sighting.pid = matched[1].parse().ok();
-            sighting.victim = Some(matched[2].to_owned());
-            sighting
-        }
-        None => Sighting::new(Cause::Dismissed("the reaper only frees what the kill left behind"), line),
     }
 }
 
@@ -66,7 +45,7 @@ fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         Some(_) => Some(false),
         None => None,
     };
-    // The older form announces the kill, which may then strike a child instead.
+    // The older form announces the kill, which may then hit a child process instead.
     let cause = match group {
         Some(group) if old => Cause::KernelChose { group },
         group => Cause::KernelKilled { group },
@@ -86,14 +65,14 @@ fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
 /// `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),...,oom_memcg=/x,task_memcg=/x/y,task=python,pid=1,uid=0`.
 fn chose(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
-    // A control group's limit shows in the stack of the report and, in older kernels, in a line of its own.
+    // A control group's limit shows in the stack of the report and, on older kernels, in a separate line.
     let limited = regex!(r"\bmem_cgroup_out_of_memory\+0x|\bkilled as a result of limit of (\S+)").captures(&line.text);
     if let Some(matched) = limited {
         let mut sighting = Sighting::new(Cause::KernelChose { group: true }, line);
         sighting.victim = matched.get(1).map(|group| group.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
     }
-    // Without a victim the machine stops, unless only a control group is full.
+    // If there is nothing to kill, the machine stops, unless only a control group is full.
     if let Some(matched) = regex!(r"\bOut of memory and no killable processes").find(&line.text) {
         let behind = lines[at..lines.len().min(at + STOPS)].iter();
         let group = !behind.map(|line| &line.text).any(|text| text.contains("Kernel panic"));
@@ -101,7 +80,7 @@ fn chose(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     }
     let matched = regex!(r"oom-kill:constraint=(CONSTRAINT_\w+)").captures(&line.text)?;
     let mut sighting = Sighting::new(Cause::KernelChose { group: &matched[1] == "CONSTRAINT_MEMCG" }, line);
-    // A logger may have wrapped the line: its rest stands on the next one.
+    // A logger may have wrapped the line: the rest is on the next line.
     let text = super::joined::joined(lines, at, "", |text| regex!(r",uid=\d").is_match(text));
     let field = |name: &str| {
         let value = text.split_once(&format!("{name}="))?.1;

@@ -23,7 +23,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         }
         return;
     }
-    // A report that puts what it names on a line of its own.
+    // A report that prints each item on its own line.
     let listed = line.message().trim() == "137"
         && lines
             .before(at)
@@ -42,22 +42,22 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
-/// Lines that speak of killing and tell no death by SIGKILL of unknown origin.
+/// Why a line about killing is not a death by SIGKILL of unknown origin.
 fn decoy(text: &str) -> Option<&'static str> {
     if text.contains("Killing subprocess") {
-        return Some("a launcher ends the processes that are left");
+        return Some("a launcher ends the remaining processes");
     }
     if text.contains("by SIGKILL by OOM killer due to high memory usage") {
-        return Some("Ray's text for any unexpected death: it lists causes and knows none");
+        return Some("Ray's text for any unexpected death: it lists possible causes");
     }
     if regex!(r"(?i)sending (?:signal )?(?:SIGKILL|signal 9)|closing signal SIG|via signal SIGKILL|forcefully exiting via|will be killed|forcibly kill|send(?:s|ing)? SIGKILL|kill -(?:9|KILL)|Unable to shutdown process").is_match(text) {
-        return Some("a launcher or a person ends the processes that are left");
+        return Some("a launcher or a person ends the remaining processes");
     }
     None
 }
 
-/// What a shell prints: `Killed`, `line 5: 123 Killed  python train.py`, `[1]+  Killed  python`, `zsh: killed  python`.
-/// The outer option is whether it is one, the inner the process.
+/// A kill printed by a shell: `Killed`, `line 5: 123 Killed  python train.py`, `[1]+  Killed  python`, `zsh: killed
+/// python`. The outer option says whether it is one; the inner option is the process id.
 fn shell(message: &str) -> Option<Option<u64>> {
     let text = message.trim().trim_matches(['*', '_', '`', '"', '\'', '.', '!']).trim();
     if matches!(
@@ -76,7 +76,7 @@ fn shell(message: &str) -> Option<Option<u64>> {
     ) {
         return Some(None);
     }
-    // A progress bar does not end its line: what the shell prints stands behind it.
+    // A progress bar does not end its line, so the shell's message follows on the same line.
     if regex!(r"(?:it/s|s/it|B/s)[^\]]*\]\s*Killed$").is_match(text) {
         return Some(None);
     }
@@ -94,7 +94,7 @@ fn shell(message: &str) -> Option<Option<u64>> {
     Some(matched.iter().skip(1).flatten().find_map(|pid| pid.as_str().parse().ok()))
 }
 
-/// What programs tell of their children: where it stands, and the process.
+/// A kill that a program reports of its child: its position, and the process id.
 fn told(text: &str) -> Option<(usize, Option<u64>)> {
     let forms = regex!(
         r#"(?x) exit\ ?code\s*[:=]?\s*["']?(?:-9|137)\b | exitcode\s*[:=]?\s*(?:-9|137)\b | [Ee]xit\s?Code"?\s*[:=]\s*(?:-9|137)\b
@@ -111,7 +111,7 @@ fn told(text: &str) -> Option<(usize, Option<u64>)> {
     Some((matched.start(), pid))
 }
 
-/// torchelastic's block: the rank and the process stand on the lines around.
+/// torchelastic's block: the rank and the process id are on the surrounding lines.
 fn elastic(lines: &Lines, at: usize, sighting: &mut Sighting) {
     let text = lines[at].text.as_str();
     let near = regex!(r"\brank\s*: (\d+) \(local_rank|\blocal_rank: (\d+) \(pid");

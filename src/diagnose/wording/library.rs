@@ -1,5 +1,5 @@
-//! Devices outside PyTorch's allocators whose messages take several lines or tell several numbers: XLA, TensorFlow, Paddle,
-//! servers without room for their cache.
+//! Device messages outside PyTorch's allocators that span several lines or hold several numbers: XLA, TensorFlow,
+//! Paddle, servers without room for their cache.
 
 use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting, Work};
@@ -12,7 +12,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     found.extend(compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)));
 }
 
-/// A message of an allocator that ends before its numbers: `torch.OutOfMemoryError: CUDA out of memory.`
+/// An allocator's message without its numbers: `torch.OutOfMemoryError: CUDA out of memory.`
 pub(super) fn bare(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.message();
@@ -32,7 +32,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     let text = line.message();
     let amount = |found: Option<regex::Captures<'_>>| found.and_then(|found| size::bytes(found.get(1)?.as_str()));
     if text.contains("this is not a failure") {
-        let reason = "the caller says that it can do without the memory";
+        let reason = "the caller says that it does not need the memory";
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let exhausted = regex!(
@@ -50,7 +50,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
                     regex!(r"(?:allocate|allocating|reserve) (?:a buffer of |request for )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
                         .captures(&text),
                 ),
-                // What the whole program needs, by the compiler's plan.
+                // What the whole program needs according to the compiler's plan.
                 allocated: amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text)),
                 free: amount(regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(&text)),
                 capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
@@ -59,7 +59,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
             return Some(sighting);
         }
     }
-    // The message was wrapped within its first words, or is told in several lines.
+    // The message was wrapped within its first words, or spans several lines.
     let broken = text.starts_with("of memory while trying to allocate ")
         && lines.before(at).next().is_some_and(|line| line.message().trim_end().ends_with("Out"));
     let reserve = regex!(
@@ -96,7 +96,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     Some(sighting)
 }
 
-/// Paddle's allocator, whose message tells what is free and, since 2.0, what it holds.
+/// Paddle's allocator, whose message states the free memory and, since 2.0, the memory it holds.
 fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let head = regex!(r"Out of memory error on GPU (\d+)\. Cannot allocate ").find(line.message())?;
@@ -116,7 +116,7 @@ fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
     Some(sighting)
 }
 
-/// Servers that find, before anything runs, that the device leaves no room.
+/// Servers that find at their start that the device has no room for them.
 fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     // A terminal may have broken the sentence of vLLM.
@@ -129,7 +129,7 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let words = regex!(
         r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
     );
-    // The last one: a pasted title may hold the line of code before what it raised.
+    // Take the last one: a pasted title may hold the line of code before the error that it raised.
     let cache = words.find_iter(text).last();
     let short = regex!(
         r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"
@@ -156,7 +156,7 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     sighting.numbers.free = free;
     sighting.numbers.capacity = capacity;
     sighting.numbers.tried = size::bytes(&matched[3]);
-    // At start the process itself holds nothing yet: what is taken is held by others.
+    // At its start, the process holds nothing yet: used memory belongs to others.
     sighting.numbers.other_processes = free.zip(capacity).map(|(free, capacity)| capacity.saturating_sub(free));
     Some(sighting)
 }

@@ -1,4 +1,4 @@
-//! Managers of jobs, containers, services and workers whose lines take more than a pattern: Slurm, Kubernetes, systemd,
+//! Managers of jobs, containers, services and workers whose lines need more than a pattern: Slurm, Kubernetes, systemd,
 //! earlyoom, Ray.
 
 use super::super::sighting::{Cause, Sighting};
@@ -23,7 +23,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
-/// What ends processes for other reasons than memory.
+/// Why a manager ended processes, if memory was not the reason.
 fn ended(text: &str) -> Option<&'static str> {
     if regex!(r"DUE TO TIME LIMIT|TERM_RUNLIMIT|walltime \d+ exceeded limit|exceeded (?:its )?wall ?(?:clock|time)|DeadlineExceeded").is_match(text) {
         return Some("a time limit ended it");
@@ -86,13 +86,13 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     Some((matched.start(), sighting))
 }
 
-/// The container's limit, as a description of its pod goes on with it: `Limits:`, then `memory: 512Mi`.
+/// The container's limit from the rest of a pod description: `Limits:`, then `memory: 512Mi`.
 fn described(lines: &Lines, at: usize) -> Option<ByteSize> {
     const AROUND: usize = 40;
     let begins = |text: &&str| regex!(r"^(?:Container ID|Image): ").is_match(text);
     let behind = lines.after(at).take(AROUND).map(|line| line.message().trim());
     let behind: Vec<&str> = behind.take_while(|text| !begins(text)).collect();
-    // Older versions describe the limits first, behind the image.
+    // Older versions print the limits first, after the image.
     let above = lines.before(at).take(AROUND).map(|line| line.message().trim());
     let mut above: Vec<&str> = above.take_while(|text| !begins(text)).collect();
     above.reverse();
@@ -109,7 +109,7 @@ fn limit(lines: &[&str]) -> Option<ByteSize> {
     size::bytes(&memory[1])
 }
 
-/// Kubernetes, Docker and what stands on them.
+/// Kubernetes, Docker and managers built on them.
 fn container(lines: &Lines, index: usize) -> Option<(usize, Sighting)> {
     let line = &lines[index];
     let text = line.text.as_str();
@@ -130,7 +130,7 @@ fn container(lines: &Lines, index: usize) -> Option<(usize, Sighting)> {
     None
 }
 
-/// systemd, systemd-oomd, earlyoom and the like.
+/// systemd, systemd-oomd, earlyoom and similar services.
 fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
@@ -145,7 +145,7 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     if let Some(matched) = regex!(r"Your session crashed after using all available RAM").find(text) {
         return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("colab")));
     }
-    // A function of Lambda that had used all of its memory when it ended.
+    // An AWS Lambda function that had used all of its memory when it ended.
     if let Some(report) = regex!(r"Memory Size: (\d+ MB)\s+Max Memory Used: (\d+ MB)").captures(text) {
         let (allowed, used) = (size::bytes(&report[1]), size::bytes(&report[2]));
         if used < allowed {
@@ -157,7 +157,7 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         sighting.numbers.this_process = used;
         return Some((report.get(0)?.start(), sighting));
     }
-    // A control group's own counter, as `memory.events` and `memory.oom_control` print it.
+    // A control group's own counter, as in `memory.events` and `memory.oom_control`.
     if let Some(matched) = regex!(r"^\s*oom_kill [1-9]\d*$").find(line.message()) {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
     }

@@ -1,8 +1,8 @@
-//! The wordings of memory events: one file a family.
+//! The wordings of memory events, one file per family.
 //!
-//! Each recogniser is given the lines of a window and the index of a line in which an anchor stands, and gives what the
-//! line tells. A wording counts where a message begins: at the start of a line (behind prefixes), or behind the class of
-//! an exception. Numbers make it count elsewhere too; code, documentation and quoted talk never count.
+//! Each recogniser takes the lines of a window and the index of a line that contains an anchor, and returns what the
+//! line reports. A wording counts at the beginning of a message: at the start of a line (after prefixes), or after an
+//! exception's class. With numbers it counts elsewhere too; code, documentation and quoted talk never count.
 
 mod allocator;
 mod amounts;
@@ -28,7 +28,7 @@ pub use table::{KnownWording, known_wordings};
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
-/// A regular expression that is compiled when it is first used.
+/// A regular expression that is compiled on first use.
 macro_rules! regex {
     ($text:expr) => {{
         static REGEX: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| $crate::ascii::compile($text));
@@ -37,7 +37,7 @@ macro_rules! regex {
 }
 pub(super) use regex;
 
-/// What line `at` of `lines` tells, in order of the text.
+/// What line `at` of `lines` reports, in order of the text.
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let before = found.len();
     if let Some(reason) = guard::dismissed(lines, at) {
@@ -48,7 +48,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     if found.len() == before {
         library::recognise(lines, at, found);
     }
-    // A line has one subject: who killed says more than that something was killed.
+    // A line has one subject: a line that names the sender of a kill is more specific than a bare kill.
     for family in [
         kernel::recognise,
         manager::recognise,

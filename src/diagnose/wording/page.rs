@@ -1,14 +1,14 @@
-//! What stands on a page, by the lines above: notes on a release, lists of texts to look for, titles.
+//! Texts on a page, recognised by the lines above: release notes, lists of texts to look for, titles.
 
 use super::super::window::{Line, Lines};
 use super::regex;
 
-/// So many lines above one may hold the headings that it stands under.
+/// How far above a line its headings may be, in lines.
 const ABOVE: usize = 120;
-/// So many headings, from the innermost, are looked at.
+/// How many headings are examined, from the innermost.
 const HEADINGS: usize = 4;
 
-/// Why line `at` says nothing that happened, by its place on a page.
+/// Why line `at` did not happen, judged by its place on a page.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if item(&lines[at].text) || cell(lines, at) {
         return Some("a manual");
@@ -25,10 +25,10 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if listed(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
-    released(lines, at).then_some("notes on a release")
+    released(lines, at).then_some("release notes")
 }
 
-/// Whether line `at` is one of several that were pasted with their numbers: a table's numbers do not run on so.
+/// Whether line `at` is one of several pasted lines with line numbers; the numbers of a table do not run on like that.
 pub(super) fn numbered(lines: &Lines, at: usize) -> bool {
     let number = |line: &Line| -> Option<u32> {
         let text = line.text.trim_end();
@@ -44,26 +44,26 @@ pub(super) fn numbered(lines: &Lines, at: usize) -> bool {
     (above && below) || ((above || below) && far)
 }
 
-/// Whether `text` is an item that explains the error that it begins with.
+/// Whether `text` is an item that explains the error it begins with.
 fn item(text: &str) -> bool {
     regex!(r"^(?:> ?)*\s*(?:\d+[.)]|[-*+\u{2022}])\s+(?:\*\*[^*]*(?i:memory|killed|oom|137|heap)[^*]*\*\*\s*(?::|\x{2014}|\x{2013}|-) [^\d]*$|`[^`]+`,? (?:or|and|means|indicates|is)\b)")
         .is_match(text)
 }
 
-/// Whether line `at` is a row of a table of a page: the rule below its head stands above.
+/// Whether line `at` is a row of a table on a page: the rule below the table's head is above it.
 fn cell(lines: &Lines, at: usize) -> bool {
     let row = |line: &Line| regex!(r"^(?:> ?)*\s*\|.*\|\s*$").is_match(&line.text);
     let mut above = lines[..at].iter().rev().take(ABOVE).take_while(|line| row(line));
     row(&lines[at]) && above.any(|line| regex!(r"^(?:> ?)*\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*$").is_match(&line.text))
 }
 
-/// Whether `text` is a question that a page answers: a heading, or in bold.
+/// Whether `text` is a question that a page answers: a heading, or bold text.
 fn asked(text: &str) -> bool {
     regex!(r"(?i)^\W*#{1,6} +(?:\d+[.)] +)?(?:why|how|what|when|where|which|is|are|can|do|does|should|i|my)\b[^\n]*\?\W*$|^(?:> ?)*\*\*(?:q\d*[:.] ?)?[^*]+\?\*\*")
         .is_match(text)
 }
 
-/// Whether line `at` is a title with a rule of its length below it, and says more than an error does.
+/// Whether line `at` is a title, underlined by a rule of its length, with more words than an error has.
 fn underlined(lines: &Lines, at: usize) -> bool {
     let own = lines[at].message().trim();
     let Some(below) = lines.get(at + 1).map(|line| line.message().trim()) else { return false };
@@ -78,7 +78,7 @@ fn underlined(lines: &Lines, at: usize) -> bool {
         && words().any(|word| !known(word))
 }
 
-/// Whether line `at` is an item of a list of texts to look for, such as the triggers of a runbook.
+/// Whether line `at` is an item of a list of texts to look for, such as the triggers in a runbook.
 fn listed(lines: &Lines, at: usize) -> bool {
     let item = |line: &Line| regex!(r#"^(?:> )*\s*(?:- |["'`])"#).is_match(&line.text);
     if !item(&lines[at]) {
@@ -91,7 +91,7 @@ fn listed(lines: &Lines, at: usize) -> bool {
     })
 }
 
-/// The key of a list that begins behind `text`.
+/// The key whose list begins after `text`.
 fn key(text: &str) -> Option<&str> {
     let found = regex!(r#"^(?:> )*\s*(?:- )?["']?([A-Za-z][\w -]*)["']?\s*[:=]\s*[\[({|>]?-?\s*$"#).captures(text)?;
     found.get(1).map(|key| key.as_str())
@@ -101,7 +101,7 @@ fn key(text: &str) -> Option<&str> {
 fn released(lines: &Lines, at: usize) -> bool {
     let bullet = |line: &Line| regex!(r"^(?:> ?)*\s*[-*+\u{2022}] +\S").is_match(&line.text);
     let deep = |line: &Line| line.text.starts_with("  ");
-    // An item goes on with lines that are indented.
+    // Indented lines continue an item.
     let mut first = at;
     while first > 0 && !bullet(&lines[first]) && deep(&lines[first]) && at - first < 6 {
         first -= 1;
@@ -130,7 +130,7 @@ fn released(lines: &Lines, at: usize) -> bool {
     false
 }
 
-/// Whether a title is that of a release, or of a part of its notes.
+/// Whether a title is that of a release, or of a part of release notes.
 fn release(title: &str) -> bool {
     regex!(
         r"(?i)^\W*(?:(?:version|release|v)? ?\d+\.\d+(?:\.\d+)*(?:[-+.]?\w+)*\]?(?:\W|$)|build \d+$|(?:\d+\.\d+\S* )?(?:unreleased|change ?log|release notes|what(?:'|\x{2019})?s (?:new|changed)|changes in\b)|(?:fix(?:ed|es)|(?:bugs? ?|bug-)fix(?:ed|es)?|bugs fixed|added|changed|removed|deprecated|new features?|improved|improvements|enhancements|breaking(?: changes)?|resolved issues|fixed issues|notable changes)\W*$)"
@@ -138,13 +138,13 @@ fn release(title: &str) -> bool {
     .is_match(title)
 }
 
-/// A line alone that names a part of the notes: `Bug fixes:`, `Version 1.2.3`.
+/// A line that only names a part of release notes: `Bug fixes:`, `Version 1.2.3`.
 fn bare(text: &str) -> bool {
     regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b(?:[^.]|\.\d){0,30}:?$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
         .is_match(text.trim())
 }
 
-/// The head of an entry in the change log of a package, of Debian or RPM.
+/// The head of an entry in a package's change log, of Debian or RPM.
 fn package(text: &str) -> bool {
     regex!(r"^\S+ \([\w.:~+-]+\) [\w -]+; urgency=|^\* (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d{4} ")
         .is_match(text)
@@ -154,7 +154,7 @@ fn package(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The reason for the line that holds `what`.
+    /// The reason to dismiss the line that holds `what`.
     fn of(text: &str, what: &str) -> Option<&'static str> {
         let lines = Lines::hot(text);
         dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line"))
@@ -169,7 +169,7 @@ mod tests {
             "agent (1.4-2) unstable; urgency=medium\n\n  * OutOfMemoryError is reported\n",
             "* Tue May 14 2024 A Person <a@b.c> - 1.2-3\n- OutOfMemoryError is reported\n",
         ] {
-            assert_eq!(of(text, "OutOfMemoryError"), Some("notes on a release"), "{text}");
+            assert_eq!(of(text, "OutOfMemoryError"), Some("release notes"), "{text}");
         }
         for text in [
             "## Describe the bug\n- OutOfMemoryError: 2 GiB\n",

@@ -1,21 +1,21 @@
-//! Where a wording stands in its line: whether it is what happened, or what somebody says about it.
+//! The position of a wording in its line: whether it is something that happened, or something that is said about it.
 
 use super::regex;
 
-/// Where a wording stands.
+/// The position of a wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
-    /// At the start of the line or behind an exception's class: what happened.
+    /// The wording is at the start of the line or after an exception's class: it happened.
     Message,
-    /// Within other words.
+    /// The wording is within other words.
     Prose,
-    /// In code, in an example, in a conversation: the reason why it is not an event, whatever numbers it has.
+    /// The wording is in code, in an example or in a conversation: why it is not an event, whatever numbers it has.
     Talk(&'static str),
-    /// In advice, or denied: the reason why it is not an event, unless it has numbers.
+    /// The wording is advice or a denial: why it is not an event, unless it has numbers.
     Said(&'static str),
 }
 
-/// Where the wording that begins at `start` of `message` (a line without prefixes) stands.
+/// The position of the wording that begins at `start` of `message`, a line without prefixes.
 pub(super) fn position(message: &str, start: usize) -> Position {
     let before = &message[..start];
     let after = &message[start..];
@@ -48,13 +48,13 @@ pub(super) fn position(message: &str, start: usize) -> Position {
     Position::Prose
 }
 
-/// Whether `message` begins as a line of source code does.
+/// Whether `message` begins like a line of source code.
 pub(in super::super) fn is_code(message: &str) -> bool {
     // Fields of a logger: `time="12:00" level=info msg="..."`.
     if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
         return false;
     }
-    // A member of an object that was printed over several lines, if its value is one word.
+    // A member of an object that was printed over several lines, if its value is a single word.
     if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
         return false;
     }
@@ -69,14 +69,14 @@ pub(in super::super) fn is_code(message: &str) -> bool {
     ).is_match(message)
 }
 
-/// Why the words are talk, if they are.
+/// Why the words are talk, or `None`.
 fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     let listing =
         regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
     if listing.is_match(message) {
         return Some("a line of a file, as a search prints it");
     }
-    // The summary of a test run names the error that a failed test ended with.
+    // The summary of a test run names the error that ended a failed test.
     let ended = regex!(r"^(?:(?:\S+ )?(?:FAILED|ERROR) )?\S.*::\S+ - (?:[\w.]*(?:Error|Exception): )$")
         .is_match(before)
         && !before.ends_with("AssertionError: ");
@@ -96,11 +96,11 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a part of an address");
     }
     let quoted = before.contains(['"', '\'']);
-    // A title that was pasted from a traceback holds the line of code and, behind it, what that line raised.
+    // A title pasted from a traceback holds the line of code and, after it, the error that the line raised.
     let closed = |mark: char| before.matches(mark).count().is_multiple_of(2);
     let raised = regex!(r"(?:^|\s)[\w.]*(?:Error|Exception): $").is_match(before) && closed('"') && closed('\'');
     let heading = regex!(r"^#+ (?:[\w.]+ )?(?:ERROR|[\w.]*(?:Error|Exception))\b").is_match(message);
-    // A structured log quotes its message and goes on with fields.
+    // A structured log quotes its message, and fields follow.
     let structured = regex!(r#"^"[^"]*" \w+="#).is_match(message);
     if is_code(message)
         && !structured
@@ -126,15 +126,15 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     example.is_match(before).then_some("an example")
 }
 
-/// Why the words are about such events in general, if they are.
+/// Why the words describe such events in general, or `None`.
 fn said(before: &str, after: &str) -> Option<&'static str> {
-    // The package of a class belongs to it: its dots end no sentence.
+    // The package of a class belongs to it: its dots do not end a sentence.
     let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
     let before = &before[..package];
     let advice = regex!(
         r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
-    // What could not be done is what happened.
+    // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
     if advice.is_match(&plain) {
         return Some("advice or documentation about such errors");
@@ -158,9 +158,9 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     if explained.is_match(after) {
         return Some("advice or documentation about such errors");
     }
-    // What could not be done is what happened.
+    // An action that could not be done is an event, not a denial.
     let happened = regex!(r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])").is_match(before);
-    // The number of a device, not of errors.
+    // The number of a device, not a count of errors.
     let counted =
         regex!(r"(?i)\b(?:gpu|device|rank|node|worker|card|core|cuda|npu|xpu|replica|shard|slot|host)[ :#=]{1,2}0\s+$");
     let denied = denied.is_match(before) && !counted.is_match(before);

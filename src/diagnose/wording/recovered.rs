@@ -1,17 +1,17 @@
-//! Refusals that a program survives: it says what it does instead, and goes on.
+//! Refusals that a program survives: it prints what it does instead, and continues.
 
 use super::super::window::Lines;
 use super::regex;
 
-pub(super) const REASON: &str = "the program says that it goes on without the memory";
+pub(super) const REASON: &str = "the program says that it continues without the memory";
 
-/// So many lines around a message say what the program does instead.
+/// How many lines before and after a message may announce what the program does instead.
 const BEFORE: usize = 2;
 const BEHIND: usize = 4;
-/// So many lines behind a message show whether the program went on.
+/// How many lines after a message may show whether the program continued.
 const ON: usize = 40;
 
-/// Whether the rest of a message says what is done instead.
+/// Whether the rest of a message announces an alternative.
 pub(super) fn in_words(rest: &str) -> bool {
     regex!(
         r"(?i)^[^\n]{0,160}?[\s,;.(:-](?:fall(?:ing|s)? back|fell back|fallback to|re-?trying (?:with|using|on|in|after|without|at)|will (?:be )?(?:retr(?:y|ied)|skip(?:ped)?|ignored?|continue|use)|(?:skipping|ignoring|disabling|continuing|proceeding)\b|(?:using|switching to|trying) [\w -]{1,30} instead)"
@@ -19,7 +19,8 @@ pub(super) fn in_words(rest: &str) -> bool {
     .is_match(rest)
 }
 
-/// Whether the lines around line `at` say that the program tries again with less, and those behind that it went on.
+/// Whether lines around line `at` announce another try with less memory, and later lines show that the program
+/// continued.
 pub(super) fn around(lines: &Lines, at: usize) -> bool {
     let again = regex!(
         r"(?i)\b(?:attempting to recover|recover(?:ed|ing) from|skip(?:ping|ped) (?:this |the )?(?:batch|step|sample|image|file|frame|document|update|iteration)|re-?try(?:ing)?(?: again)?(?: \w+)? (?:with|using|on|at|without)|fall(?:ing|s)? back (?:to|on)|fell back to|(?:reduc|decreas|lower|halv|shrink)(?:ing|ed) (?:the |its )?(?:\w+ ){0,2}(?:batch|chunk|tile|block|window|size|resolution|context)|switch(?:ing|ed) to (?:tiled|cpu|the cpu|low|smaller))"
@@ -31,12 +32,12 @@ pub(super) fn around(lines: &Lines, at: usize) -> bool {
         r"^Traceback |(?:^|\s)[\w.]*(?:Error|Exception)(?::|$)|(?i)\b(?:aborted|aborting|core dumped|killed|exited with|giving up|gave up|still out of memory|failed again|failed after|fatal)\b"
     );
     let line = lines[at].message();
-    // Memory that cannot be pinned is taken without: the error of the driver stands behind the warning.
+    // Memory that cannot be pinned is used unpinned: the driver's error follows the warning.
     let pinned = regex!(r"(?i)^\w+: (?:warning: )?failed to allocate (?:\S+ \w+ of )?pinned memory");
     if lines.before(at).next().is_some_and(|line| pinned.is_match(line.message())) {
         return true;
     }
-    // What is thrown is the end, unless a line behind it says otherwise.
+    // A thrown exception ends the program, unless a later line shows otherwise.
     let said = lines.before(at).take(BEFORE).any(|line| again.is_match(line.message()))
         || lines.after(at).take(BEHIND).any(|line| again.is_match(line.message()))
         || again.is_match(line);

@@ -26,7 +26,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     );
     let matched = match (full.find(text), bus.find(text)) {
         (Some(matched), _) => matched,
-        // A bus error alone proves nothing; the frames of a loader's worker do.
+        // A bus error proves nothing without the stack frames of a loader's worker.
         (None, Some(matched)) if loader_near(lines, at) => matched,
         _ => return,
     };
@@ -51,7 +51,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
-/// Whether the lines around tell of a DataLoader's worker.
+/// Whether the surrounding lines mention a DataLoader worker.
 fn loader_near(lines: &Lines, at: usize) -> bool {
     let near = lines.before(at).take(30).chain(lines.after(at).take(30));
     let mut near = near.map(|line| line.message());

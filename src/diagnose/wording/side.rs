@@ -1,13 +1,13 @@
-//! Which side ran out, device or host, by the words around a message; and whose message it is.
+//! Which side ran out of memory, device or host, by the words around a message; and whose message it is.
 
 use super::super::sighting::Cause;
 use super::super::window::Lines;
 use super::regex;
 
-/// So many lines around a message say which side it is about.
+/// How many lines around a message may show which side it concerns.
 const AROUND: usize = 4;
 
-/// Whether the message of line `at` is about a device.
+/// Whether the message of line `at` concerns a device.
 pub(super) fn is_device(lines: &Lines, at: usize) -> bool {
     let own = lines[at].message();
     if host(own) {
@@ -32,7 +32,7 @@ fn host(text: &str) -> bool {
         && !regex!(r"(?i)\bgpu and shared host memory").is_match(text)
 }
 
-/// Whether a line near a message fails on a device, so that the message is about it as well.
+/// Whether a line near a message reports a failure on a device, so that the message concerns the device too.
 fn failing_device(text: &str) -> bool {
     regex!(
         r"(?i)\b(?:cuda\w*|hip\w*|vulkan|metal|opencl|gpu)\b[^\n]{0,60}\b(?:error|fail\w*|out of memory)|\b(?:error|fail\w*)\b[^\n]{0,60}\b(?:cuda\w*|hip\w+|vulkan|opencl|gpu)\b|\bw?gpu error\b|\bDevice::create_\w+"
@@ -40,7 +40,7 @@ fn failing_device(text: &str) -> bool {
     .is_match(text)
 }
 
-/// Whether ordinary words at `start` are the message of a program: they stand behind its name, a place or an error's head.
+/// Whether ordinary words at `start` are a program's message: its name, a position or an error's head precedes them.
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
     if regex!(
@@ -53,13 +53,13 @@ pub(super) fn named(text: &str, start: usize) -> bool {
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
         return false;
     }
-    // Words that somebody quotes within a sentence.
+    // Words quoted within a sentence.
     if before.matches('"').count() % 2 == 1
         && before.rsplit_once('"').is_some_and(|(head, _)| head.trim_end().ends_with(|c: char| c.is_ascii_lowercase()))
     {
         return false;
     }
-    // The name of what ran out, in capitals, or that there was too little of it.
+    // The name of the scarce resource in capitals, or a statement that there was too little of it.
     if !text[start..].starts_with("out of") && regex!(r"^\s*(?:[\w.-]+: )?(?:(?:[A-Z][A-Z0-9_-]+|\d+|[Dd]evice|[Hh]ost|[Tt]exture|[Pp]inned|[Kk]ernel|[Nn]ative|[Ss]ystem)\s+)+$|^\s*(?:[\w.-]+: )?[Tt]here (?:is|was) $").is_match(before)
         && !regex!(r"\b(?:NO|NOT|TODO|FIX|FIXME|NOTE|IF|AVOID|HOW|WHY)\b").is_match(before)
     {
@@ -77,7 +77,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
     .is_match(before)
 }
 
-/// The word for who says so: the device's interface, or the program on the host.
+/// The name of the reporter: the device's interface, or the program on the host.
 pub(super) fn backend(software: &str, cause: &Cause, text: &str) -> Option<String> {
     let device = matches!(cause, Cause::Device | Cause::Library);
     let name = match software {

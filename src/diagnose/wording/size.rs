@@ -1,15 +1,15 @@
-//! Amounts of memory as messages print them.
+//! Amounts of memory in the notation of messages.
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// An amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. Strict, so that an amount that
-/// was cut or broken in two is absent instead of wrong.
+/// An amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. The pattern is strict, so that
+/// an amount that was cut or broken in two is absent instead of wrong.
 pub(super) const SIZE: &str = r"(?:\d+\.\d\d ?[KMGTPE]i?B|\d+ bytes)";
 
-/// Sizes from here on stand for unknown and unlimited, or are garbage: no processor addresses so much.
+/// Sizes from here on mean unknown or unlimited, or are garbage: no processor addresses as much.
 const UNKNOWN: u64 = 1 << 56;
 
-/// Whether `text` is a size that no machine has, such as the difference of two that went below zero.
+/// Whether no machine has a size like `text`, such as a difference that went below zero.
 pub(super) fn beyond(text: &str) -> bool {
     let digits =
         text.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ')).any(|c| c.is_ascii_digit());
@@ -22,9 +22,9 @@ pub(super) fn hexadecimal(text: &str) -> Option<ByteSize> {
     (bytes < UNKNOWN).then(|| ByteSize::new(bytes))
 }
 
-/// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are binary
-/// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for sizes that
-/// no machine has, and for what is not an amount.
+/// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are
+/// binary in every spelling: allocators, kernels and Ray all divide by 1024. `None` for sizes that no machine has, and
+/// for texts that are not an amount.
 pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let text: String = text.chars().filter(|c| !matches!(c, ',' | ' ')).collect();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

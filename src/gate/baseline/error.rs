@@ -63,8 +63,7 @@ pub enum BaselineError {
     },
     /// The working directory is not in a repository.
     #[error(
-        "there is no repository of git here in which {revision} could be: run this in one, or name a file or a folder \
-         for the baseline"
+        "this folder is not in a git repository, so {revision} cannot be found: run this in one, or name a file or a folder for the baseline"
     )]
     NoRepository {
         /// The revision.

@@ -124,6 +124,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("x.json"), "{}").unwrap();
         let error = BaselineSource::Path(dir.path().to_owned()).read().unwrap_err().to_string();
-        assert!(error.contains("x.json is no record"), "{error}");
+        assert!(error.contains("x.json is not a record"), "{error}");
     }
 }

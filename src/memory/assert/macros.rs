@@ -143,8 +143,7 @@ macro_rules! __measured_block {
     }};
     ($($wrong:tt)*) => {
         ::std::compile_error!(
-            "write limits and a block: `assert_memory!(peak_rss_growth <= \"64 MiB\", { .. })`, with a message behind the \
-             block where you like"
+            "write limits and a block: `assert_memory!(peak_rss_growth <= \"64 MiB\", { .. })`, with a message after the block where you like"
         )
     };
 }

@@ -2,6 +2,7 @@
 
 use super::allowance::Allowance;
 use super::unit::Unit;
+use super::verdict::most;
 use super::{Ceiling, Ceilings};
 use crate::bytes::{ByteSize, KIB};
 use crate::meter::{Metric, PhaseReadings, Reading};
@@ -57,7 +58,8 @@ pub struct Unavailable {
     pub reason: String,
 }
 
-/// Proposes a ceiling for every metric that each of `runs` has read in every phase: the worst reading plus `headroom`.
+/// Proposes a ceiling for every metric that each of `runs` has read in every phase: the worst reading, or the most that
+/// it may have been if it is not exact, plus `headroom`.
 ///
 /// Retained memory is read from the last phase, where a ceiling on it is judged. Swap that no run used gets a ceiling
 /// of 0.
@@ -69,7 +71,12 @@ pub fn propose(runs: &[Vec<PhaseReadings>], headroom: Allowance) -> Proposal {
     for metric in Metric::ALL {
         let worst: Result<Vec<_>, String> = runs.iter().map(|phases| worst(metric, phases)).collect();
         match worst {
-            Ok(worst) => proposal.ceilings.push(ceiling(metric, worst, headroom)),
+            Ok(worst) => {
+                // A ceiling below what an inexact reading may have been could not be judged.
+                let most =
+                    runs.iter().flatten().filter_map(|phase| most(phase, metric)).max().unwrap_or(ByteSize::ZERO);
+                proposal.ceilings.push(ceiling(metric, worst, most, headroom));
+            }
             Err(reason) => proposal.unavailable.push(Unavailable { metric, reason }),
         }
     }
@@ -92,7 +99,7 @@ fn worst(metric: Metric, phases: &[PhaseReadings]) -> Result<(&Reading, &str), S
     worst.ok_or_else(|| "no phase was metered".to_owned())
 }
 
-fn ceiling(metric: Metric, mut worst: Vec<(&Reading, &str)>, headroom: Allowance) -> ProposedCeiling {
+fn ceiling(metric: Metric, mut worst: Vec<(&Reading, &str)>, most: ByteSize, headroom: Allowance) -> ProposedCeiling {
     worst.sort_by_key(|(reading, _)| reading.bytes);
     let (smallest, median) = (worst[0].0.bytes, worst[worst.len() / 2].0.bytes);
     let largest = worst[worst.len() - 1].0.bytes;
@@ -102,7 +109,7 @@ fn ceiling(metric: Metric, mut worst: Vec<(&Reading, &str)>, headroom: Allowance
     let limit = if metric.is_floor() {
         ByteSize::new(round_down(at.saturating_sub(margin)))
     } else {
-        limit_above(metric, reading.bytes, headroom)
+        limit_above(metric, reading.bytes.max(most), headroom)
     };
     ProposedCeiling {
         metric,
@@ -199,6 +206,15 @@ mod tests {
         assert_eq!(of(&propose(&[run(10)], headroom()), Metric::PeakRss).limit, ByteSize::mib(14));
         assert!(of(&propose(&[run(10), run(20)], headroom()), Metric::PeakRss).scattered);
         assert_eq!(propose(&[], headroom()).ceilings, []);
+    }
+
+    #[test]
+    fn a_ceiling_holds_what_an_inexact_reading_may_have_been() {
+        let mut short = run(1);
+        short[0].peak_rss_at_most = Some(ByteSize::mib(12));
+        let proposal = propose(&[run(1), short], headroom());
+        assert_eq!(of(&proposal, Metric::PeakRss).limit, ByteSize::mib(16));
+        assert_eq!(of(&proposal, Metric::PeakRss).largest, ByteSize::mib(1));
     }
 
     #[test]

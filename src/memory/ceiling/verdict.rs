@@ -141,7 +141,7 @@ fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
 }
 
 /// The upper bound of an inexact metric, if known.
-fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
+pub(super) fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
     match metric {
         // Growth cannot exceed the whole.
         Metric::PeakRss | Metric::PeakRssGrowth => phase.peak_rss_at_most,

@@ -125,7 +125,7 @@ macro_rules! with_metrics {
             }
             /// The smallest memory available on the system.
             AvailableFloor available_floor Least {
-                help: "Floor: memory that has to stay available on the system",
+                help: "Floor: memory that must stay available on the system",
                 source: "MemAvailable",
                 of: Machine, when: Peak, part: Whole, flag: true, judged: false,
             }

@@ -57,27 +57,47 @@ pub(crate) fn failing() -> Record {
 
 fn message_of(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::Timeout => "no answer within 60 s",
-        FailureKind::Signal => "worker 1 was ended by SIGSEGV",
-        FailureKind::Exit => "worker 1 ended with status 3 before it answered",
+        FailureKind::Timeout => "no answer within 1m; worker 1 was killed",
+        FailureKind::Signal => "worker 1 was killed by SIGSEGV",
+        FailureKind::Exit => "worker 1 exited with code 3 before it answered",
         FailureKind::Exception => "ZeroDivisionError: division by zero",
         FailureKind::HostOom => "cannot allocate 64.00 GiB",
         FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
         FailureKind::DeviceFault => {
             "the kernel failed on the device (CUDA_ERROR_ILLEGAL_ADDRESS), seen at cuEventSynchronize"
         }
-        FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
-        FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
-        FailureKind::MutatedInput => "the kernel wrote to its input `weight`",
-        FailureKind::StaleOutput => "the output is that of the entry before it",
-        FailureKind::LateWrite => "the output changed after the launch had returned",
+        FailureKind::OomKill => {
+            "the kernel's out-of-memory killer took worker 1: it needed more memory than its limit or the machine has"
+        }
+        FailureKind::Ceiling => "peak_rss <= 768.00 MiB broke in phase profile: 801.25 MiB; worker 1 was killed",
+        FailureKind::MutatedInput => {
+            "the kernel wrote to its input `weight`: if it is meant to, declare it with --mutates weight"
+        }
+        FailureKind::StaleOutput => {
+            "the output is that of entry_000009.pt, which was launched before with arguments at the same addresses: the \
+             kernel returns a result that it kept"
+        }
+        FailureKind::LateWrite => {
+            "the output changed after the launch had returned: another thread of the kernel writes to it"
+        }
         FailureKind::NotATensor => "the kernel returned an object of type `kernel.Lazy`",
-        FailureKind::UnwrittenOutput => "the output of a timed launch is what its memory was filled with before",
-        FailureKind::TimeMismatch => "the worker reported 1ms for 50 launches, and the supervisor's clock saw 9ms",
-        FailureKind::Tampered => "worker 1 stopped the supervisor while it was timed",
+        FailureKind::UnwrittenOutput => {
+            "the output of a timed launch still holds the fill of its memory (16 of 16 elements differ): the kernel did \
+             not write it; write every element in every launch"
+        }
+        FailureKind::TimeMismatch => {
+            "the worker reported 1ms for 50 launches, but the supervisor's clock measured 9ms, of which Plimsoll used at \
+             most 10us; 64 regions did not fit: the kernel changes the clock, or the times that it reports"
+        }
+        FailureKind::Tampered => {
+            "worker 1 sent an answer without a request: the kernel writes to the channel of its worker, so that no \
+             answer can be trusted"
+        }
         FailureKind::Unsupported => "padding_idx is not supported",
         FailureKind::Input => "entry_000009.pt was truncated during the run",
-        FailureKind::ChannelClosed => "worker 1 closed its channel",
-        FailureKind::Cancelled => "interrupted during the launch",
+        FailureKind::ChannelClosed => {
+            "worker 1 still runs but closed its channel: the kernel may close descriptors that it did not open"
+        }
+        FailureKind::Cancelled => "the run was cancelled; worker 1 was killed",
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::lines::{ceilings, class};
-use super::{Body, axis, escaped, table};
+use super::{Body, axis, escaped, prose, table};
 use crate::record::{Record, VerdictStatus};
 use crate::report::outcome::findings;
 use crate::report::page::{Level, mark};
@@ -94,7 +94,7 @@ pub(super) fn verdicts(out: &mut Body, record: &Record) {
     out.push_str("<h2>Verdicts</h2>\n");
     let rows = findings.iter().map(|finding| {
         let (class, word) = word(finding.status);
-        vec![table::badge(class, word), table::nowrap(&escaped(&finding.subject)), escaped(&finding.message)]
+        vec![table::badge(class, word), table::nowrap(&escaped(&finding.subject)), prose(&finding.message)]
     });
     table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
 }

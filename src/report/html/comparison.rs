@@ -23,7 +23,7 @@ pub(super) fn comparison(out: &mut Body, before: &Record, after: &Record) {
         }
         None => out.push_str(
             "<p class=\"panel\"><b class=\"warn\">Not compared.</b> Times and peaks of different semantics mean different \
-             things; what differs stands below.</p>\n",
+             things; the differences are below.</p>\n",
         ),
     }
     changes(out, &differences);

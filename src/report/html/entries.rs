@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Body, absent, escaped, table};
+use super::{Body, absent, escaped, prose, table};
 use crate::record::{EntryResult, ProfileStatus, Record, Semantics, Validation, ValidationStatus};
 use crate::report::page::bar;
 use crate::report::summary::times_words;
@@ -102,7 +102,7 @@ fn validation(result: &EntryResult) -> String {
             _ => String::new(),
         };
         if !words.is_empty() {
-            let _ = write!(text, "<div class=\"why\">profile: {}</div>", escaped(&words));
+            let _ = write!(text, "<div class=\"why\">profile: {}</div>", prose(&words));
         }
     }
     text
@@ -110,7 +110,7 @@ fn validation(result: &EntryResult) -> String {
 
 fn status(validation: &Validation) -> String {
     let badge = |class: &str, words: &str| table::badge(class, escaped(words));
-    let why = |words: &str| format!("<div class=\"why\">{}</div>", escaped(words));
+    let why = |words: &str| format!("<div class=\"why\">{}</div>", prose(words));
     match validation.status {
         ValidationStatus::Passed if validation.blindness.is_some_and(|blindness| blindness.any()) => {
             badge("warn", "! match, blind") + &why("a wrong output would have passed too")

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::ceilings::word;
 use super::record::class;
-use super::{Body, absent, escaped, table};
+use super::{Body, absent, escaped, prose, table};
 use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::report::figures::{self, amount, change, condition_words, methods, range};
 use crate::report::outcome::gate_word;
@@ -72,7 +72,7 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     judged.note.iter().for_each(|why| remark(Outcome::Inconclusive, "gate", why));
     remarks.extend(judged.verdicts.iter().map(|verdict| {
         let (class, word) = word(verdict.status);
-        vec![table::badge(class, word), escaped(&verdict.subject), escaped(&verdict.message)]
+        vec![table::badge(class, word), escaped(&verdict.subject), prose(&verdict.message)]
     }));
     if !remarks.is_empty() {
         table::stack(out, &["Verdict", "Subject", "Why"].map(table::words), remarks);

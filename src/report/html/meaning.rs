@@ -35,7 +35,7 @@ impl Topic {
                     ("no sign", "Exact: a counter that misses nothing, such as the kernel's high-water mark."),
                     ("~", "Sampled: the largest of the samples. The true peak may be higher between two of them."),
                     ("≥", "A lower bound: the true value is at least this, because something is known to be missed."),
-                    ("n/a", "Not measured; the reason stands beside it or under the pointer."),
+                    ("n/a", "Not measured; the reason is next to it or under the pointer."),
                     ("RSS", "Resident memory: pages in RAM, a shared page counted in every process that maps it."),
                     ("anon", "Anonymous memory: heap, stacks and private copies, which the program itself allocated."),
                     ("PSS", "Resident memory with each shared page divided among its processes."),
@@ -95,7 +95,7 @@ impl Topic {
             Self::Steps => (
                 &[
                     ("step", "A commit at which the level of a figure changed, and did not come back."),
-                    ("chance", "How often noise alone gives such a step anywhere in a history."),
+                    ("chance", "How often noise alone causes such a step anywhere in a history."),
                 ],
                 "gate",
                 "how-steps-are-found",

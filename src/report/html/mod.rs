@@ -31,7 +31,7 @@ mod tests;
 mod ticks;
 mod versus;
 
-use super::page::{Body, Page, escaped};
+use super::page::{Body, Page, escaped, prose};
 use crate::gate::GateReport;
 use crate::record::Record;
 #[cfg(feature = "history")]

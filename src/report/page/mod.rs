@@ -91,6 +91,19 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// Escapes a sentence, with what stands between two backticks as code.
+pub(crate) fn prose(text: &str) -> String {
+    let escaped = escaped(text);
+    let (mut out, mut rest) = (String::with_capacity(escaped.len()), escaped.as_str());
+    while let Some((before, (code, after))) =
+        rest.split_once('`').and_then(|(before, after)| Some((before, after.split_once('`')?)))
+    {
+        out.extend([before, "<code>", code, "</code>"]);
+        rest = after;
+    }
+    out + rest
+}
+
 /// Writes `value` as an element for a script; text in it cannot end the element.
 pub(crate) fn data(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value)
@@ -116,6 +129,15 @@ mod tests {
     fn texts_are_escaped() {
         assert_eq!(escaped("<a href=\"x\">'&\u{1b}[0m"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;\u{fffd}[0m");
         assert_eq!(data(&"</b>&"), "<script type=\"application/json\">\"\\u003c/b\\u003e\\u0026\"</script>\n");
+    }
+
+    #[test]
+    fn words_between_backticks_are_code() {
+        assert_eq!(
+            prose("in phase `a < b`: see `x` and `"),
+            "in phase <code>a &lt; b</code>: see <code>x</code> and `"
+        );
+        assert_eq!(prose("plain"), "plain");
     }
 
     #[test]

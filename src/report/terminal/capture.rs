@@ -26,6 +26,7 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     let entries = counted(semantics.entries.len(), "entry", "entries");
     let source = policy.map_or(String::new(), |policy| {
         let kind = match policy.source.kind {
+            SourceKind::Folder if policy.source.path.ends_with(".pt") => "file",
             SourceKind::Folder => "folder",
             SourceKind::Store => "store",
         };
@@ -180,7 +181,7 @@ fn release_words(release: &Release) -> String {
     let gone = if proof.gone { "gone" } else { "still there" };
     let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(proof.waited_ns as f64));
     if let Some(rss) = proof.worker_rss_at_end {
-        let _ = write!(words, ", {rss} RSS given back");
+        let _ = write!(words, ", {rss} RSS released");
     }
     if let (Some(at_end), Some(after)) = (proof.available_at_end, proof.available_after) {
         let _ = write!(words, ", available {at_end} → {after}");

@@ -145,7 +145,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
         Verdict::ExceedsDevice => {
             let over = fit.device_over.unwrap_or_default();
             let words = format!(
-                "{} on each GPU at the peak ({when}){}, {over} more than {vram} has beside a CUDA context of 0.5 GiB",
+                "{} on each GPU at the peak ({when}){}, {over} more than {vram} leaves after a CUDA context of 0.5 GiB",
                 peak.device,
                 host(estimate)
             );

@@ -113,7 +113,7 @@ fn shard_words(shard: &Shard) -> String {
     let capture = &shard.capture;
     let beside = match shard.timing {
         Some(TimedBeside::Shared) => {
-            "; timed while other shards ran on the node: its times are not those of a kernel alone"
+            "; timed while other shards ran on the node: its times are not those of a kernel that has the machine to itself"
         }
         Some(TimedBeside::InTurns) => "; timed in turns with the other shards of the node",
         Some(TimedBeside::Alone) | None => "",

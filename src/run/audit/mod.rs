@@ -266,8 +266,8 @@ impl Course<'_> {
         }
         let time = |ns: f64| humantime::format_duration(Duration::from_micros((ns / 1000.0) as u64));
         let message = format!(
-            "the worker reported {} for {} launches, and the supervisor's clock saw {}, of which at most {} are Plimsoll's own; {} regions did \
-             not fit: the kernel changes the clock, or what it reports",
+            "the worker reported {} for {} launches, but the supervisor's clock measured {}, of which Plimsoll used at \
+             most {}; {} regions did not fit: the kernel changes the clock, or the times that it reports",
             time(reported),
             launches.len(),
             time(ran.max(0.0)),

@@ -85,9 +85,9 @@ fn numbers_that_are_missing_contradict_or_make_no_sense_are_errors() {
         (
             "RANK=3",
             None,
-            "torchrun says that this is process 3 (RANK) and not of how many: give the number of shards, --shard auto/N",
+            "torchrun says that this is process 3 (RANK) but not of how many: give the number of shards, --shard auto/N",
         ),
-        ("WORLD_SIZE=8", None, "torchrun sets WORLD_SIZE and not RANK"),
+        ("WORLD_SIZE=8", None, "torchrun sets WORLD_SIZE but not RANK"),
         ("RANK=8 WORLD_SIZE=8", None, "RANK=`8` is not an index of one of its 8 processes"),
         ("RANK=-1 WORLD_SIZE=8", None, "RANK=`-1` is not a number from 0"),
         ("RANK=one WORLD_SIZE=8", None, "RANK=`one` is not a number"),
@@ -108,9 +108,9 @@ fn numbers_that_are_missing_contradict_or_make_no_sense_are_errors() {
             "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_STEP=2 \
              SLURM_ARRAY_TASK_COUNT=3",
             None,
-            "SLURM_ARRAY_TASK_COUNT=`3` is not the number of ids from 1 to 7 by 2, which is 4: ids have to be evenly spaced",
+            "SLURM_ARRAY_TASK_COUNT=`3` is not the number of ids from 1 to 7 by 2, which is 4: ids must be evenly spaced",
         ),
-        ("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1", None, "sets SLURM_ARRAY_TASK_ID and not SLURM_ARRAY_TASK_MAX"),
+        ("SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=1", None, "sets SLURM_ARRAY_TASK_ID but not SLURM_ARRAY_TASK_MAX"),
         (
             "RANK=0 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=2",
             None,

@@ -10,7 +10,7 @@ use super::super::run::Run;
 #[command(
     after_help = "plimsoll bisect v1.0 HEAD --build 'cargo build --release' -- target/release/load: the figure in which \
     the two commits differ most clearly is followed to the commit that changed it, in separate worktrees. A commit that does \
-    not build or run is skipped. Repeat the command to go on with a search that was stopped. Exit codes: 0 a commit was \
+    not build or run is skipped. Repeat the command to continue a search that was stopped. Exit codes: 0 a commit was \
     found; 2 bad usage; 3 the two do not differ, or that cannot be decided."
 )]
 #[command(mut_arg("repeat", |repeat| {
@@ -39,7 +39,7 @@ pub struct Bisect {
     #[arg(long, value_name = "CMD", env = "PLIMSOLL_BUILD")]
     pub build: Option<String>,
 
-    /// By how much BAD has to be worse, such as '5% | 64 MiB'; may be repeated
+    /// How much worse BAD must be, such as '5% | 64 MiB'; may be repeated
     ///
     /// `wall=..` is for figures whose name matches (`*` is any text). The followed figure is the one in which
     /// the two differ most clearly. Default: 5% | 4 MiB on the memory of what was run.

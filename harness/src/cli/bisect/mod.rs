@@ -61,7 +61,7 @@ pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed
     match end {
         Err(Stop::Signal) => {
             super::report_message(
-                "a signal stopped the search; repeat the command to go on from here; `plimsoll bisect --reset` forgets it",
+                "a signal stopped the search; repeat the command to continue from here; `plimsoll bisect --reset` forgets it",
             );
             Ok(STOPPED)
         }
@@ -108,9 +108,7 @@ fn refuse(arguments: &Bisect) -> Result<(), Failed> {
         );
     }
     if run.enforce || !run.ceilings.ceilings().is_empty() {
-        return Err(
-            "bisect compares with GOOD and has no ceilings: say with --limit by how much BAD has to be worse".into()
-        );
+        return Err("bisect compares with GOOD and has no ceilings: say with --limit how much worse BAD must be".into());
     }
     Ok(())
 }

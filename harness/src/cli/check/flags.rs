@@ -32,7 +32,7 @@ pub struct Check {
 
     /// More files that the kernel is made of, such as the sources of a library
     ///
-    /// What a kernel reads while it loads and builds is seen. A library is known by its sources in place of the binary if they
+    /// What a kernel reads while it loads and builds is seen. A library is known by its sources instead of the binary if they
     /// are named.
     #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
     pub kernel_source: Vec<PathBuf>,
@@ -154,7 +154,7 @@ pub enum Exclusive {
     Auto,
     /// Take turns, by a lock on a file in TMPDIR
     Always,
-    /// Time beside other shards; the record says so if any ran
+    /// Time while other shards run; the record says so if any ran
     Never,
 }
 
@@ -205,11 +205,11 @@ pub struct ComparisonFlags {
     #[arg(long = "compare", value_name = "RULE", env = "PLIMSOLL_COMPARE")]
     pub rule: Option<Preset>,
 
-    /// Relative tolerance, in place of the rule's own
+    /// Relative tolerance, instead of the rule's own
     #[arg(long, value_name = "R", env = "PLIMSOLL_RTOL")]
     pub rtol: Option<Tolerance>,
 
-    /// Absolute tolerance, in place of the rule's own
+    /// Absolute tolerance, instead of the rule's own
     #[arg(long, value_name = "A", env = "PLIMSOLL_ATOL")]
     pub atol: Option<Tolerance>,
 

@@ -28,7 +28,7 @@ pub enum HistoryCommand {
     Show(HistoryShow),
     /// Fail if a figure has a step for the worse that nobody has accepted
     Check(HistoryCheck),
-    /// Accept a step, so that `check` lets it stand
+    /// Accept a step, so that `check` no longer fails on it
     Accept(HistoryAccept),
     /// Remove the records of a commit
     Remove(HistoryRemove),
@@ -151,7 +151,7 @@ pub struct HistoryAccept {
     #[arg(value_name = "STEP")]
     pub step: String,
 
-    /// Why the step may stand
+    /// Why the step is acceptable
     #[arg(long, value_name = "TEXT", env = "PLIMSOLL_WHY")]
     pub why: String,
 

@@ -27,7 +27,7 @@ pub struct Ratchet {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// Where the tests stand: files, or folders to search
+    /// The sources of the tests: files, or folders to search
     #[arg(long = "source", value_name = "PATH", env = "PLIMSOLL_SOURCE", default_value = ".", value_delimiter = ',')]
     pub sources: Vec<PathBuf>,
 

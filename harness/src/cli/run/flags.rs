@@ -48,7 +48,7 @@ pub struct Run {
     #[arg(long, value_name = "CMD", env = "PLIMSOLL_PREPARE", value_hint = clap::ValueHint::CommandString)]
     pub prepare: Option<OsString>,
 
-    /// Go on with the next run if one fails
+    /// Continue with the next run if one fails
     #[arg(long, env = "PLIMSOLL_KEEP_GOING")]
     pub keep_going: bool,
 
@@ -60,7 +60,7 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 
-    /// Make a control group for the command, so that peak_cgroup counts it alone
+    /// Give the command a control group, so that peak_cgroup counts only it
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 

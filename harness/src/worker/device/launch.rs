@@ -270,7 +270,7 @@ fn captured(stream: &Stream, bound: &mut DeviceLaunch<'_>) -> Result<Graph, Call
         GpuError::Unjoined => error.into(),
         other => CallError::NoGraph(other.to_string()),
     })?;
-    graph.ok_or_else(|| CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned()))
+    graph.ok_or_else(|| CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream returns".to_owned()))
 }
 
 /// Launches as the protocol asks, timed by events in `stream`.

@@ -31,7 +31,7 @@ pub enum WrongFile {
 #[non_exhaustive]
 pub enum LibraryError {
     /// The file cannot be read.
-    #[error("kernel library {path}: {reason}", path = .path.display())]
+    #[error("cannot read the kernel library {path}: {reason}; check the path", path = .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! The content of a configuration's file, and the fields that tell its kind.
+//! The content of a configuration file, and the fields that identify its kind.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::loose;
 use crate::estimate::error::EstimateError;
 
-/// The most bytes of a configuration.
+/// The largest configuration file that is read, in bytes.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
-/// Fields of which a file has one if it configures a training.
+/// Fields that identify a training configuration: the file has at least one.
 pub(super) const TRAINING_SIGNS: [&str; 15] = [
     "per_device_train_batch_size",
     "micro_batch_size",
@@ -31,7 +31,7 @@ pub(super) const TRAINING_SIGNS: [&str; 15] = [
     "deepspeed_config",
 ];
 
-/// The bytes of a configuration's file.
+/// The bytes of a configuration file.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, EstimateError> {
     let unreadable = |source| EstimateError::Read { path: path.to_owned(), source };
     let mut text = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, EstimateError> {
     Ok(text)
 }
 
-/// The fields of the text: JSON, else YAML or a printed object.
+/// The fields of the text: JSON, otherwise YAML or a printed object.
 pub(super) fn value(path: &Path, text: &[u8]) -> Result<Value, EstimateError> {
     let not_json = |line, column, message| EstimateError::NotJson { path: path.to_owned(), line, column, message };
     match serde_json::from_slice(text) {

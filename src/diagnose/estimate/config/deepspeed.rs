@@ -1,4 +1,4 @@
-//! The fields of a DeepSpeed configuration. `auto` says nothing.
+//! The fields of a DeepSpeed configuration. A value of `auto` counts as absent.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
 use crate::estimate::setup::Buckets;
 
-/// DeepSpeed's default of both buckets, in elements.
+/// DeepSpeed's default size of both buckets, in elements.
 const BUCKET: u64 = 500_000_000;
 
-/// Reads a DeepSpeed JSON, and nothing else: a file that another one names.
+/// Reads a DeepSpeed JSON file that another configuration names.
 pub(super) fn read(path: &Path) -> Result<Settings, EstimateError> {
     let value = content::value(path, &content::bytes(path)?)?;
     if !content::is_deepspeed(&value) {
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Settings, EstimateError> {
     settings(&Fields { path, value: &value })
 }
 
-/// What a DeepSpeed configuration says.
+/// The settings in a DeepSpeed configuration.
 pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {
     let zero = fields.object("zero_optimization");
     let stage = stage(zero)?;
@@ -76,7 +76,7 @@ fn place(offload: Fields<'_>) -> Result<Option<Offload>, EstimateError> {
     device.parse().map(Some).map_err(wrong)
 }
 
-/// fp32 if both are told to be off.
+/// fp32 if both are switched off.
 fn precision(fields: &Fields<'_>) -> Option<Precision> {
     let enabled = |name| fields.object(name).flag("enabled");
     match (enabled("bf16"), enabled("fp16")) {
@@ -87,13 +87,13 @@ fn precision(fields: &Fields<'_>) -> Option<Precision> {
     }
 }
 
-/// The buckets, if at least one is a number.
+/// The buckets, if at least one size is a number.
 fn buckets(zero: Fields<'_>, stage: Option<ZeroStage>) -> Result<Option<Buckets>, EstimateError> {
     let (reduce, allgather) = (zero.count(&["reduce_bucket_size"])?, zero.count(&["allgather_bucket_size"])?);
     if reduce.or(allgather).is_none() || stage.is_none_or(|stage| stage == ZeroStage::Zero) {
         return Ok(None);
     }
-    // ZeRO-3 gathers layers, and overlaps unless told otherwise.
+    // ZeRO-3 gathers layers, and overlaps communication by default.
     let three = stage == Some(ZeroStage::Three);
     let allgather = if three { 0 } else { allgather.unwrap_or(BUCKET) };
     let overlap = zero.flag("overlap_comm").unwrap_or(three);

@@ -1,4 +1,4 @@
-//! [`Fields`]: the fields of a configuration, read with typed refusals.
+//! [`Fields`]: the fields of a configuration, read with typed errors.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::estimate::error::EstimateError;
 
-/// The fields of an object of the file.
+/// The fields of one object in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub(super) path: &'a Path,
@@ -19,7 +19,7 @@ impl<'a> Fields<'a> {
         Self { value: self.value.get(name).unwrap_or(&Value::Null), ..self }
     }
 
-    /// A positive whole number under the first of `names` that is there; absent if it is null or `auto`.
+    /// A positive whole number under the first of `names` that exists; absent if it is null or `auto`.
     pub(super) fn count(self, names: &[&'static str]) -> Result<Option<u64>, EstimateError> {
         for &name in names {
             let value = match self.value.get(name) {
@@ -38,17 +38,17 @@ impl<'a> Fields<'a> {
         Ok(None)
     }
 
-    /// A text; absent if it is something else or `auto`.
+    /// A text; absent if the value is something else or `auto`.
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
         self.value.get(name)?.as_str().filter(|&text| text != "auto")
     }
 
-    /// A truth value; absent if it is something else.
+    /// A truth value; absent if the value is something else.
     pub(super) fn flag(self, name: &str) -> Option<bool> {
         self.value.get(name)?.as_bool()
     }
 
-    /// The refusal of a field.
+    /// The error for a field.
     pub(super) fn wrong(self, field: &'static str, value: &Value, expected: &'static str) -> EstimateError {
         let value = value.to_string().chars().take(60).collect();
         EstimateError::Field { path: self.path.to_owned(), field, value, expected }

@@ -8,20 +8,20 @@ use super::settings::Settings;
 use super::{deepspeed, huggingface, training};
 use crate::estimate::error::EstimateError;
 
-/// Reads a Hugging Face `config.json`, a DeepSpeed JSON or a training's configuration.
+/// Reads a Hugging Face `config.json`, a DeepSpeed JSON or a training configuration.
 ///
 /// # Errors
-/// If the file cannot be read, has no fields, is none of these, or a field makes no sense.
+/// If the file cannot be read, has no fields, is of another kind, or has an impossible value.
 pub fn read(path: &Path) -> Result<Settings, EstimateError> {
     parse(path, &bytes(path)?)
 }
 
-/// Reads the text of a configuration; `path` is what errors name.
+/// Reads the text of a configuration; errors name `path`.
 pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Settings, EstimateError> {
     let value = value(path, text)?;
     let has = |names: &[&str]| names.iter().any(|name| value.get(name).is_some());
     let fields = Fields { path, value: &value };
-    // TrainingArguments have `fp16` as well, as a truth value.
+    // TrainingArguments also have `fp16`, as a truth value.
     if is_deepspeed(&value) {
         return deepspeed::settings(&fields);
     }

@@ -5,13 +5,14 @@ use super::fields::Fields;
 use super::settings::Settings;
 use crate::estimate::error::EstimateError;
 
-/// What a `config.json` tells: of a known family its parameters and widths, of another the widths alone, and its name.
+/// The settings in a `config.json`: parameters and widths of a known family; otherwise the widths, and the family's
+/// name.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let unknown = match families::settings(fields)? {
         Ok(known) => return Ok(known),
         Err(unknown) => unknown,
     };
-    // Models of several parts keep the decoder's fields apart.
+    // Models with several parts keep the decoder's fields separately.
     let parts = ["text_config", "llm_config", "language_config"].map(|part| fields.object(part));
     let inner = parts.into_iter().find(|part| part.value.is_object());
     let fields = if fields.value.get("hidden_size").is_some() { fields } else { inner.unwrap_or(fields) };
@@ -27,7 +28,7 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
         key_value: wide(fields.count(&["num_key_value_heads"])?.or(heads)),
         query: wide(heads),
         ffn: fields.count(&["intermediate_size", "n_inner", "ffn_dim", "d_ff"])?,
-        // A norm without a bias goes with a gated MLP.
+        // A norm without a bias implies a gated MLP.
         gated: Some(fields.value.get("rms_norm_eps").is_some()),
         vocabulary: fields.count(&["vocab_size"])?,
         ..Settings::default()

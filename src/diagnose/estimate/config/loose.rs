@@ -1,11 +1,11 @@
-//! Configurations that are not JSON: YAML as Accelerate and Axolotl write it, and the printed `TrainingArguments(..)`.
+//! Configurations that are not JSON: YAML as written by Accelerate and Axolotl, and a printed `TrainingArguments(..)`.
 //!
-//! A part of YAML: mappings by indentation, lists, scalars, comments. What is beyond it is left out, not refused: a field
-//! that is wanted and not there is as good as absent.
+//! Supports a part of YAML: mappings by indentation, lists, scalars, comments. Anything beyond is skipped, not refused:
+//! a field that cannot be read counts as absent.
 
 use serde_json::{Map, Value};
 
-/// The deepest mapping.
+/// The deepest nesting of mappings.
 const DEEPEST: usize = 16;
 
 /// The fields of `text`; `None` if it has none.
@@ -42,7 +42,7 @@ fn yaml(text: &str) -> Map<String, Value> {
     mapping(&lines, &mut 0, 0)
 }
 
-/// A comment begins at a `#` behind a space, outside quotes.
+/// A comment begins at a `#` after a space, outside quotes.
 fn without_comment(line: &str) -> &str {
     if line.starts_with('#') {
         return "";
@@ -53,7 +53,7 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// The mapping whose lines begin at `at`, with the indentation of the first.
+/// The mapping whose lines begin at `at`, with the indentation of its first line.
 fn mapping(lines: &[(usize, &str)], at: &mut usize, depth: usize) -> Map<String, Value> {
     let mut fields = Map::new();
     let Some(&(indent, _)) = lines.get(*at) else { return fields };
@@ -90,7 +90,7 @@ fn mapping(lines: &[(usize, &str)], at: &mut usize, depth: usize) -> Map<String,
     fields
 }
 
-/// A scalar of YAML or Python; an enum's `<OptimizerNames.X: 'x'>` is its value.
+/// A scalar of YAML or Python; an enum such as `<OptimizerNames.X: 'x'>` becomes its value.
 fn scalar(text: &str) -> Value {
     let text = text.trim();
     if let Some((_, value)) = text.strip_prefix('<').and_then(|text| text.trim_end_matches('>').rsplit_once(':')) {

@@ -1,8 +1,8 @@
-//! Configurations: what is known of a model and its training before anything is run.
+//! Configurations: what is known of a model and its training before anything runs.
 //!
-//! [`Settings`] hold what one source tells: the command line, a Hugging Face `config.json`, a DeepSpeed JSON, a
-//! training's configuration (TrainingArguments, Accelerate, FSDP, Axolotl; JSON, YAML or printed). Files are
-//! recognised by their content; the first source that tells a thing wins. What no source tells stays absent until
+//! [`Settings`] hold the content of one source: the command line, a Hugging Face `config.json`, a DeepSpeed JSON, a
+//! training configuration (TrainingArguments, Accelerate, FSDP, Axolotl; JSON, YAML or printed). Files are recognised
+//! by their content; the first source that sets a value wins. Values that no source sets stay absent until
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
 mod content;

@@ -1,4 +1,4 @@
-//! [`Settings`]: what one source tells, and how sources are put together.
+//! [`Settings`]: the content of one source, and how sources are merged.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::model::{Model, Shape};
 use crate::estimate::setup::{Buckets, Setup};
 
-/// A model of a family that is not counted.
+/// A model of an unknown family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The file.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub largest_layer: Option<u64>,
     pub adapter_sides: Option<u64>,
     pub cache: Option<Cache>,
-    /// A configuration of a family that is not counted, which matters if nothing else gives the parameters.
+    /// The model's family if it is unknown, which matters if nothing else gives the parameters.
     pub unknown: Option<Unknown>,
     pub layers: Option<u64>,
     pub hidden: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Settings {
     pub batch: Option<u64>,
     pub sequence: Option<u64>,
     pub accumulation: Option<u64>,
-    /// Sequences of a step over all GPUs, from which the accumulation follows.
+    /// Sequences per step over all GPUs, from which the accumulation follows.
     pub effective_batch: Option<u64>,
     pub attention: Option<Attention>,
     pub checkpointing: Option<bool>,
@@ -75,7 +75,7 @@ macro_rules! merge {
 }
 
 impl Settings {
-    /// What `self` tells, and what `other` tells beyond it.
+    /// The values of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         merge!(self, other, parameters largest_layer adapter_sides cache unknown layers hidden heads key_value query ffn gated vocabulary untied
@@ -84,16 +84,16 @@ impl Settings {
             sequence_parallel buckets)
     }
 
-    /// The model and the setup, with defaults for what no source told.
+    /// The model and the setup, with defaults for values that no source sets.
     ///
     /// # Errors
-    /// If nothing tells the number of parameters.
+    /// If the number of parameters is unknown.
     pub fn finish(self) -> Result<(Model, Setup), EstimateError> {
         let shape = self.shape();
         if let (None, Some(Unknown { path, family })) = (self.parameters, &self.unknown) {
             return Err(EstimateError::UnknownFamily { path: path.clone(), family: family.clone() });
         }
-        // Without a vocabulary the shape gives the layers alone, which is not a model.
+        // Without a vocabulary, the shape describes only the layers, which are not a whole model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
         let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
         let Self { largest_layer, adapter_sides, cache, .. } = self;
@@ -132,7 +132,7 @@ impl Settings {
         Ok((model, setup))
     }
 
-    /// The shape, if layers and width are given.
+    /// The shape, if the number of layers and the width are known.
     fn shape(&self) -> Option<Shape> {
         let (layers, hidden) = (self.layers?, self.hidden?);
         let plain = Shape::new(layers, hidden);

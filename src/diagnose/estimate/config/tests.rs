@@ -1,4 +1,4 @@
-//! Configurations of public models, and texts that are none.
+//! Configurations of public models, and texts that are not configurations.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn settings(value: &serde_json::Value) -> Settings {
     parse(Path::new("config.json"), value.to_string().as_bytes()).unwrap()
 }
 
-/// The numbers of parameters are those of the models' own weights.
+/// The numbers of parameters equal those of the models' own weights.
 #[test]
 fn parameters_of_public_models_are_counted_exactly() {
     let llama3 = json!({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,

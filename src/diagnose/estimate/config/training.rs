@@ -1,4 +1,4 @@
-//! The fields of a training's configuration: TrainingArguments, Accelerate, FSDP, Axolotl.
+//! The fields of a training configuration: TrainingArguments, Accelerate, FSDP, Axolotl.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::settings::Settings;
 use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 use crate::estimate::error::EstimateError;
 
-/// The rank of an adapter for which the file gives none.
+/// The rank of an adapter if the file does not set it.
 const RANK: u64 = 16;
 
-/// Fields that change memory and are not understood, with what to do about each.
+/// Fields that affect memory and are not understood, with what to do about each.
 const NOT_UNDERSTOOD: [(&str, &str); 19] = [
     ("base_model", "give the model's config.json as well, or --params"),
     ("model_name_or_path", "give the model's config.json as well, or --params"),
@@ -28,15 +28,15 @@ const NOT_UNDERSTOOD: [(&str, &str); 19] = [
     ("tensor_parallel_size", "give --convention megatron --tp"),
     ("pipeline_parallel_size", "give --convention megatron --pp"),
     ("expert_parallel_size", "experts are divided among GPUs: the estimate has all on each"),
-    ("optim_target_modules", "the optimizer has state for some modules alone"),
+    ("optim_target_modules", "the optimizer has state for some modules only"),
     ("unfrozen_parameters", "some parameters are trained: the estimate has all"),
-    ("lora_modules_to_save", "these modules are trained whole beside the adapter"),
-    ("modules_to_save", "these modules are trained whole beside the adapter"),
+    ("lora_modules_to_save", "these modules are trained fully, in addition to the adapter"),
+    ("modules_to_save", "these modules are trained fully, in addition to the adapter"),
     ("pure_bf16", "no fp32 master weights: 4 B a parameter less than the estimate"),
     ("bfloat16", "no fp32 master weights: 4 B a parameter less than the estimate"),
 ];
 
-/// What a training's configuration says.
+/// The settings in a training configuration.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let named = |name: &str| format!("`{name}` of {}", fields.path.display());
     let mut unread: Vec<String> = NOT_UNDERSTOOD
@@ -110,7 +110,7 @@ fn nested(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     })
 }
 
-/// A DeepSpeed configuration that stands beside the file; named if it cannot be read.
+/// A DeepSpeed configuration next to the file; listed as unread if it cannot be read.
 fn linked(from: &Path, name: &str, unread: &mut Vec<String>) -> Settings {
     if name.is_empty() {
         return Settings::default();
@@ -196,7 +196,7 @@ fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     Ok(Settings { gpus, nodes, ..Settings::default() })
 }
 
-/// FSDP as TrainingArguments, Accelerate and Axolotl tell it.
+/// FSDP in the notation of TrainingArguments, Accelerate and Axolotl.
 fn fsdp(fields: Fields<'_>) -> Settings {
     let own = fields.object("fsdp_config");
     let words: Vec<&str> = match fields.value.get("fsdp") {
@@ -206,7 +206,7 @@ fn fsdp(fields: Fields<'_>) -> Settings {
     };
     let text = |name: &str| own.text(name).or_else(|| fields.text(name));
     let flag = |name: &str| own.flag(name).or_else(|| fields.flag(name));
-    // FSDP 2 says whether weights are given up between their uses; version 1 names it or numbers it from 1.
+    // FSDP 2 states whether weights are released between uses; version 1 uses names or numbers from 1.
     let reshard = ["fsdp_reshard_after_forward", "reshard_after_forward"].iter().find_map(|name| {
         let named = text(name).and_then(ZeroStage::named);
         named.or(flag(name).map(|on| if on { ZeroStage::Three } else { ZeroStage::Two }))

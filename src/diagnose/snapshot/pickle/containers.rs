@@ -1,4 +1,4 @@
-//! Containers on the stack of the machine: opened with a role, referred to, ended.
+//! Containers on the machine's stack: how they are opened with a role, referenced, and closed.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use crate::snapshot::error::InvalidSnapshot;
 use crate::snapshot::intern::StackId;
 
 impl<R: Read, S: Sink> Machine<'_, R, S> {
-    /// What a container is that is opened now, and the list that makes it so.
+    /// The role of a container that is opened now, and the list that gives it this role.
     fn context(&self, list: bool) -> (Role, u32) {
         let container = |at: Option<usize>| match at.and_then(|at| self.stack.get(at)) {
             Some(&Value::Open(slot)) => Some((slot, self.open[slot as usize].role)),
@@ -19,7 +19,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         };
         let other = (Role::other(list), u32::MAX);
         let floor = self.floor();
-        // A function that gives back its argument stands before it.
+        // A function that returns its argument is below it on the stack.
         let top = self.stack.len() - usize::from(self.stack.last() == Some(&Value::Rebuild));
         let around = if self.marks.is_empty() { None } else { container(floor.checked_sub(1)) };
         if top <= floor {
@@ -40,7 +40,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
                 },
             };
         }
-        // A list of one item has no mark; its item stands right above it.
+        // A list with a single item has no mark; its item is right above it.
         if let Some((slot, role)) = container(Some(top - 1))
             && let Some(item) = role.item_as(list)
         {
@@ -81,7 +81,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         self.push(Value::Open(slot))
     }
 
-    /// Ends a container: what refers to it finds `kept` from now on.
+    /// Closes a container: references to it now yield `kept`.
     pub(super) fn close(&mut self, slot: u32, kept: Kept) {
         let open = &mut self.open[slot as usize];
         let memo = open.memo.take();
@@ -97,7 +97,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         }
     }
 
-    /// The value that a finished item of a container is: a list of frames becomes a stack.
+    /// The value of a finished item of a container: a list of frames becomes a stack.
     pub(super) fn finished(&mut self, value: Value) -> Result<Value, Fault> {
         let Value::Open(slot) = value else {
             return if value == Value::Rebuild {
@@ -106,14 +106,14 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
                 Ok(value)
             };
         };
-        // The others belong to the one record that takes them.
+        // Every other value belongs to the single record that takes it.
         let Some(done) = self.sealed(slot) else { return Ok(value) };
         self.close(slot, Kept::Value(done));
         Ok(done)
     }
 
-    /// The value of a container that is referred to before it is taken: the frames of a segment are also those of its
-    /// first block. Nothing can be added to it from then on.
+    /// The value of a container that is referenced before a record takes it: the frames of a segment are also those of
+    /// its first block. Nothing can be added to the container after that.
     pub(super) fn sealed(&mut self, slot: u32) -> Option<Value> {
         let value = match (self.open[slot as usize].role, &self.open[slot as usize].data) {
             (Role::Frames | Role::OtherList, Data::Frames(frames)) => {
@@ -129,7 +129,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Some(value)
     }
 
-    /// Ends a container that nothing took.
+    /// Closes a container that nothing took.
     pub(super) fn discard(&mut self, value: Value) {
         if let Value::Open(slot) = value {
             self.close(slot, Kept::Gone);

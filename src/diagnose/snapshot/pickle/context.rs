@@ -1,10 +1,10 @@
-//! What a container is, known from where it is opened.
+//! The role of a container, known when it is opened.
 
 use crate::snapshot::intern::{FrameId, TextId};
 use crate::snapshot::keys;
 use crate::snapshot::model::{Block, Setting};
 
-/// What a list or dictionary of a snapshot is.
+/// The role of a list or dictionary in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Root,
@@ -24,9 +24,9 @@ pub(super) enum Role {
     Divisions,
     Annotations,
     Annotation,
-    /// A list that no record needs. Frames in it may be referred to from elsewhere.
+    /// A list that no record needs. Frames in it may be referenced from elsewhere.
     OtherList,
-    /// A dictionary that no record needs, unless it proves to be a frame.
+    /// A dictionary that no record needs, unless it turns out to be a frame.
     OtherDict,
 }
 
@@ -36,7 +36,7 @@ impl Role {
         matches!(self, Segments | Blocks | Histories | Frames | Traces | Trace | Annotations | OtherList)
     }
 
-    /// What the items of a list are.
+    /// The role of a list's items.
     fn item(self) -> Option<Self> {
         Some(match self {
             Self::Segments => Self::Segment,
@@ -50,12 +50,12 @@ impl Role {
         })
     }
 
-    /// What an item of a list is, which is opened as a list or a dictionary.
+    /// The role of a list's item that is opened as a list or a dictionary.
     pub(super) fn item_as(self, list: bool) -> Option<Self> {
         self.item().filter(|item| item.is_list() == list)
     }
 
-    /// What the value of `key` is, which is opened as a list or a dictionary.
+    /// The role of the value of `key` that is opened as a list or a dictionary.
     pub(super) fn value_as(self, key: TextId, list: bool) -> Self {
         let role = match (self, key) {
             (Self::Root, keys::SEGMENTS) => Self::Segments,
@@ -73,17 +73,17 @@ impl Role {
         if role.is_list() == list { role } else { Self::other(list) }
     }
 
-    /// A container of no known meaning.
+    /// A container without a known meaning.
     pub(super) fn other(list: bool) -> Self {
         if list { Self::OtherList } else { Self::OtherDict }
     }
 
-    /// Whether records are handed over at the end of each item, so that the list itself holds nothing.
+    /// Whether records are emitted at the end of each item, so that the list itself holds nothing.
     pub(super) fn streams(self) -> bool {
         matches!(self, Self::Segments | Self::Blocks | Self::Histories | Self::Trace | Self::Annotations)
     }
 
-    /// The key or list that errors name.
+    /// The key or list to name in errors.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Root => "the snapshot",
@@ -112,30 +112,30 @@ impl Role {
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) role: Role,
-    /// The list that it is an item of, if its role comes from that.
+    /// The list that contains it, if its role comes from that list.
     pub(super) parent: u32,
-    /// The memo entry that names it.
+    /// The memo entry that refers to it.
     pub(super) memo: Option<u32>,
     pub(super) data: Data,
 }
 
-/// What a container that is being filled holds so far.
+/// The content so far of a container that is being filled.
 #[derive(Debug)]
 pub(super) enum Data {
     Nothing,
     Frames(Vec<FrameId>),
     Blocks(Vec<Block>),
-    /// The first block of an old list: what the memory is used for now.
+    /// The first block of an old list: the current use of the memory.
     History(Option<(u64, super::value::Value)>),
-    /// The devices of `device_traces` so far, or the device of a trace.
+    /// The number of devices in `device_traces` so far, or the device of a trace.
     Device(u32),
     Divisions(Vec<(String, i64)>),
     /// The settings so far.
     Settings(Vec<(String, Setting)>),
-    /// Whether `segments` was there.
+    /// Whether `segments` was present.
     Root(bool),
-    /// What a container is that was referred to, and so is complete.
+    /// The value of a referenced container, which is therefore complete.
     Sealed(super::value::Value),
-    /// A list that holds something else than frames.
+    /// A list that holds something other than frames.
     NotFrames,
 }

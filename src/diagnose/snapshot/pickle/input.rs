@@ -1,14 +1,14 @@
-//! The bytes of a pickle, read forward in pieces, with the position of each.
+//! The bytes of a pickle, read forward in pieces, with their positions.
 
 use std::io::Read;
 
 use super::Fault;
 use crate::snapshot::error::InvalidSnapshot;
 
-/// The bytes held at a time.
+/// The size of the buffer in bytes.
 const BUFFER: usize = 1 << 18;
 
-/// The bytes of a text that are kept; of what is longer, these.
+/// How many bytes of a text are kept; longer texts are cut.
 pub(super) const TEXT_LIMIT: usize = 1 << 10;
 
 pub(super) struct Input<R> {
@@ -16,7 +16,7 @@ pub(super) struct Input<R> {
     buffer: Box<[u8]>,
     at: usize,
     end: usize,
-    /// The position in the file of the first byte of the buffer.
+    /// The position of the buffer's first byte in the file.
     base: u64,
     /// The beginning of the last text that was cut.
     long: Vec<u8>,
@@ -32,7 +32,7 @@ impl<R: Read> Input<R> {
         self.base + self.at as u64
     }
 
-    /// Makes `count` bytes, at most the buffer, stand together.
+    /// Fills the buffer with `count` contiguous bytes, at most its size.
     #[cold]
     fn fill(&mut self, count: usize) -> Result<(), Fault> {
         self.buffer.copy_within(self.at..self.end, 0);
@@ -84,7 +84,7 @@ impl<R: Read> Input<R> {
             self.fill(kept)?;
         }
         if length > kept as u64 {
-            // What is cut off may be longer than the buffer, so the beginning is set aside before it.
+            // The part that is cut off may be longer than the buffer, so the beginning is copied first.
             self.long.clear();
             self.long.extend_from_slice(&self.buffer[self.at..self.at + kept]);
             self.skip(length)?;
@@ -94,7 +94,7 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.at - kept..self.at])
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     pub(super) fn skip(&mut self, mut count: u64) -> Result<(), Fault> {
         loop {
             let here = count.min((self.end - self.at) as u64);
@@ -107,7 +107,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// The bytes up to the next line break, which are passed over with it: the names of GLOBAL.
+    /// The bytes up to the next line break, which is consumed too: the names of GLOBAL.
     pub(super) fn line(&mut self) -> Result<String, Fault> {
         let mut line = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! The machine: opcodes in, records out.
+//! The pickle machine: takes opcodes, emits records.
 
 use std::io::Read;
 
@@ -13,24 +13,24 @@ use crate::snapshot::intern::{Interner, TextId};
 use crate::snapshot::keys;
 use plimsoll_memory::bytes::ByteSize;
 
-/// How many opcodes may run between two looks at the budget. What so few can add is little: a text is cut at 1 KiB.
+/// How many opcodes run between two checks of the budget. They can add little: a text is cut at 1 KiB.
 const CHECK_EVERY: u32 = 1 << 12;
 
-/// What the unused texts of a snapshot may take before they are no longer kept.
+/// How many bytes unused texts may take before they are dropped.
 const UNUSED_TEXTS: u64 = 8 << 20;
 
-/// Functions of `torch.jit._pickle` that give back their first argument.
+/// Functions of `torch.jit._pickle` that return their first argument.
 const REBUILDS: [&str; 4] = ["restore_type_tag", "build_intlist", "build_doublelist", "build_boollist"];
 
-/// What is known of a pickle that was read.
+/// Facts about a pickle after reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::snapshot) struct Summary {
-    /// The protocol it declares.
+    /// The declared protocol.
     pub(in crate::snapshot) protocol: Option<u8>,
     pub(in crate::snapshot) bytes: u64,
 }
 
-/// Reads a snapshot, within `budget` bytes, and hands its records to `sink`. An error comes with the byte of its opcode.
+/// Reads a snapshot within `budget` bytes and passes its records to `sink`. An error comes with the byte of its opcode.
 pub(in crate::snapshot) fn read<R: Read, S: Sink>(
     reader: R,
     interner: &mut Interner,
@@ -80,16 +80,16 @@ pub(super) struct Machine<'a, R, S> {
     /// Slots of `open` that are free.
     pub(super) vacant: Vec<u32>,
     pub(super) pairs: Vec<(u64, u64)>,
-    /// The items that open containers hold.
+    /// How many items open containers hold.
     pub(super) items: u64,
-    /// The bytes of texts that nothing uses.
+    /// Bytes of unused texts.
     unused: u64,
     budget: ByteSize,
 }
 
 impl<R: Read, S: Sink> Machine<'_, R, S> {
     fn check_budget(&self) -> Result<(), Fault> {
-        // The vectors may be about to double, when old and new are held at once.
+        // The vectors may be about to double, when old and new exist together.
         let taken = self.memo.taken()
             + self.interner.taken()
             + self.sink.taken()
@@ -105,7 +105,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Ok(())
     }
 
-    /// Runs one opcode. Whether it was STOP.
+    /// Runs one opcode; returns whether it was STOP.
     fn step(&mut self, protocol: &mut Option<u8>) -> Result<bool, Fault> {
         match self.input.u8()? {
             b'h' => {
@@ -172,7 +172,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
                 let length = self.input.u64()?;
                 self.text(length)?;
             }
-            // Frames only tell a reader how much to fetch.
+            // Frames only hint how much to read ahead.
             0x95 => drop(self.input.u64()?),
             b'N' => self.push(Value::None)?,
             0x88 => self.push(Value::Bool(true))?,
@@ -253,12 +253,12 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         self.push(value)
     }
 
-    /// The height of the stack below which nothing can be taken.
+    /// The height of the stack below which nothing may be taken.
     pub(super) fn floor(&self) -> usize {
         self.marks.last().map_or(0, |&mark| mark as usize)
     }
 
-    /// Forgets a record that was handed over and stands alone in its list: the list does not need it.
+    /// Drops a record that was emitted and is alone in its list: the list does not need it.
     pub(super) fn drop_done(&mut self) {
         if let Some(&Value::Done(list)) = self.stack.last()
             && let Some(&mark) = self.marks.last()
@@ -282,7 +282,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Ok(())
     }
 
-    /// The height of the stack under its top `count` values.
+    /// The height of the stack below its top `count` values.
     fn below(&self, count: usize) -> Result<usize, Fault> {
         match self.stack.len().checked_sub(count) {
             Some(start) if start >= self.floor() => Ok(start),
@@ -323,7 +323,8 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Ok(())
     }
 
-    /// Makes a tuple of the values from `start`. Two integers are a pair; the arguments of a function become its first.
+    /// Makes a tuple of the values from `start`. Two integers become a pair; a function's arguments become the first
+    /// argument.
     fn tuple(&mut self, start: usize) -> Result<(), Fault> {
         if start > 0 && self.stack[start - 1] == Value::Rebuild {
             if start == self.stack.len() {
@@ -348,7 +349,8 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
     }
 
     fn pair(&mut self, first: u64, second: u64) -> PairId {
-        // Programs have a handful of pools: the last ones are looked at, and one that is not among them is stored anew.
+        // Programs have a handful of pools: only the latest pairs are searched, and a pair that is not among them is
+        // stored again.
         let recent = self.pairs.len().saturating_sub(64);
         let found = self.pairs[recent..].iter().position(|&pair| pair == (first, second));
         PairId(found.map_or_else(
@@ -378,7 +380,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Err(InvalidSnapshot::NotASnapshot(format!("it holds {kind}")).into())
     }
 
-    /// The text, for records.
+    /// The text as a string, for records.
     pub(super) fn owned(&self, text: TextId) -> String {
         self.interner.text_of(text).to_owned()
     }

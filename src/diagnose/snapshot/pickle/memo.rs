@@ -1,8 +1,8 @@
-//! What a pickle may refer back to.
+//! The memo of a pickle: values that it may refer back to.
 //!
-//! A pickle stores every text, list and dictionary it makes under a number, most of them never to be asked for again.
-//! An entry takes four bytes: what it is, and the number of what the interner keeps of it. Trace entries, blocks and
-//! segments have been handed over by then and are not kept.
+//! A pickle stores every text, list and dictionary under a number, and most are never referenced. An entry takes four
+//! bytes: its kind, and its number in the interner. Trace entries, blocks and segments have been emitted by then and
+//! are not kept.
 
 use std::collections::HashMap;
 
@@ -10,25 +10,25 @@ use super::value::{PairId, Value};
 use crate::snapshot::intern::{FrameId, StackId, TextId};
 use foldhash::fast::RandomState;
 
-/// The entries of one page: a pickle that uses few numbers far apart takes a page for each.
+/// How many entries a page has: a pickle with a few numbers far apart takes one page for each.
 const PAGE: usize = 1 << 10;
 const BITS: u32 = 29;
 const PAYLOAD: u32 = (1 << BITS) - 1;
 
-/// What an entry holds.
+/// The content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// A value that is complete.
+    /// A complete value.
     Value(Value),
     /// A container that is still being filled, by its slot.
     Open(u32),
-    /// A record that was handed over.
+    /// A record that was emitted.
     Gone,
 }
 
 #[derive(Default)]
 pub(super) struct Memo {
-    /// The pages without a gap from number 0 on.
+    /// The contiguous pages from number 0 on.
     pages: Vec<Box<[u32; PAGE]>>,
     /// The other pages.
     far: HashMap<u32, Box<[u32; PAGE]>, RandomState>,
@@ -37,7 +37,7 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// The number that MEMOIZE stores under.
+    /// The next number for MEMOIZE.
     pub(super) fn next(&self) -> u32 {
         self.count
     }
@@ -65,13 +65,13 @@ impl Memo {
         decode(page[at])
     }
 
-    /// The bytes it takes.
+    /// The bytes in use.
     pub(super) fn taken(&self) -> u64 {
         (self.pages.len() + 2 * self.far.len()) as u64 * (size_of::<[u32; PAGE]>() as u64 + 32)
     }
 }
 
-/// Three bits of kind, then the number. A number too large for its bits is not kept.
+/// Three bits of kind, then the number. A number that does not fit is not kept.
 fn encode(kept: Kept) -> u32 {
     let (kind, number) = match kept {
         Kept::Open(slot) => (1, slot),

@@ -1,15 +1,15 @@
 //! A pickle machine that reads a memory snapshot as a stream.
 //!
-//! The machine that reads captures keeps a whole pickle as a graph. A snapshot may be larger than the memory of the
-//! machine that looks at it, so here nothing is kept but what the interner keeps: a trace entry, a block or a segment is
-//! handed to a [`Sink`] at the opcode that completes it, and only then forgotten. What a container will be is known when
-//! it is opened, from the key and the container it is opened in.
+//! The machine that reads captures keeps the whole pickle as a graph. A snapshot may be larger than the memory of the
+//! machine that reads it, so here only the interner's data is kept: a trace entry, a block or a segment goes to a
+//! [`Sink`] at the opcode that completes it, and is then dropped. The role of a container is known when it is opened,
+//! from the key and the container around it.
 //!
-//! **Memory.** Four bytes for each entry of the memo, each distinct text, frame and stack once, and the blocks of one
-//! segment. All of it counts against a budget, and a pickle that needs more is refused.
+//! **Memory.** Four bytes for each memo entry, each distinct text, frame and stack once, and the blocks of one segment.
+//! All of it counts against a budget, and a pickle that needs more is refused.
 //!
-//! **Opcodes.** Those of Python's pickler for plain data in protocols 2 to 5, and of torch's C++ Pickler. Whatever would
-//! import or call something is refused, but for the four functions of `torch.jit._pickle` that give back the list or
+//! **Opcodes.** Those of Python's pickler for plain data in protocols 2 to 5, and of torch's C++ Pickler. Anything that
+//! would import or call something is refused, except the four functions of `torch.jit._pickle` that return the list or
 //! dictionary they are called with.
 
 use std::io;
@@ -51,6 +51,6 @@ pub(super) trait Sink {
     fn entry(&mut self, device: u32, entry: Entry, category: Option<&str>) -> Result<(), Fault>;
     fn setting(&mut self, name: &str, setting: Setting);
     fn annotation(&mut self);
-    /// The bytes that it holds.
+    /// The bytes in use.
     fn taken(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! Containers filled, and the records that they are.
+//! Fills containers and turns them into records.
 
 use std::io::Read;
 
@@ -133,7 +133,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
                 (role, Value::Done(list)) if role.streams() && list == slot => {}
                 (Role::Traces, Value::Open(trace)) if self.open[trace as usize].role == Role::Trace => {}
                 (Role::Frames | Role::OtherList, Value::Frame(frame)) => self.add_frame(slot, frame),
-                // Frames of a later version may be texts.
+                // A later version may write frames as texts.
                 (Role::Frames, Value::Text(function)) => {
                     let frame = self.interner.frame(FrameParts { file: keys::EMPTY, function, line: 0 });
                     self.add_frame(slot, frame);
@@ -170,7 +170,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         self.items += 1;
     }
 
-    /// The keys and values from `start`; keys that are not texts mean nothing.
+    /// The keys and values from `start`; keys that are not texts are ignored.
     fn fields(&self, start: usize) -> impl Iterator<Item = (TextId, Value)> + use<'_, R, S> {
         self.stack[start..].as_chunks().0.iter().filter_map(|&[key, value]| match key {
             Value::Text(key) => Some((key, value)),
@@ -271,7 +271,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         Ok(Block { address: place, size, requested: requested.unwrap_or(size), state, stack: frames })
     }
 
-    /// An item of the history of an old block. The first is what the memory is used for.
+    /// An item of an old block's history. The first item is the current use of the memory.
     fn history(&mut self, start: usize, list: u32) -> Result<(), Fault> {
         if let Data::History(Some(_)) = self.open[list as usize].data {
             return Ok(());
@@ -362,7 +362,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
     }
 
     fn settings(&mut self, slot: u32, role: Role, start: usize) -> Result<(), Fault> {
-        /// More settings than any allocator has; the rest of a longer list is not kept.
+        /// More settings than any allocator has; further settings are dropped.
         const MOST_SETTINGS: usize = 256;
         for at in (start..self.stack.len()).step_by(2) {
             let (key, value) = (self.stack[at], self.stack[at + 1]);
@@ -371,7 +371,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
             let setting = match value {
                 Value::Bool(value) => Setting::Bool(value),
                 Value::Int(value) => Setting::Int(value),
-                // SIZE_MAX: no limit, which other versions write as -1.
+                // SIZE_MAX: no limit; other versions write -1.
                 Value::Large(value) => Setting::Int(value as i64),
                 Value::Float(value) => Setting::Float(value),
                 Value::Text(value) => Setting::Text(self.owned(value)),

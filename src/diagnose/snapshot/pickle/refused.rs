@@ -1,8 +1,8 @@
-//! Opcodes that no snapshot has.
+//! Opcodes that occur in no snapshot.
 
 use crate::snapshot::error::InvalidSnapshot;
 
-/// The error for an opcode that is not run.
+/// The error for an opcode that is not executed.
 pub(super) fn refused(opcode: u8) -> InvalidSnapshot {
     let name = match opcode {
         0x93 => "STACK_GLOBAL",

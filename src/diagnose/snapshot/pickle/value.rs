@@ -1,4 +1,4 @@
-//! The values on the stack of the machine.
+//! The values on the machine's stack.
 
 use crate::snapshot::intern::{FrameId, StackId, TextId};
 
@@ -20,15 +20,15 @@ pub(super) enum Value {
     Pair(PairId),
     /// A container that is being filled, by its slot.
     Open(u32),
-    /// A record that was handed over, by the slot of the list that it is an item of.
+    /// A record that was emitted, by the slot of its list.
     Done(u32),
-    /// A known function of torch's Pickler that gives back its argument.
+    /// A known function of torch's Pickler that returns its argument.
     Rebuild,
-    /// Something that nothing is made of.
+    /// A value that no record needs.
     Opaque,
 }
 
-// Floats are compared by tests alone, which write no NaN.
+// Only tests compare floats, and they write no NaN.
 impl Eq for Value {}
 
 impl Value {
@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// An address: torch's own Pickler writes those from 2^63 on as negative numbers.
+    /// An address: torch's own Pickler writes addresses from 2^63 on as negative numbers.
     pub(super) fn address(self) -> Option<u64> {
         match self {
             Self::Int(value) => Some(value as u64),

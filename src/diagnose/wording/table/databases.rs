@@ -5,7 +5,7 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(
-        Nothing("a table of locks is full: a setting, no want of memory"),
+        Nothing("a table of locks is full: a setting, not a lack of memory"),
         "",
         "",
         r"\bout of shared memory\s*$|You might need to increase max_locks_per_transaction",

@@ -4,7 +4,7 @@ use super::Means::{Capped, Device, Host};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
-    row(Host, "cuda", "Pinned memory is the host's: the driver could not lock it.",
+    row(Host, "cuda", "The driver could not lock host memory (pinned memory).",
         r"failed to alloc(?:ate)? (?P<tried>\d+ bytes) on host|could not allocate pinned host memory of size: (?:\d+)|\b(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemHostRegister|cuMemAllocHost|hipHostMalloc)\b[^\n]{0,80}(?:out of memory|OUT_OF_MEMORY|failed)|(?:out of memory|OUT_OF_MEMORY)[^\n]{0,60}(?:\bpinning memory|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemHostRegister)|(?i:pinned (?:host |system )?memory)[^\n]{0,40}(?:out of memory|CUDA_ERROR_OUT_OF_MEMORY)",
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:794] failed to alloc 8589934592 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "tensorflow: stream_executor/cuda/cuda_driver.cc"),
@@ -23,7 +23,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"kIOGPUCommandBufferCallbackErrorOutOfMemory|MTLCommandBufferErrorOutOfMemory|Command buffer execution failed: Insufficient Memory",
         "error: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
         "Apple: MTLCommandBufferError"),
-    row(Device, "hip", "The ROCm driver or a library of it could not allocate.",
+    row(Device, "hip", "The ROCm driver or one of its libraries could not allocate.",
         r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((?P<tried>\d+ bytes)\) )?from device: (?:HIP_ERROR_OutOfMemory|hipError_t\(1002\))|HIP error: out of memory|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED|hipMalloc[^\n]{0,80}(?:failed|out of memory)|HSA_STATUS_ERROR_OUT_OF_RESOURCES",
         "RuntimeError: HIP error: out of memory",
         "ROCm: hip_runtime_api.h"),
@@ -130,7 +130,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED|CUDNN_STATUS_INTERNAL_ERROR_(?:DEVICE_)?ALLOCATION_FAILED",
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
         "CUDA: driver_types.h, cublas_api.h, cudnn.h"),
-    row(Device, "cuda", "A call to the CUDA runtime failed for want of device memory.",
+    row(Device, "cuda", "A call to the CUDA runtime failed for lack of device memory.",
         r"(?i)cuda ?(?:runtime |driver )?(?:API )?(?:error|failure|failed with error)(?:s)?\b(?:[^\n]{0,200}?[^a-z\n])??out of memory\b|\bcuda(?:Malloc\w*|MemAlloc\w*|MemPool\w*|GraphInstantiate\w*|StreamCreate\w*|SetDevice|Free|Memcpy\w*|Memset\w*|EventCreate\w*|DeviceSynchronize)\b[^\n]{0,200}out of memory|GPUassert: out of memory|\bcuMem\w+ failed: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|CUDA-capable[^\n]*out of memory|CUDA: out of memory|cudaSuccess \(2 vs\. 0\)",
         "CUDA Error: out of memory",
         "CUDA: cudaGetErrorString(cudaErrorMemoryAllocation)").begins(),

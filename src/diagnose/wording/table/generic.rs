@@ -1,5 +1,5 @@
-//! What any program may print. The words around decide between device and host, and a row counts only where a message
-//! begins: the words are ordinary ones.
+//! Messages that any program may print. The surrounding words decide between device and host, and a row only counts at
+//! the beginning of a message because its words are ordinary ones.
 
 use super::Means::{Device, Host, Limit, Refused};
 use super::{Wording, row};
@@ -11,7 +11,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(Limit, "", "A limit on memory was reached.",
         r"(?i)\b(?:(?:the|your|this|web|background|an? (?:instance|replica|worker) of (?:the|your)(?: web)?) (?:\w+ )?)?(?:container|pod|process|task|job|worker|instance|app(?:lication)?|session|kernel|build|query|runner|replica|function|script|program|execution|service|step|workspace|notebook|dyno)\b(?: (?:[a-z]\w*-[\w-]+|[\w./:-]*[\d/:_-][\w./:-]*|\x22[^\x22]+\x22|'[^']+'))? (?:has |have |had |was |is )?(?:exceeded|gone over|went over|hit|reached) (?:the |its |their |your )?(?:\w+ ){0,2}(?:memory|rss|ram|resource) (?:limit|quota|budget|allocation)s?\b(?:[^\n]{0,20}\bmemory)?",
         "The job exceeded its memory limit and was terminated", "").begins(),
-    row(Limit, "", "What ran it had no memory left for it.",
+    row(Limit, "", "The program around it had no memory left for it.",
         r"(?i)\b(?:(?:the|your|this) )?(?:container|pod|instance|dyno|service|deployment|deploy|workspace|app|function|notebook)\b(?: (?:for|of|in) (?:[\w./:-]+ ){1,6}?[\w./:-]+| [\w./:-]+)? (?:has )?(?:ran|run|went) out of memory\b|\b(?:\w+ )?(?:was |has been |is )?(?:stopped|killed|terminated|evicted|restarted|shut down|ended) (?:because|since|as|for) (?:it |they )?(?:was |were )?(?:us(?:ed|ing)|consum(?:ed|ing)|allocat(?:ed|ing)) (?:too much|more|excessive)\b[^\n]{0,20}\bmemory\b|\b(?:\w+ )?(?:exited|terminated|stopped|crashed|failed|died|status|reason|state)\b[^\n]{0,20}[:(] ?\x22?oom[- ]?killed\b|\b(?:(?:container|pod|job|task|process|build|app|function|service|worker)\b[^\n]{0,60} )?(?:failed|killed|terminated|died|crashed|exited)(?: with| by| for|:) \(?OOM(?:[- ]?killed)?\)?\W*$|\b(?:failed|error|status|reason|terminated|state)\b\W{1,4}OutOfMemoryKilled\b|\bOOM (?:event |kill )?received\b|\b(?:notebook|kernel|session|app|job|process|program|container|function|cell) (?:has )?(?:tried|attempted) to (?:allocate|use) more memory than (?:is|was|it)\b",
         "Process exited: oom killed", "").begins(),
     row(Limit, "", "Something was ended because of the memory that it used.",
@@ -35,7 +35,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(Refused, "", "An allocation was refused.",
         r"(?i)\b(?:memory|heap|storage|buffer|pool|arena|malloc|realloc|calloc|mmap|new)[ _-]?(?:allocation|alloc|request)?(?:\(\))?:? (?:of (?:size )?(?P<tried>\d+)(?: bytes)? )?(?:failed|failure|exhausted|error)\b(?:[^\n]{0,40}?(?P<tried_b>\d{4,}) ?bytes)?|\b\w*(?:alloc|malloc|realloc|calloc)\w* ?\((?:\w+, ?)*(?P<tried_c>\d+)?\)? (?:has )?(?:returned (?:NULL|null|nullptr|nil)|failed)\b|\b\w*[Mm]alloc[A-Z_]?\w*Failed\w*|\b[A-Z][A-Z_]*_(?:ALLOC|MALLOC|MEM)_FAILED\b",
         "memory allocation of 1073741824 bytes failed in the parser", "").begins(),
-    row(Refused, "", "Memory was too small for what was asked.",
+    row(Refused, "", "Memory was too small for the request.",
         r"(?i)\b(?:insufficient|not enough|no more|too little|lack of|(?:not|n't) have (?:sufficient|enough)) (?:\w+ )?(?:memory|ram|heap space)\b(?:[^\n]{0,60}?(?:need|requir|request)\w*:? (?:at least )?(?P<tried>[\d.]+ ?[KMGT]i?B|\d{4,}))?",
         "error: insufficient memory, 12.5 GiB required", "").begins(),
     row(Refused, "", "A program stopped because there was too little memory.",
@@ -44,7 +44,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(Host, "", "The system refused memory (ENOMEM).",
         r"\bENOMEM\b|: (?:Cannot|Can't|can't|cannot) allocate memory\b|: Not enough (?:space|memory|core)$|\berrno[ =:]+12\b|\bE_OUTOFMEMORY\b|\bNSMallocException\b",
         "ioctl failed: ENOMEM", "POSIX: ENOMEM").begins(),
-    row(Refused, "", "A program ended with the class of an out-of-memory error.",
+    row(Refused, "", "A program ended with an out-of-memory error.",
         r"(?:^|[\s.:'\x22<(])(?:\w+\.)*(?:_?[A-Z]\w*)?(?:OutOfMemory|NoMemory|MemoryLimit\w*|AllocationFailed|MemoryAllocation|InsufficientMemory)(?:Error|Exception|Fault)\b|(?:^|[\s.>'\x22])(?:_Array)?MemoryError(?::|$|\\n)",
         "acme.store.OutOfMemoryError: segment 12", "").begins(),
 ];

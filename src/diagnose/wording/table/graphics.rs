@@ -1,4 +1,4 @@
-//! Interfaces of graphics and video, and what is drawn through them.
+//! Interfaces of graphics and video, and programs that draw through them.
 
 use super::Means::{Device, Host};
 use super::{Wording, row};
@@ -47,7 +47,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Device,
         "blender",
-        "The scene does not fit the device, nor what it may borrow of main memory.",
+        "The scene fits neither the device nor the main memory that it may use.",
         r"System is out of GPU (?:and shared host )?memory|Out of memory in CUDA (?:queue|device)|Out of memory in cu\w+\(",
         "Error: System is out of GPU and shared host memory",
         "blender: cycles/device",

@@ -1,4 +1,4 @@
-//! Kernels other than Linux, and services of the machine. The reports of the Linux kernel have a reader of their own.
+//! Kernels other than Linux, and services of the machine. Reports of the Linux kernel have a reader of their own.
 
 use super::Means::{Ended, Host, Limit, Machine, Nothing};
 use super::{Wording, row};

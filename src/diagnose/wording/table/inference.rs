@@ -1,4 +1,4 @@
-//! Inference engines and the programs on them.
+//! Inference engines and programs built on them.
 
 use super::Means::{Device, Full, Host, Nothing};
 use super::{Wording, row};
@@ -21,7 +21,7 @@ pub(super) static ROWS: &[Wording] = &[
         "TensorRT: error recorder",
     ),
     row(
-        Nothing("the program goes on with memory that is not pinned: a warning"),
+        Nothing("the program continues with memory that is not pinned: a warning"),
         "",
         "",
         r"ggml_\w+: (?:warning: )?[Ff]ailed to allocate (?:[\d.]+ [KMG]i?B of )?pinned memory",
@@ -53,7 +53,7 @@ pub(super) static ROWS: &[Wording] = &[
         "llama.cpp: ggml.c",
     ),
     row(
-        Nothing("memory could not be locked: the program goes on with pages that may be swapped"),
+        Nothing("memory could not be locked: the program continues with pages that may be swapped"),
         "",
         "",
         r"failed to mlock [^\n]*Cannot allocate memory|(?:mlockall|mlock)[^\n]{0,60}(?:Cannot allocate memory|ENOMEM|Unable to lock JVM)|Unable to lock JVM Memory",
@@ -87,7 +87,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Device,
         "onnxruntime",
-        "A CUDA call of ONNX Runtime failed for want of device memory.",
+        "A CUDA call of ONNX Runtime failed for lack of device memory.",
         r"CUDA failure 2: out of memory|CUDNN failure \d+: CUDNN_STATUS_ALLOC_FAILED ",
         "CUDA failure 2: out of memory ; GPU=0 ; hostname=node4 ; expr=cudaMalloc((void**)&p, size);",
         "onnxruntime: providers/cuda/cuda_call.cc",
@@ -141,7 +141,7 @@ pub(super) static ROWS: &[Wording] = &[
         "triton-inference-server: cuda_memory_manager.cc",
     ),
     row(
-        Nothing("the server goes on without the pinned pool: a warning"),
+        Nothing("the server continues without the pinned pool: a warning"),
         "",
         "",
         r"pinned memory pool will not be available",

@@ -1,4 +1,4 @@
-//! SIGKILL without a sender, in the words of those who saw it.
+//! SIGKILL without a sender, in the words of the programs that saw it.
 
 use super::Means::Killed;
 use super::{Wording, row};
@@ -7,7 +7,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Killed,
         "",
-        "A child ended with the status that SIGKILL leaves.",
+        "A child process ended with the exit status of SIGKILL.",
         r"(?i)(?:error )?exit(?:ed)?[ _-]?(?:status|code)?[\x22']?(?: is|:|=|\s)*\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|(?:terminated|failed|finished|stopped|died|ended) with (?:an? )?(?:error )?(?:exit )?(?:code|status)?:?\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|\bsignal: (?:SIGKILL|killed)\b|\bsignal[\x22']?\s*[:=]\s*[\x22']?(?:SIGKILL|9)\b|code: null and signal: SIGKILL|errored out with signal SIGKILL|(?:^|\s)npm ERR! (?:code|errno) 137",
         "Next.js build worker exited with code: null and signal: SIGKILL",
         "wait(2): 128 + 9",

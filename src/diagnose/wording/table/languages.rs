@@ -15,13 +15,13 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "go",
-        "The system refused a child process for want of memory.",
+        "The system refused a child process for lack of memory.",
         r"fork/exec \S+: cannot allocate memory|: cannot allocate memory$",
         "fork/exec /usr/bin/git: cannot allocate memory",
         "go: syscall.ENOMEM",
     ),
     row(
-        Nothing("a length overflowed: a defect of the program, no want of memory"),
+        Nothing("a length overflowed: a defect of the program, not a lack of memory"),
         "",
         "",
         r"^capacity overflow$|panicked at [^\n]*capacity overflow|makeslice: (?:len|cap) out of range",

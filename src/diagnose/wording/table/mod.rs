@@ -1,9 +1,10 @@
-//! Wordings as data: a row a wording, a file a family.
+//! Wordings as data: one row per wording, one file per family.
 //!
-//! A row says what its pattern means, who prints it, where it comes from, and gives an example. The page of the manual and
-//! the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the numbers and names
-//! of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, `most` (of one allocation), each with `_k`, `_m` or `_g` behind it if the
-//! text leaves out the unit, and `pid`, `device`, `job`, `victim`.
+//! A row states what its pattern means, who prints it and where it is defined, and gives an example. The page of the
+//! manual and the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the
+//! numbers and names of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, `most` (of one
+//! allocation), each with the suffix `_k`, `_m` or `_g` if the text leaves out the unit, and `pid`, `device`, `job`,
+//! `victim`.
 
 mod clouds;
 mod databases;
@@ -31,22 +32,22 @@ use super::joined::joined;
 use super::position::{Position, position};
 use super::{amounts, recovered, side, size};
 
-/// What a row's wording means.
+/// The meaning of a row's wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// The memory of a device ran out.
     Device,
-    /// A program found by itself that the device does not hold what it needs.
+    /// A program found that the device does not hold what it needs.
     Full,
-    /// A pool or a share of the device that the process was given is full.
+    /// A pool or a share of the device that was given to the process is full.
     Capped,
-    /// The host refused an allocation, or a runtime's own limit did.
+    /// The host, or a runtime's own limit, refused an allocation.
     Host,
-    /// An allocation was refused, on the device or the host: the words around decide.
+    /// An allocation was refused, on the device or the host: the surrounding words decide.
     Refused,
     /// A control group, container, job or service reached its limit.
     Limit,
-    /// The machine ran out, and something was killed for it.
+    /// The machine ran out of memory, and something was killed for it.
     Machine,
     /// Shared memory is full.
     Shared,
@@ -58,23 +59,23 @@ pub(super) enum Means {
     Nothing(&'static str),
 }
 
-/// A row: one wording.
+/// One wording.
 #[derive(Debug)]
 pub(super) struct Wording {
     pub(super) means: Means,
-    /// Who prints it.
+    /// The software that prints it.
     pub(super) software: &'static str,
-    /// What happened, in a sentence.
+    /// What happened, in one sentence.
     pub(super) meaning: &'static str,
     pattern: &'static str,
     pub(super) example: &'static str,
-    /// Where the wording is defined or described.
+    /// Where the wording is defined or described: an address or a name.
     pub(super) source: &'static str,
-    /// Whether it counts only where a message begins: its words are ordinary ones.
+    /// Whether the wording only counts at the beginning of a message, because its words are ordinary ones.
     begins: bool,
 }
 
-/// A row that counts wherever it stands, unless it is talk.
+/// A row that counts at any position, unless it is talk.
 const fn row(
     means: Means,
     software: &'static str,
@@ -87,7 +88,7 @@ const fn row(
 }
 
 impl Wording {
-    /// Counts the row only at the beginning of a message.
+    /// Makes the row count only at the beginning of a message.
     const fn begins(mut self) -> Self {
         self.begins = true;
         self
@@ -97,7 +98,7 @@ impl Wording {
 /// A family: its title in the manual, and its rows.
 pub(super) type Family = (&'static str, &'static [Wording]);
 
-/// Every family. Among the rows that match a line the first decides.
+/// Every family. The first row that matches a line decides.
 pub(super) fn families() -> [Family; 13] {
     [
         ("Training frameworks", training::ROWS),
@@ -116,23 +117,23 @@ pub(super) fn families() -> [Family; 13] {
     ]
 }
 
-/// The families that name their software; the others come after every other reader.
+/// The number of families that name their software; the others come after every other reader.
 const NAMED: usize = 11;
 
-/// A wording of the table that diagnosis goes by.
+/// A wording that diagnosis recognises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownWording {
-    /// The family that it belongs to.
+    /// The family of the wording.
     pub family: &'static str,
-    /// Who prints it; empty if many do.
+    /// The software that prints it; empty if many programs do.
     pub software: &'static str,
     /// What happened, or why it is not an event.
     pub meaning: &'static str,
     /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
     pub side: &'static str,
-    /// A line with it.
+    /// An example line.
     pub example: &'static str,
-    /// Where it is defined or described; empty if it is nobody's own.
+    /// Where the wording is defined or described; empty if it belongs to no single program.
     pub source: &'static str,
 }
 
@@ -159,10 +160,10 @@ pub fn known_wordings() -> Vec<KnownWording> {
     families().into_iter().flat_map(|(family, rows)| rows.iter().map(move |row| of(family, row))).collect()
 }
 
-/// Patterns that are searched for at once: one pass over a line finds the rows that match.
+/// Patterns that are searched together: one pass over a line finds the rows that match.
 struct Rows {
     set: RegexSet,
-    /// The rows, each with its pattern alone, compiled when a line first matches it.
+    /// The rows, each with its own pattern, compiled when a line first matches it.
     rows: Vec<(&'static Wording, OnceLock<Regex>)>,
 }
 
@@ -186,17 +187,17 @@ fn compiled(row: &Wording) -> Regex {
 static SPECIFIC: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[..NAMED]));
 static GENERAL: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[NAMED..]));
 
-/// What the rows that name their software make of line `at`.
+/// Reads line `at` by the rows that name their software.
 pub(super) fn specific(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     found.extend(message(&SPECIFIC, lines, at));
 }
 
-/// What the rows for any program make of line `at`.
+/// Reads line `at` by the rows for any program.
 pub(super) fn general(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     found.extend(message(&GENERAL, lines, at));
 }
 
-/// The message in line `at`, with the lines before and behind it if it was wrapped.
+/// The message in line `at`, joined with the lines before and after it if it was wrapped.
 fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
     let own = lines[at].message();
     let sighting = of(rows, lines, at, own, None);
@@ -219,7 +220,7 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
     sighting
 }
 
-/// The first row that matches `text` and stands where it counts. With a border, the match has to lie on both sides of it.
+/// The first row that matches `text` at a position where it counts. With a border, the match must cover it.
 fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) -> Option<Sighting> {
     let line = &lines[at];
     let mut dismissed = None;
@@ -253,7 +254,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         }
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
-        // Within the sentence: the amount may stand before what the row knows.
+        // Search the sentence: the amount may precede the words that the row matches.
         let from = boundary(text, start.saturating_sub(160));
         amounts::fill(&mut sighting.numbers, &sighting.cause, &text[from..]);
         sighting.backend = side::backend(row.software, &sighting.cause, text);
@@ -266,7 +267,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
     dismissed.map(|reason| Sighting::new(Cause::Dismissed(reason), line))
 }
 
-/// Whether a row tells that memory was refused, which a program may survive.
+/// Whether a row reports a refused allocation, which a program may survive.
 fn refused(means: Means) -> bool {
     matches!(means, Means::Device | Means::Full | Means::Capped | Means::Host | Means::Refused)
 }
@@ -292,8 +293,8 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
     }
 }
 
-/// Takes the named groups of a match. Behind a name may stand which of several places of a pattern it is (`_b` to `_d`),
-/// and what the text leaves out (`_k`, `_m`: the unit; `_x`: hexadecimal).
+/// Takes the named groups of a match. A suffix of the name distinguishes several positions in one pattern (`_b` to
+/// `_d`), or gives what the text leaves out (`_k`, `_m`: the unit; `_x`: hexadecimal).
 fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
     let group = |name: &str| matched.name(name).map(|group| String::from_utf8_lossy(group.as_bytes()).into_owned());
     let text = |name: &str| ["", "_b", "_c", "_d"].iter().find_map(|place| group(&format!("{name}{place}")));

@@ -1,4 +1,4 @@
-//! Training frameworks beside PyTorch's allocator, XLA and Paddle's device message, which have readers of their own.
+//! Training frameworks; PyTorch's allocator, XLA and Paddle's device message have readers of their own.
 
 use super::Means::{Full, Host, Nothing};
 use super::{Wording, row};
@@ -31,13 +31,13 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "accelerate",
-        "The host's memory does not hold the weights that are loaded.",
+        "Host memory is too small for the weights that are loaded.",
         r"SafetensorError:[^\n]*(?:os error 12|Cannot allocate memory)|safetensors[^\n]*(?:os error 12|Cannot allocate memory)",
         "OSError: safetensors mmap: Cannot allocate memory (os error 12)",
         "safetensors: mmap of a file",
     ),
     row(
-        Nothing("the program goes on with less: a warning, not a failure"),
+        Nothing("the program continues with less: a warning, not a failure"),
         "",
         "",
         r"Attempting to copy inputs of [^\n]* to CPU due to CUDA OOM|exceeds \d+% of (?:free )?system memory|exceeds 10% of|memory allocation failed with OOM on device \d+ while trying|preempted by PreemptionMode|KV cache pool is full\. Retract",
@@ -47,7 +47,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Full,
         "",
-        "The program found no batch that the device holds.",
+        "The device is too small for every batch size that the program tried.",
         r"No executable batch size found, reached zero",
         "RuntimeError: No executable batch size found, reached zero.",
         "accelerate: utils/memory.py",

@@ -1,4 +1,4 @@
-//! Java and what runs on it, JavaScript engines, .NET, Android and Dart.
+//! Java and languages on its virtual machine, JavaScript engines, .NET, Android and Dart.
 
 use super::Means::{Host, Machine, Nothing};
 use super::{Wording, row};
@@ -13,7 +13,7 @@ pub(super) static ROWS: &[Wording] = &[
         "OpenJDK: prims/jvm.cpp",
     ),
     row(
-        Nothing("an array longer than the language allows: no memory was asked for"),
+        Nothing("an array longer than the language allows: no memory was requested"),
         "",
         "",
         r"OutOfMemoryError: (?:Requested array size exceeds VM limit|Required array length|Required length exceeds)",
@@ -79,7 +79,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "jvm",
-        "The heap that was asked for could not be reserved when the virtual machine started.",
+        "The requested heap could not be reserved when the virtual machine started.",
         r"Could not reserve enough space for (?P<tried>\d+KB) object heap|Could not reserve enough space for (?:object heap|code cache|heap)|Unable to (?:allocate|reserve) [^\n]{0,40}(?:for (?:object )?heap|Java heap)",
         "Could not reserve enough space for 67108864KB object heap",
         "OpenJDK: memory/virtualspace.cpp",
@@ -167,7 +167,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Machine,
         "android",
-        "Android's low-memory killer ended a process for want of memory.",
+        "Android's low-memory killer ended a process for lack of memory.",
         r"lowmemorykiller: [Kk]ill(?:ing)? '(?P<victim>[^']+)' \((?P<pid>\d+)\)|lmkd?[^\n]{0,20}: Kill '(?P<victim_b>[^']+)'",
         "lowmemorykiller: Kill 'com.android.chrome' (12121), uid 10121, oom_score_adj 900 to free 121212kB rss",
         "Android: lmkd",

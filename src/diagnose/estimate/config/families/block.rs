@@ -3,12 +3,13 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-/// The parameters of a part: in all, and what adapters and ZeRO-3 ask of its matrices. Arithmetic saturates.
+/// The parameters of a part: their number, and what adapters and ZeRO-3 need to know of its matrices. Arithmetic
+/// saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Block {
     /// All parameters.
     pub(super) all: u128,
-    /// Inputs and outputs of the linear layers, in all: an adapter of rank 1 has so many parameters.
+    /// The total inputs and outputs of the linear layers, which is the size of an adapter of rank 1.
     pub(super) sides: u128,
     /// The largest single weight.
     pub(super) largest: u128,
@@ -17,14 +18,14 @@ pub(super) struct Block {
 /// A part without parameters.
 pub(super) const NOTHING: Block = Block { all: 0, sides: 0, largest: 0 };
 
-/// A linear layer, with a bias or without.
+/// A linear layer, with or without a bias.
 pub(super) fn linear(inputs: u128, outputs: u128, bias: bool) -> Block {
     let matrix = inputs.saturating_mul(outputs);
     let all = matrix.saturating_add(if bias { outputs } else { 0 });
     Block { all, sides: inputs.saturating_add(outputs), largest: matrix }
 }
 
-/// A weight that adapters leave alone: an embedding, a convolution, the experts of a layer.
+/// A weight without an adapter: an embedding, a convolution, the experts of a layer.
 pub(super) fn weight(rows: u128, columns: u128) -> Block {
     let all = rows.saturating_mul(columns);
     Block { all, sides: 0, largest: all }
@@ -36,13 +37,13 @@ pub(super) fn vector(length: u128) -> Block {
 }
 
 impl Block {
-    /// So many of them.
+    /// `count` copies of this part.
     pub(super) fn times(self, count: u128) -> Self {
         let largest = if count == 0 { 0 } else { self.largest };
         Self { all: self.all.saturating_mul(count), sides: self.sides.saturating_mul(count), largest }
     }
 
-    /// The part if `there`, else nothing.
+    /// The part if `there` holds, otherwise nothing.
     pub(super) fn when(self, there: bool) -> Self {
         if there { self } else { NOTHING }
     }

@@ -1,4 +1,4 @@
-//! Decoders of GPT-2's kind: LayerNorm, biases, two matrices in the MLP, learned positions.
+//! Decoders like GPT-2: LayerNorm, biases, two matrices in the MLP, learned positions.
 
 use super::block::{Block, NOTHING, vector, weight};
 use super::counted::{Counted, Looks};
@@ -61,7 +61,7 @@ fn falcon(d: &Dims<'_>, base: Classic) -> Classic {
         (false, true) => 1,
         (false, false) => base.key_value_heads,
     };
-    // The new architecture has a norm before each branch, unless it is told to share one.
+    // The new architecture has a norm before each branch, unless the branches share one.
     let both = if new { d.opt(&["num_ln_in_parallel_attn"]).unwrap_or(2) == 2 } else { !d.flag("parallel_attn") };
     let norms = if both { 2 } else { 1 };
     Classic { biases: Biases::all(bias), mlp_bias: bias, key_value_heads, norms, ..base }
@@ -71,7 +71,7 @@ fn opt(d: &Dims<'_>, base: Classic) -> Classic {
     let (hidden, width) = (d.hidden(), d.opt(&["word_embed_proj_dim"]).unwrap_or(d.hidden()));
     let bias = d.flag("enable_bias");
     let projections = weight(2 * width, hidden).when(width != hidden);
-    // Two rows beyond the positions, as fairseq counts them.
+    // fairseq adds two rows to the positions.
     let positions = weight(d.n(&["max_position_embeddings"]) + 2, hidden);
     Classic {
         biases: Biases::all(bias),

@@ -1,20 +1,20 @@
-//! [`Counted`]: what a family's composition gives.
+//! [`Counted`]: the result of counting a model's parameters.
 
 use super::block::Block;
 use super::dims::Dims;
 use crate::estimate::cache::Cache;
 
-/// The parameters of a model, its widths, and what it keeps of each token.
+/// The parameters of a model, its widths, and what it keeps per token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
     pub(super) whole: Block,
     pub(super) layers: u128,
     pub(super) hidden: u128,
     pub(super) heads: u128,
-    /// The width of queries, all heads together.
+    /// The width of the queries, all heads together.
     pub(super) query: u128,
     pub(super) key_value: u128,
-    /// The width inside the MLP that a token passes through.
+    /// The inner width of the MLP that a token passes through.
     pub(super) ffn: u128,
     pub(super) gated: bool,
     pub(super) vocabulary: Option<u128>,
@@ -22,7 +22,7 @@ pub(super) struct Counted {
     pub(super) cache: Option<Cache>,
 }
 
-/// Layers by how far they look back.
+/// Numbers of layers by how far back they attend.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Looks {
     pub(super) full: u128,
@@ -31,7 +31,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Keys and values of `width` a token and layer.
+    /// Keys and values of `width` per token and layer.
     pub(super) fn cache(self, width: u128) -> Cache {
         let narrow = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
         Cache {
@@ -42,7 +42,7 @@ impl Looks {
         }
     }
 
-    /// The layers of a decoder: as `layer_types` lists them, else by the family's rule.
+    /// The layers of a decoder: as in `layer_types`, otherwise by the family's rule.
     pub(super) fn of(d: &Dims<'_>) -> Self {
         let layers = d.layers();
         let window = d.opt(&["sliding_window", "attention_chunk_size", "attention_window_size"]).filter(|&w| w > 0);
@@ -52,7 +52,7 @@ impl Looks {
             let of = |word: &str| kinds.iter().filter(|kind| kind.contains(word)).count() as u128;
             return Self { full: of("full"), windowed: of("sliding") + of("chunked"), window };
         }
-        // Every so many layers one sees everything.
+        // How often a layer attends to everything.
         let every = match d.family {
             "gemma2" | "gpt_oss" => Some(2),
             "gemma3_text" | "gemma4_text" => Some(d.opt(&["sliding_window_pattern"]).unwrap_or(6)),

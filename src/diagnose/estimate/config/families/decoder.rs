@@ -1,27 +1,27 @@
-//! Decoders of one kind of layer: Llama and what descends from it.
+//! Decoders with a single kind of layer: Llama and its descendants.
 
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::{Counted, Looks};
 use super::dims::Dims;
 use super::layers::{Biases, Experts, attention, latent_attention, layer_norm, mlp};
 
-/// What a decoder has beside its widths.
+/// Parts of a decoder that its widths do not determine.
 #[derive(Clone, Copy)]
 pub(super) struct Decoder {
     pub(super) biases: Biases,
     pub(super) mlp_bias: bool,
     pub(super) gated: bool,
-    /// One norm of the stream.
+    /// One norm of the residual stream.
     pub(super) norm: Block,
-    /// Norms in each layer.
+    /// Number of norms in each layer.
     pub(super) norms: u128,
-    /// Norms of queries and keys, and whatever else each layer has.
+    /// Norms of queries and keys, and other parameters in each layer.
     pub(super) extra: Block,
-    /// Beside the layers: positions, biases of the output layer.
+    /// Parameters outside the layers: positions, biases of the output layer.
     pub(super) beside: Block,
-    /// In place of the MLP.
+    /// Experts that replace the MLP.
     pub(super) experts: Experts,
-    /// Multi-head latent attention in place of grouped queries.
+    /// Whether multi-head latent attention replaces grouped queries.
     pub(super) latent: bool,
 }
 
@@ -195,13 +195,13 @@ fn active(d: &Dims<'_>) -> u128 {
     d.opt(&["num_experts_per_tok", "moe_k", "num_experts_per_token", "top_k_experts"]).unwrap_or(1)
 }
 
-/// Experts in every layer, of the MLP's width.
+/// Experts of the MLP's width in every layer.
 pub(super) fn everywhere(d: &Dims<'_>) -> Experts {
     let ffn = d.n(&["intermediate_size"]);
     Experts { count: count(d), ffn, gated: true, layers: d.layers(), active: active(d), ..Experts::default() }
 }
 
-/// Qwen's experts: in every so many layers but those that the file excepts, with one that all tokens visit.
+/// Qwen's experts: in every n-th layer, except those that the file excludes, with one shared by all tokens.
 pub(super) fn qwen(d: &Dims<'_>, shared: u128) -> Experts {
     let dense = d.numbers("mlp_only_layers").unwrap_or_default();
     let every = d.opt(&["decoder_sparse_step"]).unwrap_or(1).max(1);
@@ -211,7 +211,7 @@ pub(super) fn qwen(d: &Dims<'_>, shared: u128) -> Experts {
     Experts { count, ffn: d.n(&["moe_intermediate_size"]), gated: true, shared, extra, layers, active: active(d) }
 }
 
-/// DeepSeek's experts: in all but the first layers, with shared ones.
+/// DeepSeek's experts: in all layers except the first ones, with shared experts.
 pub(super) fn deepseek(d: &Dims<'_>) -> Experts {
     let ffn = d.n(&["moe_intermediate_size"]);
     let shared = ffn * d.opt(&["n_shared_experts", "num_shared_experts"]).unwrap_or(0);
@@ -244,7 +244,7 @@ fn ernie(d: &Dims<'_>, bias: bool) -> Experts {
     Experts { count, ffn, gated: true, shared, extra: vector(count) + biases, layers, active: active(d) }
 }
 
-/// What picks the tokens that DeepSeek-V3.2 attends to.
+/// The indexer that selects the tokens for DeepSeek-V3.2's attention.
 fn indexer(d: &Dims<'_>) -> Block {
     let (heads, head) = (d.n(&["index_n_heads"]), d.n(&["index_head_dim"]));
     linear(d.n(&["q_lora_rank"]), heads * head, false)

@@ -11,7 +11,7 @@ use crate::estimate::error::EstimateError;
 /// The largest dimension: larger ones are not a model, and products of three stay within 128 bits.
 const LARGEST: u64 = 1 << 32;
 
-/// The most layers whose kinds are listed one by one.
+/// The most layers whose kinds may be listed individually.
 const MOST_LAYERS: u128 = 1 << 16;
 
 /// Defaults of the configuration classes of transformers; `tests/python/parameter_counts.py` writes them.
@@ -23,7 +23,7 @@ pub(super) fn is_known(family: &str) -> bool {
     DEFAULTS.contains_key(family)
 }
 
-/// The dimensions of a model or of a part of one.
+/// The dimensions of a model or of one of its parts.
 pub(super) struct Dims<'a> {
     pub(super) fields: Fields<'a>,
     pub(super) family: &'a str,
@@ -32,23 +32,24 @@ pub(super) struct Dims<'a> {
 }
 
 impl<'a> Dims<'a> {
-    /// The dimensions in `fields` of a model of `family`.
+    /// The dimensions in `fields`, of a model of `family`.
     pub(super) fn new(fields: Fields<'a>, family: &'a str) -> Self {
         Self { fields, family, defaults: DEFAULTS.get(family), wrong: Cell::new(None) }
     }
 
-    /// The first refusal so far.
+    /// The first error so far.
     pub(super) fn check(&self) -> Result<(), EstimateError> {
         self.wrong.take().map_or(Ok(()), Err)
     }
 
-    /// The value under the first of `names` that the file or else the class has. An explicit null is none.
+    /// The value of the first of `names` in the file, otherwise in the class's defaults. An explicit null counts as
+    /// absent.
     fn value(&self, names: &[&'static str]) -> Option<(&'static str, &Value)> {
         let of = |from: &'a Value| names.iter().find_map(|&name| Some((name, from.get(name)?)));
         of(self.fields.value).or_else(|| of(self.defaults?)).filter(|(_, value)| !value.is_null())
     }
 
-    /// Takes over what was refused in a part.
+    /// Takes over the error of a part.
     pub(super) fn absorb(&self, part: &Dims<'_>) {
         if let Err(error) = part.check() {
             self.refuse(error);
@@ -74,7 +75,7 @@ impl<'a> Dims<'a> {
         found.map(u128::from)
     }
 
-    /// A dimension that has to be there.
+    /// A dimension that is required.
     pub(super) fn n(&self, names: &[&'static str]) -> u128 {
         self.opt(names).unwrap_or_else(|| {
             let (path, family) = (self.fields.path.to_owned(), self.family.to_owned());
@@ -88,7 +89,7 @@ impl<'a> Dims<'a> {
         self.value(&[name]).is_some_and(|(_, value)| value.as_bool() == Some(true))
     }
 
-    /// Whether there is a value at all.
+    /// Whether there is a value.
     pub(super) fn has(&self, name: &'static str) -> bool {
         self.value(&[name]).is_some()
     }
@@ -98,17 +99,17 @@ impl<'a> Dims<'a> {
         self.value(&[name])?.1.as_str()
     }
 
-    /// Texts, one a layer.
+    /// A list of texts, one per layer.
     pub(super) fn texts(&self, names: &[&'static str]) -> Option<Vec<&str>> {
         self.value(names)?.1.as_array()?.iter().map(Value::as_str).collect()
     }
 
-    /// Numbers, such as the layers of a kind.
+    /// A list of numbers, such as the layers of one kind.
     pub(super) fn numbers(&self, name: &'static str) -> Option<Vec<u128>> {
         self.value(&[name])?.1.as_array()?.iter().map(|value| value.as_u64().map(u128::from)).collect()
     }
 
-    /// Dimensions of each layer of a kind; those that make no sense are refused.
+    /// Dimensions of each layer of a kind; impossible values are errors.
     pub(super) fn sizes(&self, name: &'static str) -> Vec<u128> {
         let found = self.numbers(name).filter(|sizes| sizes.iter().all(|&size| size <= u128::from(LARGEST)));
         found.unwrap_or_else(|| {
@@ -118,7 +119,7 @@ impl<'a> Dims<'a> {
         })
     }
 
-    /// Heights and widths, a pair for each layer of a kind.
+    /// Heights and widths: a pair for each layer of a kind.
     pub(super) fn pairs(&self, name: &'static str) -> Vec<(u128, u128)> {
         let side = |value: &Value| value.as_u64().filter(|&side| side <= LARGEST).map(u128::from);
         let pair = |value: &Value| Some((side(value.get(0)?)?, side(value.get(1)?)?));
@@ -131,7 +132,7 @@ impl<'a> Dims<'a> {
         })
     }
 
-    /// A part of the model: its dimensions, of the kind that it names or else that the family has by default.
+    /// A part of the model: its dimensions, with the family that it names, or the family's default.
     pub(super) fn part(&self, name: &'static str) -> Self {
         let fields = self.fields.object(name);
         let default = || self.defaults?.get(name)?.get("model_type")?.as_str();
@@ -147,7 +148,7 @@ impl<'a> Dims<'a> {
         }
     }
 
-    /// These dimensions, read as those of another family that has the same fields.
+    /// These dimensions, read as those of another family with the same fields.
     pub(super) fn named<'b>(&self, family: &'b str) -> Dims<'b>
     where
         'a: 'b,
@@ -160,7 +161,7 @@ impl<'a> Dims<'a> {
         self.value(&[name])?.1.as_f64()
     }
 
-    /// A whole number that may be negative, which means none.
+    /// A whole number that may be negative; negative counts as absent.
     pub(super) fn opt_signed(&self, name: &'static str) -> Option<u128> {
         let value = self.value(&[name])?.1.as_i64()?;
         u128::try_from(value).ok().filter(|&value| value <= u128::from(LARGEST))
@@ -176,7 +177,7 @@ impl<'a> Dims<'a> {
         self.fields.value.get("architectures")?.get(0)?.as_str()
     }
 
-    /// Labels of a classifier.
+    /// Number of labels of a classifier.
     pub(super) fn labels(&self) -> u128 {
         let named = self.fields.value.get("id2label").and_then(Value::as_object).map(|labels| labels.len() as u128);
         self.opt(&["num_labels"]).or(named).unwrap_or(2)
@@ -207,12 +208,12 @@ impl<'a> Dims<'a> {
         self.n(&["vocab_size"])
     }
 
-    /// Whether the output layer shares the embedding's matrix.
+    /// Whether the output layer uses the embedding's matrix.
     pub(super) fn tied(&self) -> bool {
         self.value(&["tie_word_embeddings"]).is_none_or(|(_, value)| value.as_bool() != Some(false))
     }
 
-    /// How many layers `is` of the layer's index.
+    /// How many layers satisfy `is`, by their index.
     pub(super) fn layers_that(&self, is: impl Fn(u128) -> bool) -> u128 {
         let layers = self.layers();
         if layers > MOST_LAYERS {

@@ -37,12 +37,12 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, layers: u128, ffn: u128) -> Co
     }
 }
 
-/// A layer of BERT: biases everywhere, LayerNorm behind both parts.
+/// A layer of BERT: biases everywhere, LayerNorm after both parts.
 fn layer(hidden: u128, ffn: u128) -> Block {
     attention(hidden, hidden, hidden, Biases::all(true)) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2)
 }
 
-/// What `architectures` puts on top of an encoder.
+/// The head that `architectures` puts on top of an encoder.
 fn head(d: &Dims<'_>, width: u128) -> Block {
     let hidden = d.hidden();
     let labels = d.labels();
@@ -55,7 +55,7 @@ fn head(d: &Dims<'_>, width: u128) -> Block {
         return pooler;
     }
     if ends("ForSequenceClassification") {
-        // BERT classifies what its pooler gives; the others have a dense layer of their own.
+        // BERT classifies the output of its pooler; the others have a dense layer of their own.
         let own = if matches!(d.family, "bert" | "albert") { pooler } else { dense };
         return own + linear(hidden, labels, true);
     }
@@ -68,7 +68,7 @@ fn head(d: &Dims<'_>, width: u128) -> Block {
     if ends("ForPreTraining") && d.family == "electra" {
         return dense + linear(hidden, 1, true);
     }
-    // Untied, the output layer has a bias of its own beside the head's.
+    // If untied, the output layer has a bias in addition to the head's.
     let own_bias = vector(d.vocabulary()).when(d.family != "distilbert" && d.family != "electra");
     let untied = (weight(d.vocabulary(), width) + own_bias).when(!d.tied());
     let masked = linear(hidden, width, true) + layer_norm(width) + vector(d.vocabulary()) + untied;
@@ -89,7 +89,7 @@ fn bert(d: &Dims<'_>) -> Counted {
     };
     let each = layer(hidden, ffn) + relative(d);
     let body = match d.family {
-        // All layers of a group are one.
+        // All layers of a group share their weights.
         "albert" => each.times(d.opt(&["num_hidden_groups"]).unwrap_or(1) * d.opt(&["inner_group_num"]).unwrap_or(1)),
         _ => each.times(layers),
     };
@@ -139,7 +139,7 @@ fn modernbert(d: &Dims<'_>) -> Counted {
     } else {
         dense + vector(d.vocabulary()).when(d.flag("decoder_bias")) + weight(d.vocabulary(), hidden).when(!d.tied())
     };
-    // The first layer has the embedding's norm before its attention.
+    // The first layer applies the embedding's norm before its attention.
     let mut whole = each.times(layers) + weight(d.vocabulary(), hidden) + norm + norm + head;
     whole.all = whole.all.saturating_sub(norm.all);
     let mut found = counted(d, whole, layers, ffn);
@@ -161,12 +161,12 @@ fn t5(d: &Dims<'_>) -> Counted {
         + (buckets + vector(hidden)).times(2)
         + embedding;
     let mut found = counted(d, whole, encoder + decoder, ffn);
-    // Whatever the file says: transformers ties them for all of T5.
+    // transformers ties the weights of every T5, whatever the file says.
     (found.query, found.key_value, found.gated, found.untied) = (inner, inner, gated, false);
     found
 }
 
-/// Layers of an encoder and of a decoder that also attends to it.
+/// Layers of an encoder, and of a decoder that also attends to the encoder.
 fn both(d: &Dims<'_>, key_bias: bool) -> (Block, u128, u128) {
     let hidden = d.hidden();
     let (encoder, decoder) = (d.n(&["encoder_layers"]), d.n(&["decoder_layers"]));
@@ -183,7 +183,7 @@ fn bart(d: &Dims<'_>) -> Counted {
     let positions = weight(d.n(&["max_position_embeddings"]) + 2, hidden).times(2);
     let embedding = weight(d.vocabulary(), hidden);
     let norms = layer_norm(hidden).times(if d.family == "mbart" { 4 } else { 2 });
-    // Untied, encoder and decoder have embeddings of their own beside the output layer.
+    // If untied, encoder and decoder have embeddings of their own, in addition to the output layer.
     let whole = layers + positions + norms + embedding + embedding.times(3).when(!d.tied());
     counted(d, whole, count, ffn)
 }

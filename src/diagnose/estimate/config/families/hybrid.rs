@@ -1,4 +1,4 @@
-//! Decoders whose layers differ in kind: linear attention, state spaces, convolutions, per-layer inputs.
+//! Decoders with several kinds of layers: linear attention, state spaces, convolutions, per-layer inputs.
 
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::{Counted, Looks};
@@ -23,13 +23,13 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
     })
 }
 
-/// What every decoder has beside its layers: embedding, output layer, final norm.
+/// The parts of every decoder outside its layers: embedding, output layer, final norm.
 pub(super) fn frame(d: &Dims<'_>) -> Block {
     let embedding = weight(d.vocabulary(), d.hidden());
     embedding + embedding.when(!d.tied()) + vector(d.hidden())
 }
 
-/// A decoder with `whole` parameters, of whose layers `full` have attention and the others keep `fixed` elements.
+/// A decoder with `whole` parameters: `full` layers have attention, the others keep `fixed` elements.
 pub(super) fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: u128) -> Counted {
     let heads = d.opt(&["num_attention_heads"]).unwrap_or(1);
     let head = d.opt(&["head_dim"]).unwrap_or(d.hidden() / heads.max(1));
@@ -51,7 +51,7 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: 
     }
 }
 
-/// Layers of full attention: as `layer_types` lists them, else one in so many.
+/// Number of layers with full attention: as in `layer_types`, otherwise every n-th.
 fn full_layers(d: &Dims<'_>, every: u128) -> u128 {
     match d.texts(&["layer_types", "layers_block_type"]) {
         Some(kinds) => {
@@ -61,13 +61,13 @@ fn full_layers(d: &Dims<'_>, every: u128) -> u128 {
     }
 }
 
-/// Qwen3-Next and Qwen3.5: gated delta nets, and gated attention in between.
+/// Qwen3-Next and Qwen3.5: gated delta nets alternating with gated attention.
 fn qwen_next(d: &Dims<'_>) -> Counted {
     let (hidden, layers, head) = (d.hidden(), d.layers(), d.head());
     let full = full_layers(d, d.opt(&["full_attention_interval"]).unwrap_or(4)).min(layers);
     let biases = Biases::all(d.flag("attention_bias"));
     let query = d.heads() * head;
-    // The query's projection gives its gate as well.
+    // The query's projection also produces its gate.
     let gated =
         attention(hidden, query, d.kv_heads() * head, biases) + linear(hidden, query, biases.input) + vector(2 * head);
     let experts = match d.family {
@@ -89,7 +89,7 @@ fn qwen_next(d: &Dims<'_>) -> Counted {
     counted(d, whole, visited, full, (layers - full) * state)
 }
 
-/// MiniMax-01: lightning attention with a gate, and softmax attention in between.
+/// MiniMax-01: gated lightning attention alternating with softmax attention.
 fn minimax(d: &Dims<'_>) -> Counted {
     let (hidden, layers) = (d.hidden(), d.layers());
     let query = d.heads() * d.head();
@@ -136,7 +136,7 @@ fn mamba2(d: &Dims<'_>) -> Counted {
     found
 }
 
-/// Jamba: Mamba's first mixer with norms, attention in one layer of a period, experts in one of another.
+/// Jamba: Mamba's first mixer with norms; one layer of each period has attention, one of another period has experts.
 fn jamba(d: &Dims<'_>) -> Counted {
     let (hidden, layers) = (d.hidden(), d.layers());
     let at = |period, offset| {
@@ -164,7 +164,7 @@ fn jamba(d: &Dims<'_>) -> Counted {
     counted(d, whole, experts.ffn, full, (layers - full) * space.kept(0))
 }
 
-/// Bamba, Granite 4 and Falcon-H1: Mamba-2's mixer in place of attention, or beside it.
+/// Bamba, Granite 4 and Falcon-H1: Mamba-2's mixer replaces attention, or runs in parallel with it.
 fn bamba(d: &Dims<'_>) -> Counted {
     let (hidden, layers) = (d.hidden(), d.layers());
     let (heads, groups) = (d.n(&["mamba_n_heads"]), d.n(&["mamba_n_groups"]));
@@ -197,7 +197,7 @@ fn bamba(d: &Dims<'_>) -> Counted {
         let ffn = d.n(&["intermediate_size"]);
         (ffn, mlp(hidden, ffn, true, d.flag("mlp_bias")))
     };
-    // Falcon-H1's own name for the bias of the mixer's output.
+    // Falcon-H1 has its own name for the bias of the mixer's output.
     let projected = vector(hidden).when(beside && d.flag("projectors_bias"));
     let unprojected = if beside && d.flag("mamba_proj_bias") { hidden } else { 0 };
     let mixer = Block { all: mixer.all + projected.all - unprojected, ..mixer };
@@ -208,7 +208,7 @@ fn bamba(d: &Dims<'_>) -> Counted {
     counted(d, whole, ffn, full, mixers * space.kept(groups))
 }
 
-/// Nemotron-H: each layer is one block of its kind.
+/// Nemotron-H: each layer is a single block of one kind.
 fn nemotron_h(d: &Dims<'_>) -> Counted {
     let hidden = d.hidden();
     let kinds: Vec<String> = match (d.texts(&["layers_block_type"]), d.text("hybrid_override_pattern")) {
@@ -242,7 +242,7 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
         + mlp(hidden, ffn, false, d.flag("mlp_bias")).times(of(&["mlp", "-"]))
         + sparse.block(hidden).times(of(&["moe", "E"]))
         + vector(hidden).times(kinds.len() as u128)
-        // Never tied, whatever the file says.
+        // The output layer is never tied, whatever the file says.
         + weight(d.vocabulary(), hidden).times(2)
         + vector(hidden);
     let mut found = counted(d, whole, ffn, full, mixers * space.kept(groups));
@@ -250,7 +250,7 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
     found
 }
 
-/// LFM2: gated short convolutions, and attention in between.
+/// LFM2: gated short convolutions alternating with attention.
 fn lfm2(d: &Dims<'_>) -> Counted {
     let (hidden, layers, head) = (d.hidden(), d.layers(), d.hidden() / d.heads().max(1));
     let listed = d.numbers("full_attn_idxs").map(|at| at.len() as u128);
@@ -277,7 +277,7 @@ fn lfm2(d: &Dims<'_>) -> Counted {
     counted(d, whole, ffn, full, layers.saturating_sub(full) * hidden * d.n(&["conv_L_cache"]))
 }
 
-/// Inputs of every layer of their own, as Gemma 3n has: a table, a projection, a gate in each layer.
+/// Separate inputs for every layer, as in Gemma 3n: a table, a projection, and a gate in each layer.
 fn layer_inputs(d: &Dims<'_>) -> Block {
     let (hidden, layers) = (d.hidden(), d.layers());
     let width = d.n(&["hidden_size_per_layer_input"]);
@@ -307,7 +307,7 @@ fn gemma3n(d: &Dims<'_>) -> Counted {
     let whole = each.times(layers) + keys.times(own) + projections + layer_inputs(d) + frame(d);
     let mut found = counted(d, whole, ffn, 0, 0);
     let mut looks = Looks::of(d);
-    // The layers that share keys are the last ones, of both kinds alike.
+    // The last layers share keys, in the same proportion for both kinds.
     looks.full = looks.full * own / layers.max(1);
     looks.windowed = own.saturating_sub(looks.full);
     found.cache = Some(looks.cache(2 * key_value));
@@ -322,7 +322,7 @@ fn gemma4(d: &Dims<'_>) -> Counted {
     let global_heads = d.opt(&["num_global_key_value_heads"]).filter(|_| equal).unwrap_or_else(|| d.kv_heads());
     let listed = d.texts(&["layer_types"]);
     let is_full = |at: u128| match &listed {
-        // The last layer always is.
+        // The last layer always is of this kind.
         _ if at + 1 == layers => true,
         Some(kinds) => usize::try_from(at).ok().and_then(|at| kinds.get(at)) == Some(&"full_attention"),
         None => (at + 1).is_multiple_of(6),

@@ -1,9 +1,9 @@
-//! What layers are made of: attention, MLPs, experts, state-space mixers.
+//! The parts of layers: attention, MLPs, experts, state-space mixers.
 
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::dims::Dims;
 
-/// Biases of an attention's matrices.
+/// The biases of an attention's matrices.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Biases {
     pub(super) input: bool,
@@ -14,25 +14,26 @@ impl Biases {
     pub(super) const NONE: Self = Self { input: false, output: false };
     pub(super) const INPUT: Self = Self { input: true, output: false };
 
-    /// On all matrices or on none.
+    /// Biases on all matrices or on none.
     pub(super) fn all(there: bool) -> Self {
         Self { input: there, output: there }
     }
 }
 
-/// Attention from a stream of `hidden`: queries of `query`, keys and values of `key_value`, all heads together.
+/// Attention on a stream of width `hidden`: queries of width `query`, keys and values of width `key_value`, all heads
+/// together.
 pub(super) fn attention(hidden: u128, query: u128, key_value: u128, biases: Biases) -> Block {
     linear(hidden, query, biases.input)
         + linear(hidden, key_value, biases.input).times(2)
         + linear(query, hidden, biases.output)
 }
 
-/// An MLP: two matrices, or three if it is gated.
+/// An MLP with two matrices, or three if it is gated.
 pub(super) fn mlp(hidden: u128, ffn: u128, gated: bool, bias: bool) -> Block {
     linear(hidden, ffn, bias).times(if gated { 2 } else { 1 }) + linear(ffn, hidden, bias)
 }
 
-/// `count` gated experts, which one weight holds each matrix of, and their router.
+/// `count` experts with a router; each matrix of all experts is a single weight.
 pub(super) fn experts(hidden: u128, count: u128, ffn: u128, gated: bool) -> Block {
     let whole = count.saturating_mul(if gated { 3 } else { 2 });
     weight(whole.saturating_mul(hidden), ffn) + weight(count, hidden)
@@ -43,7 +44,7 @@ pub(super) fn layer_norm(width: u128) -> Block {
     vector(2 * width)
 }
 
-/// Multi-head latent attention, as of DeepSeek-V2.
+/// Multi-head latent attention, as in DeepSeek-V2.
 pub(super) fn latent_attention(d: &Dims<'_>, bias: bool) -> Block {
     let (hidden, heads) = (d.hidden(), d.heads());
     let (rope, nope, value) = (d.n(&["qk_rope_head_dim"]), d.n(&["qk_nope_head_dim"]), d.n(&["v_head_dim"]));
@@ -72,7 +73,7 @@ pub(super) fn delta_net(d: &Dims<'_>) -> Block {
         + linear(values, hidden, false)
 }
 
-/// What a selective state-space mixer is made of.
+/// The dimensions of a selective state-space mixer.
 pub(super) struct StateSpace {
     pub(super) inner: u128,
     pub(super) state: u128,
@@ -95,7 +96,7 @@ impl StateSpace {
             + linear(inner, hidden, bias)
     }
 
-    /// Mamba-2's mixer of `heads`, with `groups` of B and C; its gated norm apart.
+    /// Mamba-2's mixer with `heads` heads and `groups` groups of B and C, without its gated norm.
     pub(super) fn second(&self, hidden: u128, heads: u128, groups: u128) -> Block {
         let Self { inner, state, kernel, conv_bias, bias } = *self;
         let convolved = inner + 2 * groups * state;
@@ -112,19 +113,19 @@ impl StateSpace {
     }
 }
 
-/// Experts beside or in place of an MLP, and how many layers have them.
+/// Experts next to or instead of an MLP, and how many layers have them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Experts {
     pub(super) count: u128,
     pub(super) ffn: u128,
     pub(super) gated: bool,
-    /// Width of the experts that every token visits; 0 without.
+    /// Width of the experts shared by every token; 0 if there are none.
     pub(super) shared: u128,
-    /// What else each of these layers has: gates and biases.
+    /// Other parameters of each of these layers: gates and biases.
     pub(super) extra: Block,
-    /// How many layers.
+    /// Number of these layers.
     pub(super) layers: u128,
-    /// Experts that a token visits.
+    /// Number of experts per token.
     pub(super) active: u128,
 }
 

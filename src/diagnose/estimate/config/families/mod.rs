@@ -1,8 +1,8 @@
-//! Families of models: what each is made of, so that its parameters can be counted from a `config.json`.
+//! Families of models: their composition, from which parameters are counted by a `config.json`.
 //!
-//! A family is composed of blocks: attention of several kinds, MLPs, experts, state spaces, towers that see. The counts
-//! are those of transformers' own classes: `tests/python/parameter_counts.py` builds them on the meta device, for public
-//! configurations and for random ones of every family. A family that is not here is refused by name.
+//! A family is composed of blocks: attention of several kinds, MLPs, experts, state spaces, vision towers. The counts
+//! equal those of transformers' own classes: `tests/python/parameter_counts.py` builds the classes on the meta device,
+//! for public configurations and for random ones of every family. An unknown family is refused by name.
 
 mod block;
 mod classic;
@@ -25,9 +25,9 @@ use dims::Dims;
 
 /// Why a model has no count.
 enum Uncounted {
-    /// Its family, or that of a part, is not known.
+    /// The family of the model, or of one of its parts, is unknown.
     Family(String),
-    /// A field is missing or makes no sense.
+    /// A field is missing or impossible.
     Refused(EstimateError),
 }
 
@@ -37,9 +37,9 @@ impl Uncounted {
     }
 }
 
-/// A text model of any kind that is known.
+/// A text model of any known kind.
 fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
-    // The decoders of Qwen's models that see or hear are those of the models that do not.
+    // Qwen's decoders in vision and audio models equal those of its text models.
     let alias = match d.family {
         "qwen2_vl_text" | "qwen2_5_vl_text" | "qwen2_5_omni_text" => "qwen2",
         "qwen3_vl_text" => "qwen3",
@@ -50,10 +50,10 @@ fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
     first_of(d, family, &[hybrid::of, shared::of, classic::of, decoder::of])
 }
 
-/// How a group of families is counted; `None` for a family of another group.
+/// A function that counts one group of families; `None` for a family of another group.
 type Composition = fn(&Dims<'_>) -> Option<Counted>;
 
-/// The count by the first group that has `family`; what the others missed is not a fault of the file.
+/// The count of the first group that knows `family`; fields that earlier groups missed are not errors of the file.
 fn first_of(d: &Dims<'_>, family: &str, groups: &[Composition]) -> Option<Result<Counted, EstimateError>> {
     groups.iter().filter(|_| dims::is_known(family)).find_map(|of| {
         let own = d.named(family);
@@ -72,7 +72,7 @@ fn whole(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     found.ok_or_else(|| Uncounted::family(d.family))?.map_err(Uncounted::Refused)
 }
 
-/// What a `config.json` of a known family tells; `None` if its family is not known, with which it is.
+/// The settings in a `config.json` of a known family; the unknown family otherwise.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, EstimateError> {
     let family = fields.text("model_type").unwrap_or("");
     let unknown = |family: String| Unknown { path: fields.path.to_owned(), family };
@@ -106,7 +106,7 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, 
     }))
 }
 
-/// Older files of models that see have the decoder's fields at the top: the object with them in a part of its own.
+/// Older vision models keep the decoder's fields at the top level: moves them into a part of their own.
 fn flattened(fields: Fields<'_>, family: &str) -> Option<serde_json::Value> {
     let top = fields.value.as_object()?;
     let old =

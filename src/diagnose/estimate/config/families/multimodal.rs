@@ -1,4 +1,4 @@
-//! Models of several parts: a decoder, towers that see and hear, and what joins them.
+//! Models of several parts: a decoder, vision and audio towers, and the layers between them.
 
 use super::block::{Block, linear, vector, weight};
 use super::counted::Counted;
@@ -6,7 +6,7 @@ use super::dims::Dims;
 use super::layers::{Biases, attention, mlp};
 use super::{Uncounted, decoder_of, speech, vision};
 
-/// The families whose whole is counted, by `model_type`.
+/// The families that are counted as a whole, by `model_type`.
 pub(super) const FAMILIES: [&str; 21] = [
     "gemma3",
     "paligemma",
@@ -31,7 +31,7 @@ pub(super) const FAMILIES: [&str; 21] = [
     "qwen3_omni_moe",
 ];
 
-/// The parts of a model in one.
+/// The parts of a model, counted together.
 pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     if matches!(d.family, "qwen2_5_omni" | "qwen3_omni_moe") {
         return speaking(d);
@@ -53,12 +53,12 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
         "gemma3n" | "qwen2_5_omni_thinker" | "qwen3_omni_moe_thinker" => hearing(d, decoder.hidden)?,
         _ => Block::default(),
     };
-    // The whole decides whether the output layer is tied.
+    // The top level decides whether the output layer is tied.
     let embedding = weight(words.vocabulary(), decoder.hidden);
     let untied = match d.family {
         "mllama" => true,
         "llama4" => !words.tied(),
-        // Its files mostly say so in the decoder's part.
+        // Its files mostly set this in the decoder's part.
         "llava" => !d.tied() && !words.tied(),
         _ => !d.tied(),
     };
@@ -69,7 +69,7 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     Ok(Counted { whole, untied, ..decoder })
 }
 
-/// The tower that hears, and what joins it to a decoder of `hidden`.
+/// The audio tower, and the layers between it and a decoder of width `hidden`.
 fn hearing(d: &Dims<'_>, hidden: u128) -> Result<Block, Uncounted> {
     let ears = d.part("audio_config");
     let tower = speech::tower(&ears).ok_or_else(|| Uncounted::family(ears.family))?;
@@ -78,7 +78,7 @@ fn hearing(d: &Dims<'_>, hidden: u128) -> Result<Block, Uncounted> {
     Ok(tower + joint)
 }
 
-/// Qwen-Omni: the thinker, and unless it is switched off what speaks.
+/// Qwen-Omni: the thinker and, unless it is switched off, the speech output.
 fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     let thinker = d.part("thinker_config");
     let found = of(&thinker)?;
@@ -87,13 +87,13 @@ fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     Ok(Counted { whole: found.whole + voice, ..found })
 }
 
-/// What puts Gemma 3n's images or sounds into a decoder of `hidden`.
+/// The layers that feed Gemma 3n's images or sounds into a decoder of width `hidden`.
 fn embedder(tower: &Dims<'_>, hidden: u128) -> Block {
     let seen = tower.hidden();
     weight(tower.vocabulary(), seen) + vector(2 * seen) + linear(seen, hidden, false)
 }
 
-/// What joins a tower to a decoder of `hidden`.
+/// The layers between a tower and a decoder of width `hidden`.
 fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
     let bias = !d.is_false("multimodal_projector_bias");
     let seen = || eyes.hidden();
@@ -121,7 +121,7 @@ fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
             linear(seen() * scale * scale, hidden, false)
         }
         "internvl" => {
-            // A ratio of one half joins four patches.
+            // A ratio of one half merges four patches.
             let ratio = d.number("downsample_ratio").filter(|ratio| *ratio > 0.0).unwrap_or(0.5);
             let merged = (seen() as f64 / (ratio * ratio)).round() as u128;
             vector(2 * merged) + linear(merged, hidden, true) + linear(hidden, hidden, true)
@@ -131,7 +131,7 @@ fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
     }
 }
 
-/// The decoder of Llama 3.2 Vision: some layers attend to the image in place of the text.
+/// The decoder of Llama 3.2 Vision: some layers attend to the image instead of the text.
 fn cross_attending(d: &Dims<'_>) -> Counted {
     let (hidden, layers, head) = (d.hidden(), d.layers(), d.head());
     let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
@@ -140,7 +140,7 @@ fn cross_attending(d: &Dims<'_>) -> Counted {
     let ffn = d.n(&["intermediate_size"]);
     let each = attention(hidden, query, key_value, Biases::NONE) + mlp(hidden, ffn, true, false) + vector(2 * hidden);
     let embedding = weight(d.vocabulary(), hidden);
-    // Eight rows more than the output layer has, for the image, so that they cannot share a matrix.
+    // The embedding has eight more rows than the output layer, for the image, so the two cannot share a matrix.
     let parameters = each.times(layers)
         + vector(2 * head + 2).times(crossing)
         + weight(d.vocabulary() + 8, hidden)

@@ -1,4 +1,5 @@
-//! Zamba2 and Kimi Linear: layers that share one block's weights, and delta attention beside latent attention.
+//! Zamba2 and Kimi Linear: layers that share the weights of one block, and delta attention combined with latent
+//! attention.
 
 use super::block::{linear, vector, weight};
 use super::counted::{Counted, Looks};
@@ -17,11 +18,12 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
     })
 }
 
-/// Layers of Zamba2, and those with a shared block, if the file does not list them: the class has no rule for another
-/// depth.
+/// Number of layers of Zamba2, and of those with a shared block, if the file does not list them: the class has no rule
+/// for other depths.
 const ZAMBA2_LAYERS: (u128, u128) = (54, 9);
 
-/// Zamba2: Mamba-2 in every layer, and in some before it a block of attention and MLP whose weights they take in turns.
+/// Zamba2: Mamba-2 in every layer; some layers are preceded by a block of attention and MLP, and take turns in using
+/// the blocks' weights.
 fn zamba2(d: &Dims<'_>) -> Counted {
     let hidden = d.hidden();
     let (layers, hybrid) = match d.texts(&["layers_block_type", "layer_types"]) {
@@ -34,12 +36,12 @@ fn zamba2(d: &Dims<'_>) -> Counted {
         inner: d.n(&["mamba_expand"]) * hidden,
         state: d.n(&["mamba_d_state"]),
         kernel: d.n(&["mamba_d_conv"]),
-        // Whatever the file says.
+        // The class sets this, whatever the file says.
         conv_bias: true,
         bias,
     };
     let mixer = space.second(hidden, heads, groups) + vector(space.inner + hidden);
-    // The block reads the stream beside the embedding, and so is twice as wide.
+    // The block reads the stream and the embedding together, so it is twice as wide.
     let (wide, ffn) = (2 * hidden, d.opt(&["intermediate_size"]).unwrap_or(4 * hidden));
     let head = wide / d.heads().max(1);
     let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
@@ -49,8 +51,8 @@ fn zamba2(d: &Dims<'_>) -> Counted {
         + linear(hidden, 2 * ffn, bias)
         + linear(ffn, hidden, bias)
         + vector(wide + hidden);
-    // Each layer that visits a block has a projection and adapters of its own. transformers shares the blocks only if
-    // the embedding is tied, and then an unshared block still has the adapters of all layers that would visit it.
+    // Each layer that uses a block has its own projection and adapters. transformers shares the blocks only if the
+    // embedding is tied; otherwise each separate block still has the adapters of all layers that would use it.
     let rank = d.n(&["adapter_rank"]);
     let adapter = |inputs, outputs| linear(inputs, rank, false) + linear(rank, outputs, false);
     let adapters = adapter(hidden, 2 * ffn) + adapter(wide, wide).times(3).when(d.flag("use_shared_attention_adapter"));
@@ -71,10 +73,10 @@ fn zamba2(d: &Dims<'_>) -> Counted {
     found
 }
 
-/// Kimi Linear: delta attention with a gate for each channel, latent attention in between, DeepSeek's experts.
+/// Kimi Linear: delta attention with a gate per channel, alternating with latent attention; DeepSeek's experts.
 fn kimi_linear(d: &Dims<'_>) -> Counted {
     let (hidden, layers) = (d.hidden(), d.layers());
-    // Published files have the linear layers' fields in a part of their own.
+    // Published files keep the linear layers' fields in a part of their own.
     let own = d.part("linear_attn_config");
     let listed = own.numbers("full_attn_layers").filter(|_| own.numbers("kda_layers").is_some());
     let full = match (d.texts(&["layer_types"]), listed) {
@@ -88,7 +90,7 @@ fn kimi_linear(d: &Dims<'_>) -> Counted {
     let kernel = own.opt(&["short_conv_kernel_size"]).unwrap_or_else(|| d.n(&["linear_conv_kernel_dim"]));
     d.absorb(&own);
     let width = heads * head;
-    // What forgets and what gates the output: two matrices of a head's rank each.
+    // The forget gate and the output gate: each is two matrices with the rank of a head.
     let gate = linear(hidden, head, false) + linear(head, width, false);
     let delta = linear(hidden, width, false).times(3)
         + weight(3 * width, kernel)
@@ -104,7 +106,7 @@ fn kimi_linear(d: &Dims<'_>) -> Counted {
         + experts.block(hidden).times(sparse)
         + mlp(hidden, ffn, true, false).times(layers - sparse)
         + vector(2 * hidden).times(layers)
-        // Never tied, whatever the file says.
+        // The output layer is never tied, whatever the file says.
         + weight(d.vocabulary(), hidden).times(2)
         + vector(hidden);
     let visited = if sparse > 0 { experts.ffn * experts.active + experts.shared } else { ffn };

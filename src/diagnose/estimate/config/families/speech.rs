@@ -1,11 +1,11 @@
-//! Towers that hear, and what speaks: Gemma 3n's conformer, Qwen-Omni's encoders, talkers and vocoders.
+//! Audio towers and speech output: Gemma 3n's conformer, Qwen-Omni's encoders, talkers and vocoders.
 
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::decoder::qwen;
 use super::dims::Dims;
 use super::layers::{Biases, attention, layer_norm, mlp};
 
-/// The tower of a model that hears; `None` for a kind that is not counted.
+/// The audio tower of a model; `None` for a kind that is not counted.
 pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
     Some(match d.family {
         "gemma3n_audio" => conformer(d),
@@ -30,7 +30,7 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
     })
 }
 
-/// What Qwen-Omni speaks with.
+/// The speech output of Qwen-Omni.
 pub(super) fn voice(d: &Dims<'_>) -> Block {
     let talker = d.part("talker_config");
     let spoken = match d.family {
@@ -53,12 +53,12 @@ pub(super) fn voice(d: &Dims<'_>) -> Block {
     spoken
 }
 
-/// A convolution with a bias, whose kernel covers `kernel` places.
+/// A convolution with a bias, whose kernel covers `kernel` positions.
 fn convolution(kernel: u128, inputs: u128, outputs: u128) -> Block {
     weight(kernel * inputs, outputs) + vector(outputs)
 }
 
-/// Layers of Whisper's kind.
+/// Layers like Whisper's.
 fn encoder(d: &Dims<'_>, key_bias: bool) -> Block {
     let width = d.hidden();
     let mut each = attention(width, width, width, Biases::all(true))
@@ -68,7 +68,7 @@ fn encoder(d: &Dims<'_>, key_bias: bool) -> Block {
     each.times(d.n(&["encoder_layers"]))
 }
 
-/// Gemma 3n's: two convolutions over time and frequency, then layers of attention between two MLPs.
+/// Gemma 3n's conformer: two convolutions over time and frequency, then layers of attention between two MLPs.
 fn conformer(d: &Dims<'_>) -> Block {
     let hidden = d.hidden();
     let (channels, kernels) = (d.sizes("sscp_conv_channel_size"), d.pairs("sscp_conv_kernel_size"));
@@ -76,13 +76,13 @@ fn conformer(d: &Dims<'_>) -> Block {
     let (mut bins, mut inputs, mut below) = (d.n(&["input_feat_size"]), 1, NOTHING);
     for ((&outputs, &(height, width)), &(_, stride)) in channels.iter().zip(&kernels).zip(&strides).take(2) {
         below += weight(height * width, inputs * outputs) + vector(outputs);
-        // One bin of padding on either side.
+        // One bin of padding on each side.
         bins = (bins + 2).saturating_sub(width) / stride.max(1) + 1;
         inputs = outputs;
     }
     let head = hidden / d.n(&["conf_num_attention_heads"]).max(1);
     let ends = mlp(hidden, 4 * hidden, false, false) + vector(2 * hidden);
-    // Positions have a projection beside queries, keys and values.
+    // Positions have a projection, in addition to queries, keys and values.
     let heard = attention(hidden, hidden, hidden, Biases::NONE)
         + linear(hidden, hidden, false)
         + vector(head)
@@ -95,7 +95,7 @@ fn conformer(d: &Dims<'_>) -> Block {
     below + linear(inputs * bins, hidden, false) + each.times(d.n(&["conf_num_hidden_layers"]))
 }
 
-/// A dense decoder of codes behind the thinker, as of Qwen2.5-Omni.
+/// A dense decoder of codes after the thinker, as in Qwen2.5-Omni.
 fn dense_talker(d: &Dims<'_>) -> Block {
     let (hidden, width) = (d.hidden(), d.n(&["embedding_size"]));
     let each = attention(hidden, d.heads() * d.head(), d.kv_heads() * d.head(), Biases::INPUT)
@@ -108,7 +108,7 @@ fn dense_talker(d: &Dims<'_>) -> Block {
         + linear(hidden, d.vocabulary(), false)
 }
 
-/// A decoder of experts that gives the first code, and a dense one for the others, as of Qwen3-Omni.
+/// A decoder with experts for the first code, and a dense one for the others, as in Qwen3-Omni.
 fn expert_talker(d: &Dims<'_>) -> Block {
     let (words, codes) = (d.part("text_config"), d.part("code_predictor_config"));
     let (hidden, ffn) = (words.hidden(), words.n(&["intermediate_size"]));
@@ -134,7 +134,7 @@ fn expert_talker(d: &Dims<'_>) -> Block {
     first + others
 }
 
-/// Qwen2.5-Omni's diffusion transformer, which makes a spectrogram, and its encoder of a speaker (ECAPA-TDNN).
+/// Qwen2.5-Omni's diffusion transformer, which makes a spectrogram, and its speaker encoder (ECAPA-TDNN).
 fn diffusion(d: &Dims<'_>) -> Block {
     /// Features of a time step.
     const TIMES: u128 = 256;
@@ -167,7 +167,7 @@ fn speaker_encoder(d: &Dims<'_>, mel: u128, outputs: u128) -> Block {
         + convolution(1, 3 * last, attended)
         + convolution(1, attended, last)
         + convolution(1, 2 * last, outputs);
-    // The first and the last are the ones above.
+    // The first and the last layer are counted above.
     let inner = channels.len().saturating_sub(2);
     for (pair, &kernel) in channels.windows(2).zip(&kernels[1..]).take(inner) {
         let (from, to) = (pair[0], pair[1]);
@@ -180,7 +180,7 @@ fn speaker_encoder(d: &Dims<'_>, mel: u128, outputs: u128) -> Block {
     whole
 }
 
-/// Qwen2.5-Omni's vocoder: each step halves the channels, and has residual blocks of every kernel.
+/// Qwen2.5-Omni's vocoder: each step halves the channels, with residual blocks for every kernel.
 fn bigvgan(d: &Dims<'_>) -> Block {
     let mut channels = d.n(&["upsample_initial_channel"]);
     let blocks = d.sizes("resblock_kernel_sizes");

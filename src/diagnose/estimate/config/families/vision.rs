@@ -1,4 +1,4 @@
-//! Models and towers that see: ViT, CLIP, SigLIP, Pixtral, those of Qwen, Llama and InternVL.
+//! Vision models and towers: ViT, CLIP, SigLIP, Pixtral, and those of Qwen, Llama and InternVL.
 
 use super::block::{Block, linear, vector, weight};
 use super::counted::Counted;
@@ -41,14 +41,14 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
     })
 }
 
-/// An encoder's layer with LayerNorm before both parts.
+/// A layer of an encoder with LayerNorm before both parts.
 fn layer(hidden: u128, ffn: u128, qkv: bool) -> Block {
     attention(hidden, hidden, hidden, Biases { input: qkv, output: true })
         + mlp(hidden, ffn, false, true)
         + layer_norm(hidden).times(2)
 }
 
-/// Patches in an image.
+/// Number of patches in an image.
 fn patches(d: &Dims<'_>) -> u128 {
     let across = d.side("image_size") / d.side("patch_size").max(1);
     across * across
@@ -75,7 +75,7 @@ fn dinov2(d: &Dims<'_>) -> (Block, u128) {
     let hidden = d.hidden();
     let ffn = hidden * d.n(&["mlp_ratio"]);
     let attention = attention(hidden, hidden, hidden, Biases { input: d.flag("qkv_bias"), output: true });
-    // SwiGLU of two thirds of the width, rounded up to eights; gate and value are one matrix.
+    // SwiGLU with two thirds of the width, rounded up to a multiple of 8; gate and value share one matrix.
     let swiglu = (2 * ffn / 3).div_ceil(8) * 8;
     let body = match d.flag("use_swiglu_ffn") {
         true => linear(hidden, 2 * swiglu, true) + linear(swiglu, hidden, true),
@@ -92,7 +92,7 @@ fn dinov2(d: &Dims<'_>) -> (Block, u128) {
     (whole, ffn)
 }
 
-/// The side of CLIP and SigLIP that reads.
+/// The text encoder of CLIP and SigLIP.
 fn written(d: &Dims<'_>, family: &str) -> Counted {
     let (hidden, ffn) = (d.hidden(), d.n(&["intermediate_size"]));
     let whole = layer(hidden, ffn, true).times(d.layers())
@@ -102,7 +102,7 @@ fn written(d: &Dims<'_>, family: &str) -> Counted {
     counted(d, whole, d.layers(), ffn)
 }
 
-/// The tower of a model that sees; `None` for a kind that is not counted.
+/// The vision tower of a model; `None` for a kind that is not counted.
 pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
     Some(match d.family {
         "clip_vision_model" => {
@@ -164,7 +164,7 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
     })
 }
 
-/// Gemma 3n's MobileNet, as timm builds it: `None` for another one or another shape of it.
+/// Gemma 3n's MobileNet, as built by timm; `None` for another network or another shape.
 fn mobilenet(d: &Dims<'_>) -> Option<Block> {
     let same = d.text("architecture") == Some("mobilenetv5_300m_enc") && !d.has("model_args");
     same.then_some(Block { all: 294_126_912, sides: 0, largest: 7_864_320 })
@@ -177,7 +177,7 @@ fn internvl_norms(d: &Dims<'_>) -> Block {
 
 fn siglip(d: &Dims<'_>) -> Block {
     let (hidden, ffn) = (d.hidden(), d.n(&["intermediate_size"]));
-    // The pooling head is there unless the file says no; Idefics has none.
+    // The pooling head exists unless the file disables it; Idefics has none.
     let pooled = d.family == "siglip_vision_model" && !d.is_false("vision_use_head");
     let head = attention(hidden, hidden, hidden, Biases::all(true))
         + mlp(hidden, ffn, false, true)
@@ -195,7 +195,7 @@ fn mllama(d: &Dims<'_>) -> Block {
     let ffn = d.n(&["intermediate_size"]);
     let each =
         attention(hidden, hidden, hidden, Biases::NONE) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2);
-    // One row for no tile, and one for each way to lay out the tiles: 1x1 to 4x1 with four.
+    // One row for no tile, and one for each layout of the tiles: 1x1 to 4x1 with four tiles.
     let ratios = (1..=tiles.min(1 << 16)).map(|rows| tiles / rows).sum::<u128>() + 1;
     let positions = patches(d) + 1;
     each.times(d.layers())
@@ -209,7 +209,7 @@ fn mllama(d: &Dims<'_>) -> Block {
         + layer_norm(hidden).times(2)
 }
 
-/// What Qwen's towers hand to the decoder: neighbouring patches merged, two layers.
+/// The layers between Qwen's vision towers and the decoder: neighbouring patches are merged, then two layers.
 fn merger(d: &Dims<'_>, width: u128, outputs: u128, norm: Block) -> Block {
     let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
     let merged = width * merge * merge;
