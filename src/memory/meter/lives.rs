@@ -54,7 +54,7 @@ impl Most {
     /// Nothing is known.
     pub(crate) const UNKNOWN: Self = Self { known: ByteSize::ZERO, line: false, unsure: true };
 
-    /// The same for both times together.
+    /// What is known of both times together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { known: self.known.max(other.known), line: self.line || other.line, unsure: self.unsure || other.unsure }
     }
