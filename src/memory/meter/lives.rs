@@ -39,7 +39,7 @@ pub(crate) struct EndedProcess {
     pub(crate) whole: bool,
 }
 
-/// What the tree held at most.
+/// The upper bound of what the tree held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Most {
     /// The largest sum of known marks.
@@ -54,7 +54,7 @@ impl Most {
     /// Nothing is known.
     pub(crate) const UNKNOWN: Self = Self { known: ByteSize::ZERO, line: false, unsure: true };
 
-    /// What is known of both times together.
+    /// Combines what is known of two times.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { known: self.known.max(other.known), line: self.line || other.line, unsure: self.unsure || other.unsure }
     }

@@ -1,4 +1,4 @@
-//! The same empty test, plain and in a process of its own: benches/peers/test_cost.py runs each alone.
+//! An empty test, plain and in a process of its own: benches/peers/test_cost.py runs each alone.
 
 #[test]
 fn plain() {}
