@@ -11,7 +11,7 @@ permission to create control groups; tools that are missing are left out, with a
 interleaved, so that a busy machine slows all equally, and each ratio is the median of the rounds' own. Use a release
 build.
 """
-import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, re, resource, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -49,7 +49,20 @@ while time.perf_counter() < end or not done:
         break
 print(done)
 """
-
+# As many processes as the first argument says, each of which computes, allocates and frees so often.
+TREE = """import os, sys
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        for _ in range(int(sys.argv[2])):
+            table = {key: str(key) for key in range(10_000)}
+            data = bytearray(b'\\1') * (1 << 20)
+        os._exit(0)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+"""
 
 PRINT = """import os, sys, time, zlib
 kind, megabytes, spins = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -169,11 +182,35 @@ def overhead(args, folder):
     pairs = [(seconds(work), seconds([args.plimsoll, "run", "--", *work])) for _ in range(args.rounds)]
     slower = statistics.median(metered / bare for bare, metered in pairs) - 1
     own = own_memory(args)
+    slower_tree, part = tree_overhead(args, folder)
     table(["what", "measured", "of"], [
         ["`run -- true` over `true`", f"{more * 1e3:.2f} ms more", f"{statistics.median(bare) * 1e3:.2f} ms"],
         [f"a Python that computes and allocates for {args.seconds:.0f} s", f"{slower * 100:+.2f} %", f"{pairs[0][0]:.1f} s"],
+        ["64 busy processes, wall time", f"{slower_tree * 100:+.2f} %", "the median of the rounds"],
+        ["64 busy processes, processor time of the guardian and the meter", f"{part * 100:.2f} %", "that of the processes"],
         ["resident in the guardian and the meter", f"{own['rss'] / MIB:.1f} MiB", f"proportional {own['pss'] / MIB:.1f} MiB, marks {own['mark'] / MIB:.1f} MiB"],
     ])
+
+
+def tree_overhead(args, folder):
+    """How much longer 64 busy processes take, and the processor time of the guardian and the meter as a part of theirs."""
+    script, record = folder / "tree.py", folder / "tree.json"
+    script.write_text(TREE)
+    command = lambda count: [sys.executable, str(script), "64", str(count)]
+    # As much work as takes this long here.
+    count = max(1, round(10 * args.seconds / seconds(command(10))))
+    pairs, parts = [], []
+    for _ in range(args.rounds):
+        bare, begun = seconds(command(count)), time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([args.plimsoll, "run", "--quiet", "--record", record, "--", *command(count)], check=True)
+        pairs.append((bare, time.perf_counter() - begun))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        of_all = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        activity = json.loads(record.read_text())["phases"][0]["activity"]
+        of_tree = (activity["cpu_user_ns"] + activity["cpu_system_ns"]) / 1e9
+        parts.append((of_all - of_tree) / of_tree)
+    return statistics.median(metered / bare for bare, metered in pairs) - 1, statistics.median(parts)
 
 
 def output(args, folder):

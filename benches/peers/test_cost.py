@@ -9,7 +9,7 @@ start of the program, except for GNU time, which cannot separate them. Rounds ar
 slows all equally; each ratio, to the work alone, is the median of the rounds' own ratios. Processor time is that of the
 whole program. `empty` is one block around nothing.
 """
-import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "testing"
@@ -47,6 +47,22 @@ def main():
         shutil.rmtree(folder)
 
 
+def isolated(args):
+    """How much longer a test program with one empty test takes if the test is `#[plimsoll::test]`, in seconds."""
+    build = ["cargo", "test", "--quiet", "--release", "--no-run", "--test", "isolated", "--message-format", "json"]
+    built = subprocess.check_output([*build, "--manifest-path", HERE / "Cargo.toml"], text=True)
+    program = next(found for line in built.splitlines() if (found := json.loads(line).get("executable")))
+    whole = lambda test: timed_run([program, "--exact", test])
+    pairs = [(whole("plain"), whole("isolated")) for _ in range(args.rounds * 10)]
+    return statistics.median(mine - plain for plain, mine in pairs)
+
+
+def timed_run(command):
+    begun = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begun
+
+
 def measure(args, folder):
     rows = []
     for work in PYTHON:
@@ -82,6 +98,7 @@ def measure(args, folder):
     empty = [float(line) for line in subprocess.check_output([TARGET / "empty"], text=True).split()]
     rows.append(("empty", "assert_memory!, kernel's figures", f"{empty[0] * 1e3:.2f} ms", "", ""))
     rows.append(("empty", "assert_memory!, counting allocator", f"{empty[1] * 1e3:.3f} ms", "", ""))
+    rows.append(("empty test", "#[plimsoll::test] over #[test]", f"{isolated(args) * 1e3:.1f} ms more", "", ""))
     print("| work | measured by | median | ratio of times | ratio of processor time |\n|---|---|---:|---:|---:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")

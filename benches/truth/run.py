@@ -36,7 +36,7 @@ ROWS = [
     ("fork", "half, and half in a fork", "peak_pss", 1),
     ("setsid", "the same, the fork in its own session", "peak_pss", 1),
     ("daemon", "double-forked daemon", "peak_rss", 1),
-    ("short", "1,000 children, one after another", "peak_cgroup", 0.25),
+    ("short", "1,000 children, one after another", "peak_rss", 0.25),
     ("freed", "freed before the end", "peak_rss", 1),
     ("dontneed", "given back by MADV_DONTNEED", "peak_rss", 1),
     ("swap", "swapped out", "peak_swap", 1),

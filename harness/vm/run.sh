@@ -131,7 +131,7 @@ list_tests() {
     python3 - "$work/build.json" <<'PYTHON'
 import json, sys
 # A program that is started costs an emulated processor much, and there is no compiler in the machine.
-unit = "meter::cgroup:: meter::doctor:: meter::smaps:: meter::births:: meter::own:: meter::process:: command::"
+unit = "meter::cgroup:: meter::doctor:: meter::smaps:: meter::births:: meter::exits:: meter::lives:: meter::own:: meter::process:: command::"
 cli = "run:: run_truth:: run_oom:: run_phases:: run_repeat:: run_faults:: run_lacks:: doctor:: "
 # Mappings are read for a small share of the time, which an emulated processor needs for one reading.
 smaps = "--skip what_grew_is_told_apart --skip memory_of_each_kind"

@@ -13,9 +13,20 @@ use rustix::param::page_size;
 /// of such a page (2 MiB, for a file that was just written) maps all of it, so that it counts as resident memory (Linux
 /// 6.18 on ext4); otherwise it maps 64 KiB.
 pub fn large_pages_fit(address: usize, offset: u64) -> bool {
-    // A page table has as many entries as fit a page, and a large page takes the place of a table.
-    let large = (page_size() / size_of::<u64>() * page_size()) as u64;
-    (address as u64).wrapping_sub(offset).is_multiple_of(large)
+    (address as u64).wrapping_sub(offset).is_multiple_of(large_page(page_size()))
+}
+
+/// The size of a large page beside pages of `page` bytes: a page table has as many entries as fit a page, and a large
+/// page takes the place of a table.
+fn large_page(page: usize) -> u64 {
+    (page / size_of::<u64>() * page) as u64
+}
+
+/// The whole pages of `page` bytes that hold `bytes` bytes from `offset` of a file on: their offset in the file, the
+/// offset of the first of these bytes in them, and their length.
+fn whole_pages(offset: u64, bytes: usize, page: usize) -> (u64, usize, usize) {
+    let head = (offset % page as u64) as usize;
+    (offset - head as u64, head, (head + bytes).next_multiple_of(page))
 }
 
 /// Reserves `length` bytes of address space, in whole pages, where large pages do not fit a map of a file from `offset`
@@ -52,9 +63,7 @@ pub(super) struct FileMap {
 impl FileMap {
     /// Maps `bytes` bytes from `offset` on, at least one; `apart` chooses addresses at which large pages do not fit.
     pub fn new(file: &File, offset: u64, bytes: usize, apart: bool) -> io::Result<Self> {
-        let page = page_size();
-        let head = (offset % page as u64) as usize;
-        let (offset, length) = (offset - head as u64, (head + bytes).next_multiple_of(page));
+        let (offset, head, length) = whole_pages(offset, bytes, page_size());
         let (access, flags) = (ProtFlags::READ, MapFlags::SHARED);
         // SAFETY: the system chooses free addresses, or takes those that are reserved for this map.
         let start = unsafe {
@@ -99,5 +108,28 @@ impl Drop for FileMap {
     fn drop(&mut self) {
         // SAFETY: the addresses are this map's own, and all borrows of its bytes have ended.
         let _ = unsafe { munmap(self.start as *mut c_void, self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_large_page_takes_the_place_of_a_table() {
+        assert_eq!([4, 16, 64].map(|kib| large_page(kib << 10) >> 20), [2, 32, 512]);
+    }
+
+    proptest! {
+        #[test]
+        fn whole_pages_hold_the_bytes_and_less_than_two_more(
+            offset in 0..1u64 << 50, bytes in 1..1usize << 40, page in prop::sample::select(vec![4 << 10, 16 << 10, 64 << 10]),
+        ) {
+            let (from, head, length) = whole_pages(offset, bytes, page);
+            prop_assert!(from.is_multiple_of(page as u64) && length.is_multiple_of(page));
+            prop_assert_eq!(from + head as u64, offset);
+            prop_assert!(head + bytes <= length && length < bytes + 2 * page);
+        }
     }
 }

@@ -186,13 +186,10 @@ impl MappedFile {
     pub fn release_pages(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
         let Memory::Mapped(map) = &self.memory else { return };
-        let page = guard::page_size();
-        // Pages shared with bytes outside the range stay, except at the map's own ends.
         let base = map.as_ptr() as usize;
-        let start = if range.start == 0 { base } else { (base + range.start).next_multiple_of(page) };
-        let end = if range.end == map.len() { base + range.end } else { (base + range.end) & !(page - 1) };
-        if start < end {
-            map.advise(start - base..end - base, Advice::LinuxDontNeed);
+        let pages = pages_within(base..base + map.len(), range, guard::page_size());
+        if !pages.is_empty() {
+            map.advise(pages.start - base..pages.end - base, Advice::LinuxDontNeed);
         }
     }
 
@@ -207,6 +204,14 @@ impl MappedFile {
             self.release_pages(start..end);
         }
     }
+}
+
+/// The addresses of the pages of `page` bytes that hold `range`, bytes of a map at the addresses `map`, and nothing else
+/// of it. Nothing else is in the first and the last page of the map.
+fn pages_within(map: Range<usize>, range: Range<usize>, page: usize) -> Range<usize> {
+    let (start, end) = (map.start + range.start, map.start + range.end);
+    let start = if start == map.start { start } else { start.next_multiple_of(page) };
+    start..if end == map.end { end } else { end / page * page }
 }
 
 /// Calls `visit` with all bytes of `source` from front to back, at most `window` bytes at a time, keeping no more than
@@ -258,6 +263,7 @@ mod tests {
     use super::super::file_map::large_pages_fit;
     use super::*;
     use plimsoll_memory::meter::ProcessMemory;
+    use proptest::prelude::*;
 
     fn file(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -305,6 +311,23 @@ mod tests {
             let map = MappedFile::open(&path, offset, length).unwrap();
             assert_eq!(&map[..], &bytes[offset as usize..(offset + length) as usize]);
             map.intact().unwrap();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_that_two_ranges_share_stay(
+            at in 0..1usize << 30, cut in 0..1usize << 20, more in 0..1usize << 20,
+            page in prop::sample::select(vec![4 << 10, 16 << 10, 64 << 10]),
+        ) {
+            let map = at..at + cut + more;
+            let [before, after] = [0..cut, cut..cut + more].map(|range| pages_within(map.clone(), range, page));
+            let cut = at + cut;
+            prop_assert!(before.is_empty() || (before.start == map.start && before.end <= cut));
+            prop_assert!(after.is_empty() || (after.start >= cut && after.end == map.end));
+            // Only the page of the cut stays, if the cut is within a page.
+            let kept = map.len() - before.len() - after.len();
+            prop_assert!(kept <= page || (before.is_empty() || after.is_empty()) && kept < 2 * page, "{kept}");
         }
     }
 

@@ -7,12 +7,12 @@ use std::mem;
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// A socket without blocking that receives what the kernel sends to `group` of its connector (netlink), with `room` bytes for
-/// what was not read yet, or less if the process may not have that; `None` if there is no connector.
-pub(crate) fn connector(group: u32, room: libc::c_int) -> Option<OwnedFd> {
+/// A netlink socket that does not block: it receives what the kernel sends to `group` of `protocol` (0 for none), and
+/// has `room` bytes for unread messages, or less if the process may not have that; `None` if there is no such protocol.
+pub(crate) fn netlink(protocol: libc::c_int, group: u32, room: libc::c_int) -> Option<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes numbers alone.
-    let socket = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_CONNECTOR) };
+    let socket = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
     if socket < 0 {
         return None;
     }

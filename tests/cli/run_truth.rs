@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use plimsoll::bytes::MIB;
-use plimsoll::meter::{Metric, PhaseReadings};
+use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak, Source};
 use plimsoll::record::Record;
 
 use crate::support::{plimsoll, run};
@@ -109,4 +109,66 @@ fn files_in_memory_are_named_if_no_figure_counts_them() {
     let text = report(&[]);
     assert!(text.contains("files in memory (tmpfs) grew by ") && text.contains(said), "{text}");
     assert!(!report(&["--cgroup"]).contains(said));
+}
+
+/// Children that hold 48 MiB and end at once, too short for samples: one after another, or all at the same time.
+const SHORT: &str = r"
+import os, sys
+at_once, go = sys.argv[1] == 'at-once', os.pipe()
+for _ in range(3):
+    if os.fork() == 0:
+        data = bytearray(b'\1') * (48 << 20)
+        if at_once:
+            os.close(go[1])
+            os.read(go[0], 1)
+        os._exit(0)
+    at_once or os.wait()
+os.close(go[1])
+while at_once:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+";
+
+/// The marks that the kernel reports at the exit of each process bound the peak of the tree from both sides.
+#[test]
+fn processes_too_short_for_samples_bound_the_peak() {
+    let (_, doctor, _) = run(plimsoll().args(["doctor", "--json"]));
+    // A python3 that is a script would replace itself several times.
+    let (_, python, _) = run(Command::new("python3").args(["-c", "import sys; print(sys.executable)"]));
+    let reported = doctor.contains("the mark of every process");
+    for (order, together) in [("one-by-one", 1), ("at-once", 3)] {
+        let mut metered = plimsoll();
+        metered.args([
+            "run",
+            "--json",
+            "--no-config",
+            "--sample-interval",
+            "10s",
+            "--",
+            python.trim(),
+            "-c",
+            SHORT,
+            order,
+        ]);
+        let (code, _, json) = run(metered.stdin(Stdio::null()));
+        let record: Record = serde_json::from_str(&json[json.find('{').unwrap()..]).unwrap();
+        assert_eq!(code, 0, "{json}");
+        let phase = &record.phases[0];
+        let peak = &phase.readings[&Metric::PeakRss];
+        assert!(peak.source != Source::Exact && peak.bytes.bytes() >= 48 * MIB, "{order}: {peak:?}");
+        if !reported {
+            assert_eq!(phase.peak_rss_at_most, None, "{order}");
+            continue;
+        }
+        // Each Python has up to 24 MiB of its own.
+        let most = phase.peak_rss_at_most.unwrap_or_else(|| panic!("{order}: {json}")).bytes();
+        let least = together * 48 * MIB + peak.bytes.bytes() - 48 * MIB;
+        assert!(most >= least && most < least + (together + 1) * 24 * MIB, "{order}: {least} {most}");
+        let exact = |process: &&ProcessPeak| process.peak_rss.source == Source::Exact;
+        let children =
+            phase.processes.iter().filter(exact).filter(|process| process.peak_rss.bytes.bytes() >= 48 * MIB);
+        assert_eq!(children.count(), 3, "{order}: {:?}", phase.processes);
+    }
 }

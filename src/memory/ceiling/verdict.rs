@@ -63,8 +63,8 @@ impl CeilingVerdict {
 
 /// Why only a bound is known for a phase.
 const SHORT: &str = "it ended before it could be read again";
-/// Why the peak of a tree with short processes is a lower bound.
-const SHORT_PROCESSES: &str = "the mark of its control group shows it, and its processes were too short for samples";
+/// Why the peak of several processes is a lower bound.
+const SHORT_PROCESSES: &str = "the marks of its processes or of its control group allow it between two samples";
 /// Why the peak of a rarely read figure is a lower bound.
 const SELDOM: &str = "it is read rarely, and resident memory was larger between two readings";
 

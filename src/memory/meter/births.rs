@@ -1,4 +1,4 @@
-//! [`Births`]: counts every process of a tree by the kernel's event of each fork and exit (the process connector,
+//! [`Births`]: follows every process of a tree by the kernel's event of each fork, exec and exit (the process connector,
 //! netlink).
 //!
 //! The kernel reports events only to a process with CAP_NET_ADMIN in the initial user and PID namespaces, and not in
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, read, write};
 
-use crate::socket::connector;
+use crate::socket::netlink;
 
 /// `CN_IDX_PROC` and `CN_VAL_PROC` of linux/connector.h.
 const PROC: u32 = 1;
@@ -19,12 +19,28 @@ const LISTEN: u32 = 1;
 /// The kinds of events, in `what`.
 const ACKNOWLEDGED: u32 = 0;
 const FORK: u32 = 1;
+const EXEC: u32 = 2;
 const EXIT: u32 = 0x8000_0000;
 /// Where an event begins behind the headers of netlink and of the connector, and its data behind its own head.
 const EVENT: usize = 16 + 20;
 const DATA: usize = EVENT + 16;
 /// Room for what comes between two samples: some five thousand events.
 const ROOM: libc::c_int = 4 << 20;
+
+/// What a process of the tree did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Forked { parent: u32, child: u32 },
+    Executed(u32),
+    Ended(u32),
+}
+
+impl Event {
+    /// The process, if it executed a program.
+    pub(crate) fn executed(&self) -> Option<u32> {
+        if let Self::Executed(pid) = self { Some(*pid) } else { None }
+    }
+}
 
 /// Counts the processes of a tree.
 #[derive(Debug)]
@@ -36,15 +52,17 @@ pub(crate) struct Births {
     confirmed: bool,
     /// Whether events were lost.
     lost: bool,
+    /// What happened since [`Births::events`] was called, in order.
+    events: Vec<Event>,
 }
 
 impl Births {
     /// Counts from now on, for the tree below `root`, which has no children yet; `None` if the kernel does not report
     /// events.
     pub(crate) fn watch(root: u32) -> Option<Self> {
-        let socket = connector(PROC, ROOM)?;
+        let socket = netlink(libc::NETLINK_CONNECTOR, PROC, ROOM)?;
         write(&socket, &listen()).ok()?;
-        Some(Self { socket, living: HashSet::from([root]), born: 1, confirmed: false, lost: false })
+        Some(Self { socket, living: HashSet::from([root]), born: 1, confirmed: false, lost: false, events: Vec::new() })
     }
 
     /// Reads the events since the last call.
@@ -74,13 +92,25 @@ impl Births {
                 // A new thread belongs to an existing process.
                 if thread == process && self.living.contains(&parent) && self.living.insert(process) {
                     self.born += 1;
+                    self.events.push(Event::Forked { parent, child: process });
                 }
             }
+            Some(EXEC) => {
+                let process = number(DATA + 4).filter(|process| self.living.contains(process));
+                self.events.extend(process.map(Event::Executed));
+            }
             Some(EXIT) if number(DATA) == number(DATA + 4) => {
-                number(DATA).map(|process| self.living.remove(&process));
+                let process = number(DATA).filter(|process| self.living.remove(process));
+                self.events.extend(process.map(Event::Ended));
             }
             _ => {}
         }
+    }
+
+    /// What happened since the last call, in order; `None` if something may have been missed.
+    pub(crate) fn events(&mut self) -> Option<Vec<Event>> {
+        let events = std::mem::take(&mut self.events);
+        (self.confirmed && !self.lost).then_some(events)
     }
 
     /// How many processes there were so far, and how many of them have ended; `None` if some may have been missed.
@@ -110,7 +140,7 @@ mod tests {
 
     fn births() -> Births {
         let socket = std::fs::File::open("/dev/null").unwrap().into();
-        Births { socket, living: HashSet::from([10]), born: 1, confirmed: false, lost: false }
+        Births { socket, living: HashSet::from([10]), born: 1, confirmed: false, lost: false, events: Vec::new() }
     }
 
     fn message(what: u32, data: &[u32]) -> Vec<u8> {

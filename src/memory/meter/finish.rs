@@ -7,6 +7,7 @@ use super::activity::Counters;
 use super::cgroup::CgroupReader;
 use super::metric::Metric;
 use super::pass::{NO_START, counter};
+use super::peaks::has_fallen;
 use super::phase::{Beginning, Phase, source};
 use super::pss::Proportional;
 use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, SharedPages, Source};
@@ -71,14 +72,13 @@ impl Phase {
             }
         }
         let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
-        let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
-        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup.memory)) {
-            // A single process has its own mark, and an exact figure needs no bound.
-            Some(most) if !alone && !is_exact => {
-                Some(most).filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
-            }
-            _ => peak_rss_at_most,
+        let of_group = || ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup.memory));
+        let of_several = || {
+            let most = of_group().into_iter().chain(self.together()).min();
+            most.filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
         };
+        // A single process has its own mark, and an exact figure needs no bound.
+        let peak_rss_at_most = if alone { self.bound } else { of_several() }.filter(|_| !is_exact);
         let peak_pss_at_most = readings.get(&Metric::PeakPss).and_then(|pss| {
             let seen = self.at_peak.map_or(ByteSize::ZERO, |peak| peak.rss);
             let unseen = readings.get(&Metric::PeakRss).map_or(ByteSize::ZERO, |peak| peak.bytes.saturating_sub(seen));
@@ -165,13 +165,22 @@ impl Phase {
     /// The tree's peak is at least the largest value that the kernel reports for an ended process.
     fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
-        match self.ended {
+        let reading = match self.ended {
             Some((.., mark)) if mark > reading.bytes => {
                 let counter = "ru_maxrss of the largest process".to_owned();
                 Reading { bytes: mark, source: Source::LowerBound, counter }
             }
             _ => reading,
-        }
+        };
+        // Both bounds are the same, as far as the kernel's counters are exact.
+        let same = |most: ByteSize| most <= reading.bytes && !has_fallen(reading.bytes, most);
+        let exact = !alone && self.together().is_some_and(same);
+        Reading { source: if exact { Source::Exact } else { reading.source }, ..reading }
+    }
+
+    /// What the tree held at most at one instant, by the marks of all its processes.
+    fn together(&self) -> Option<ByteSize> {
+        self.most.with_line(self.bound)
     }
 
     /// The part at the end that was not there when the first phase began. Both instants are known, so samples cannot
@@ -223,6 +232,7 @@ mod tests {
     use super::*;
     use crate::meter::cgroup::CgroupMarks;
     use crate::meter::gpu::GpuPass;
+    use crate::meter::lives::{Gap, Most};
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::pass::{Pass, ProcessSample};
     use crate::meter::population::PROCESSES;
@@ -235,16 +245,18 @@ mod tests {
     /// A phase from passes of (process, resident MiB, swap in use in MiB), ten milliseconds apart; marks are the
     /// maximum so far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
-        ended_phase(swap, passes, swap_used, faults, None)
+        ended_phase(swap, passes, swap_used, faults, None, Most::UNKNOWN)
     }
 
-    /// A phase whose root, process 1, has ended: with a mark of this many MiB, or else with at most 90.
+    /// A phase whose root, process 1, has ended: with a mark of this many MiB, or else with at most 90. Its processes
+    /// held at most `most` together.
     fn ended_phase(
         swap: u64,
         passes: &[&[(u32, u64)]],
         swap_used: &[u64],
         faults: u64,
         mark: Option<u64>,
+        most: Most,
     ) -> PhaseReadings {
         let began = Instant::now();
         let beginning = Beginning {
@@ -291,6 +303,7 @@ mod tests {
                 gpu: GpuPass::Failed("it was not asked for".into()),
             };
             phase.start(&pass);
+            phase.record_gap(ProcessId { pid: 1, start_ticks: 1 }, Some(Gap { ended: Vec::new(), most }));
             phase.record(&pass);
         }
         if let Some(mark) = mark {
@@ -329,7 +342,7 @@ mod tests {
     #[test]
     fn the_mark_of_a_root_that_has_ended_is_exact_where_it_was_alone() {
         let peak = |passes: &[&[(u32, u64)]], faults, mark| {
-            let readings = ended_phase(0, passes, &[], faults, Some(mark)).readings;
+            let readings = ended_phase(0, passes, &[], faults, Some(mark), Most::UNKNOWN).readings;
             let Reading { bytes, source, counter } = readings[&Metric::PeakRss].clone();
             (bytes.bytes() >> 20, source, counter)
         };
@@ -346,13 +359,29 @@ mod tests {
     #[test]
     fn a_bound_is_reported_for_a_single_root_without_a_known_peak() {
         let bounded = |processes: &[(u32, u64)], mark| {
-            let readings = ended_phase(0, &[processes, &[], &[]], &[], 0, mark);
+            let readings = ended_phase(0, &[processes, &[], &[]], &[], 0, mark, Most::UNKNOWN);
             (readings.readings[&Metric::PeakRss].source == Source::Exact, readings.peak_rss_at_most)
         };
         assert_eq!(bounded(&[(1, 10)], None), (false, Some(ByteSize::mib(90))));
         assert_eq!(bounded(&[(1, 10)], Some(90)), (true, None));
         // Together with another process, both may have had more.
         assert_eq!(bounded(&[(1, 10), (2, 10)], None), (false, None));
+    }
+
+    #[test]
+    fn the_marks_of_processes_bound_the_peak_of_a_tree_or_make_it_exact() {
+        let read = |most| {
+            let phase = ended_phase(0, &[&[(1, 10), (2, 30)]], &[], 0, Some(40), most);
+            (phase.readings[&Metric::PeakRss].source, phase.peak_rss_at_most)
+        };
+        let known = |mib| Most { known: ByteSize::mib(mib), ..Most::default() };
+        let sampled = Source::Sampled { interval_ns: 10_000_000 };
+        assert_eq!(read(Most::UNKNOWN), (sampled, None));
+        assert_eq!(read(known(30)), (sampled, None), "less than was sampled: something is amiss");
+        assert_eq!(read(known(55)), (sampled, Some(ByteSize::mib(55))));
+        assert_eq!(read(known(40)), (Source::Exact, None), "all were at their largest in the sample");
+        let with_line = Most { line: true, ..known(10) };
+        assert_eq!(read(with_line), (Source::Exact, None), "the mark of the line is 40");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Takes passes over tree and system and adds them to the current phase.
 
+mod follow;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
 
+use self::follow::DISCOVERY_PARTS;
 use super::activity::{ActivityScope, Counters, TreeUsage};
 use super::births::Births;
 use super::cgroup::{CgroupMarks, CgroupReader};
@@ -13,6 +16,7 @@ use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
 use super::gpu::{GpuPass, GpuReader};
+use super::lives::Lives;
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::MeterOptions;
@@ -29,12 +33,10 @@ use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
 
-/// Sampling may take one part in this many of the time.
-const PASS_PARTS: u32 = 20;
-/// Searching new processes, which is expensive with many threads, may take one part in this many of the time.
-const DISCOVERY_PARTS: u32 = 100;
-/// The search runs this often even if the kernel reports no new ones.
-const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
+/// Samples may take one part in this many of the time of all processors, so that all that the meter does stays below 1 %,
+/// and of one processor.
+const PARTS_OF_ALL: u32 = 125;
+const PARTS_OF_ONE: u32 = 20;
 
 /// The state shared by the sampler's thread and its owner.
 #[derive(Debug)]
@@ -42,6 +44,7 @@ pub(crate) struct Gatherer {
     pub(crate) stop: bool,
     sample_interval: Duration,
     root: u32,
+    root_id: ProcessId,
     swap: SwapScope,
     /// Whether the root has not executed its program yet, so that the tree holds nothing when the first phase begins.
     from_nothing: bool,
@@ -50,6 +53,8 @@ pub(crate) struct Gatherer {
     usage: TreeUsage,
     /// Absent if not requested, or if the kernel does not report.
     births: Option<Births>,
+    /// Absent if the kernel does not report marks, or has missed an event.
+    lives: Option<Lives>,
     passes: Throttle,
     discovery: Throttle,
     newest: NewestId,
@@ -83,18 +88,24 @@ impl Gatherer {
         if options.adopts {
             tree.adopt_children_of(std::process::id());
         }
+        // A process that has not executed its program yet has no children.
+        let births = if options.before_exec { Births::watch(options.root) } else { None };
         Ok(Self {
             stop: false,
             sample_interval,
             root: options.root,
+            root_id: tree.nodes()[0].id,
             swap: options.swap,
             from_nothing: options.before_exec,
             resets_root: options.resets_root,
             tree,
             usage: TreeUsage::new(options.root),
-            // A process that has not executed its program yet has no children.
-            births: if options.before_exec { Births::watch(options.root) } else { None },
-            passes: Throttle::new(options.parts.unwrap_or(PASS_PARTS), Duration::ZERO),
+            lives: births.as_ref().and_then(|_| Lives::watch(options.root)),
+            births,
+            passes: Throttle::new(
+                options.parts.unwrap_or_else(|| pass_parts(!options.watches.is_empty())),
+                Duration::ZERO,
+            ),
             discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO),
             newest: NewestId::open(),
             found_up_to: None,
@@ -146,9 +157,10 @@ impl Gatherer {
 
     pub(crate) fn begin_phase(&mut self, name: &str) {
         self.end_phase();
-        self.take_births();
         // The usage counters need an up-to-date list of processes.
-        self.discover(Instant::now(), true);
+        let events = self.follow_forks(Instant::now(), true);
+        // What ended before belongs to no phase.
+        self.gap(events);
         let from_nothing = std::mem::take(&mut self.from_nothing) && !self.tree.has_executed();
         let beginning = Beginning {
             at: Instant::now(),
@@ -282,23 +294,23 @@ impl Gatherer {
         self.tree.nodes().iter().filter(|node| !node.has_ended()).map(|node| node.id).collect()
     }
 
-    /// Whether the next sample is due. Sampling may take one part in [`PASS_PARTS`] of the time, so a very large tree
+    /// Whether the next sample is due. Sampling may take a [limited part](pass_parts) of the time, so a very large tree
     /// is sampled less often than requested.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.passes.is_due(now)
     }
 
-    /// Empties the socket with the kernel's process events before it overflows.
-    pub(crate) fn take_births(&mut self) {
-        self.births.iter_mut().for_each(Births::take);
+    /// When the next sample is due.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.passes.due()
     }
 
     /// Reads tree and system once. `edge` means that a phase begins or ends here, so that nothing is skipped.
     pub(crate) fn pass(&mut self, edge: bool) {
         let (now, before) = (Instant::now(), crate::thread::processor_time());
-        self.take_births();
-        self.discover(now, edge);
+        let events = self.follow_forks(now, edge);
         self.tree.read(now);
+        let gap = self.gap(events);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         let cgroup = match &mut self.cgroup {
             Ok(cgroup) => cgroup.current(now, edge),
@@ -328,6 +340,7 @@ impl Gatherer {
                     phase.record_process(sample);
                 }
             }
+            phase.record_gap(self.root_id, gap);
             phase.record(&pass);
             if let Some((shared, totals)) = self.shared.as_mut().zip(pass.totals)
                 && let Some(read) = shared.read(now, totals.rss, self.tree.nodes())
@@ -337,18 +350,6 @@ impl Gatherer {
         }
         if self.names.len() > self.tree.nodes().len() {
             self.names.retain(|id, _| !id.is_gone());
-        }
-    }
-
-    /// Finds new processes: always at an edge, otherwise if one was created since and the time budget allows.
-    fn discover(&mut self, now: Instant, edge: bool) {
-        let newest = self.newest.read(&mut self.text);
-        let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;
-        if edge || (!none_came && self.discovery.is_due(now)) {
-            let before = crate::thread::processor_time();
-            self.tree.discover(now);
-            self.discovery.spent(now, crate::thread::processor_time().saturating_sub(before));
-            (self.found_up_to, self.found_at) = (newest, now);
         }
     }
 
@@ -373,6 +374,17 @@ impl Gatherer {
             },
         });
     }
+}
+
+/// One part in this many of a processor's time may go into samples. A meter that watches limits must be quick, however
+/// few processors there are.
+fn pass_parts(watches: bool) -> u32 {
+    if watches {
+        return PARTS_OF_ONE;
+    }
+    let processors =
+        std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX));
+    (PARTS_OF_ALL / processors).max(PARTS_OF_ONE)
 }
 
 fn sample<'a>(node: &'a Node, names: &'a HashMap<ProcessId, String>) -> Option<ProcessSample<'a>> {

@@ -11,9 +11,10 @@
 //! phase began; retained memory is what the tree held at the end minus the same, zero if it fell. `swap_growth` and the
 //! counts of [`Activity`] start anew with each phase.
 //!
-//! A sample costs some 25 us per process; for very large trees, sampling is limited to one part in 20 of the time. The
-//! proportional set and the mappings cost milliseconds. They are read when a phase begins and ends and when the
-//! resident set has moved, for at most 0.5 % of the time. GPU memory is read for at most 2 %.
+//! A sample costs some 25 us per process; for very large trees, sampling is limited to 0.8 % of the time of all
+//! processors, and to one part in 20 of one. The proportional set and the mappings cost milliseconds. They are read when
+//! a phase begins and ends and when the resident set has moved, for at most 0.5 % of the time. GPU memory is read for at
+//! most 2 %.
 //!
 //! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that the files of every kernel can
 //! be tested anywhere. It relies on these facts:
@@ -37,10 +38,12 @@ mod children;
 #[cfg(feature = "schema")]
 mod doctor;
 mod error;
+mod exits;
 mod finish;
 mod gather;
 mod glance;
 mod gpu;
+mod lives;
 mod meminfo;
 mod metric;
 mod oom;

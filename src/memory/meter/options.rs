@@ -37,8 +37,9 @@ pub struct MeterOptions {
     pub cgroup: Option<Cgroup>,
     /// Why the tree has no control group of its own, if one was requested: no other group is read in its place.
     pub no_cgroup: Option<String>,
-    /// One part in this many of a processor's time may go into samples, and as much into searching new processes,
-    /// instead of 20 and 100. Larger trees are sampled less often.
+    /// One part in this many of a processor's time may go into samples, and as much into searching new processes. By
+    /// default the first is 20, or more if that would be above 0.8 % of all processors and no limit is watched; the second
+    /// is 100. Larger trees are sampled less often.
     pub parts: Option<u32>,
     /// Limits to check in every sample.
     pub watches: Vec<Watch>,

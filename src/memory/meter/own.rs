@@ -64,15 +64,8 @@ impl OwnProcess {
     /// [`MeterError`] if they cannot be read.
     pub fn resident(&mut self) -> Result<(ByteSize, ByteSize), MeterError> {
         let text = self.statm.read_single(&mut self.text).map_err(|source| MeterError::read(STATM, source))?;
-        let mut pages = numbers(text).skip(1);
-        // The resident pages, and how many of them are file-backed or shared.
-        match (pages.next(), pages.next()) {
-            (Some(resident), Some(shared)) => {
-                let bytes = |pages: u64| ByteSize::new(pages.saturating_mul(self.page));
-                Ok((bytes(resident), bytes(resident.saturating_sub(shared))))
-            }
-            _ => Err(MeterError::Malformed { path: STATM.to_owned(), field: "shared" }),
-        }
+        let resident = parse_resident(text, self.page);
+        resident.ok_or_else(|| MeterError::Malformed { path: STATM.to_owned(), field: "shared" })
     }
 
     /// Resets its high-water mark to the present resident set.
@@ -84,12 +77,30 @@ impl OwnProcess {
     }
 }
 
+/// The resident set of a `statm` in pages of `page` bytes, and the anonymous part of it.
+fn parse_resident(text: &[u8], page: u64) -> Option<(ByteSize, ByteSize)> {
+    let mut pages = numbers(text).skip(1);
+    // The resident pages, and how many of them are file-backed or shared.
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    let bytes = |pages: u64| ByteSize::new(pages.saturating_mul(page));
+    Some((bytes(resident), bytes(resident.saturating_sub(shared))))
+}
+
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
 
     use super::*;
     use crate::bytes::MIB;
+
+    #[test]
+    fn pages_of_any_size_are_counted_in_bytes() {
+        for page in [4 << 10, 16 << 10, 64 << 10] {
+            let bytes = |pages: u64| ByteSize::new(pages * page);
+            assert_eq!(parse_resident(b"9000 700 300 5 0 80 0\n", page), Some((bytes(700), bytes(400))));
+        }
+        assert_eq!(parse_resident(b"9000 700\n", 4096), None);
+    }
 
     /// Meters of other tests also reset the mark, so it may be lower than the true peak, but never higher.
     #[test]

@@ -44,7 +44,10 @@ impl ProcessPeaks {
         if self.name != name {
             name.clone_into(&mut self.name);
         }
-        self.interrupted |= has_fallen(self.latest_mark, memory.peak_rss);
+        self.interrupted |= match (self.latest_mark, memory.peak_rss) {
+            (Some(before), Some(now)) => has_fallen(before, now),
+            (before, _) => before.is_some(),
+        };
         self.latest_mark = memory.peak_rss;
         self.rss = self.rss.max(memory.rss);
         self.anon = self.anon.max(memory.anon);
@@ -56,6 +59,13 @@ impl ProcessPeaks {
     pub(crate) fn record_end(&mut self, mark: ByteSize) {
         self.mark = self.mark.max(Some(mark));
         self.interrupted = false;
+        self.seen_to_the_end = true;
+    }
+
+    /// Notes the kernel's mark at its exit, for its `whole` life or for its last program.
+    pub(crate) fn record_exit(&mut self, mark: ByteSize, whole: bool) {
+        self.mark = self.mark.max(Some(mark));
+        self.interrupted |= !whole;
         self.seen_to_the_end = true;
     }
 
@@ -82,8 +92,7 @@ impl ProcessPeaks {
 
 /// Whether the mark was reset. If the present resident set is the largest, the kernel reports it exactly. Later it
 /// reports the stored mark, which lacks pages that each processor held back, so a mark may shrink slightly by itself.
-fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {
-    let (Some(before), Some(now)) = (before, now) else { return before.is_some() };
+pub(crate) fn has_fallen(before: ByteSize, now: ByteSize) -> bool {
     before.saturating_sub(now).bytes() > MIB.max(before.bytes() / 64)
 }
 

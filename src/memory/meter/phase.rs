@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::activity::Counters;
 use super::cgroup::CgroupMarks;
 use super::gpu::{GpuPass, GpuUse};
+use super::lives::{Gap, Most};
 use super::metric::Metric;
 use super::pass::{Baseline, CLIENTS, DEVICES, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
@@ -81,6 +82,8 @@ pub(crate) struct Phase {
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
     /// An upper bound for every process of the root's line, if known.
     pub(super) bound: Option<ByteSize>,
+    /// What the tree held at most at one instant, if every process was followed.
+    pub(super) most: Most,
 }
 
 impl Phase {
@@ -108,6 +111,7 @@ impl Phase {
             largest: Vec::new(),
             ended: None,
             bound: None,
+            most: Most::default(),
         }
     }
 
@@ -171,6 +175,22 @@ impl Phase {
     /// Notes that no process of the root's line exceeded `most`.
     pub(crate) fn record_bound(&mut self, most: ByteSize) {
         self.bound = Some(most);
+    }
+
+    /// Adds what is known of the time since the previous sample; `None` if something was missed.
+    pub(crate) fn record_gap(&mut self, root: ProcessId, gap: Option<Gap>) {
+        let Some(Gap { ended, most }) = gap else {
+            self.most = Most::UNKNOWN;
+            return;
+        };
+        self.most = self.most.and(most);
+        if !ended.is_empty() {
+            // A program that ended before the first sample has nothing else.
+            self.peaks.entry(Metric::PeakRss).or_default();
+        }
+        for process in ended {
+            self.population.record_exit(root, process);
+        }
     }
 
     /// Adds the figures of a pass, after its processes.

@@ -2,16 +2,28 @@
 
 use std::collections::HashMap;
 
+use super::lives::EndedProcess;
 use super::pass::ProcessSample;
 use super::peaks::ProcessPeaks;
 use super::process::{ProcessId, ProcessMemory};
-use super::reading::{ProcessPeak, Source};
+use super::reading::{ProcessPeak, Reading, Source};
 use crate::bytes::ByteSize;
 
 /// Maximum number of processes listed for a phase, largest first.
 pub(crate) const PROCESSES: usize = 32;
 /// Ended processes beyond this number are not remembered individually.
 const REMEMBERED: usize = 512;
+
+/// The memory of a process that was never sampled.
+const NOTHING: ProcessMemory = ProcessMemory {
+    peak_rss: None,
+    rss: ByteSize::ZERO,
+    anon: None,
+    file: None,
+    shmem: None,
+    swap: None,
+    hugetlb: None,
+};
 
 /// The processes seen in a phase.
 #[derive(Clone, Debug, Default)]
@@ -71,16 +83,27 @@ impl Population {
 
     /// Notes that a single process has ended, with a peak of at most `mark`.
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
-        let nothing = ProcessMemory {
-            peak_rss: None,
-            rss: ByteSize::ZERO,
-            anon: None,
-            file: None,
-            shmem: None,
-            swap: None,
-            hugetlb: None,
-        };
-        self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &nothing)).record_end(mark);
+        self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &NOTHING)).record_end(mark);
+    }
+
+    /// Notes a process of the tree below `root` that has ended.
+    pub(crate) fn record_exit(&mut self, root: ProcessId, ended: EndedProcess) {
+        let EndedProcess { pid, name, mark, whole } = ended;
+        if pid == root.pid {
+            self.processes.entry(root).or_insert_with(|| ProcessPeaks::new(&name, true, &NOTHING));
+        }
+        let mut seen = self.processes.iter_mut().filter(|(id, peaks)| id.pid == pid && !peaks.seen_to_the_end);
+        if let Some((_, peaks)) = seen.next() {
+            peaks.record_exit(mark, whole);
+        } else {
+            let source = if whole { Source::Exact } else { Source::LowerBound };
+            let peak_rss = Reading { bytes: mark, source, counter: "hiwater_rss at its exit".to_owned() };
+            self.forgotten.push(ProcessPeak { pid, name, peak_rss, peak_anon: None });
+            self.any_forgotten = true;
+            if self.forgotten.len() >= REMEMBERED {
+                keep_largest(&mut self.forgotten);
+            }
+        }
     }
 
     /// The peaks of the largest processes, largest first, after `passes` passes.
@@ -97,4 +120,25 @@ impl Population {
 fn keep_largest(processes: &mut Vec<ProcessPeak>) {
     processes.sort_by(|a, b| b.peak_rss.bytes.cmp(&a.peak_rss.bytes).then(a.pid.cmp(&b.pid)));
     processes.truncate(PROCESSES);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_no_sample_saw_has_its_mark_from_its_exit() {
+        let root = ProcessId { pid: 1, start_ticks: 5 };
+        let ended = |pid, mib, whole| EndedProcess { pid, name: "cc".to_owned(), mark: ByteSize::mib(mib), whole };
+        let mut population = Population::default();
+        population.record_exit(root, ended(1, 20, true));
+        assert!(population.is_one(Some(root)) && population.is_one(None));
+        population.record_exit(root, ended(2, 30, true));
+        population.record_exit(root, ended(3, 10, false));
+        assert!(!population.is_one(Some(root)));
+        let peaks = population.into_peaks(4, Source::Sampled { interval_ns: 1 });
+        let peaks: Vec<_> = peaks.iter().map(|peak| (peak.pid, peak.peak_rss.bytes, peak.peak_rss.source)).collect();
+        let mib = ByteSize::mib;
+        assert_eq!(peaks, [(2, mib(30), Source::Exact), (1, mib(20), Source::Exact), (3, mib(10), Source::LowerBound)]);
+    }
 }

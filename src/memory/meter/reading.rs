@@ -200,8 +200,8 @@ pub struct PhaseReadings {
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub mappings: Vec<MappingGrowth>,
     /// An upper bound of `peak_rss`, if the reading is not exact and a bound is known: for a single process that ended
-    /// before it was read again and that is smaller than the process it was forked from; for several, from their
-    /// control group's mark.
+    /// before it was read again and that is smaller than the process it was forked from; for several, from the marks that
+    /// processes of the same time had, or from their control group's mark.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_rss_at_most: Option<ByteSize>,
     /// The possible value of `peak_pss`, if it exceeds the reading: it is read rarely, and resident memory was larger

@@ -19,6 +19,9 @@ use crate::alloc::uncounted;
 /// Its buffers are on the heap except for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
 
+/// The kernel's reports are read at least this often.
+const DRAIN: Duration = Duration::from_millis(50);
+
 /// Measures a process tree from its own thread, phase by phase.
 ///
 /// A sample is taken when a phase begins, at every interval, and when it ends. The time before the first phase belongs
@@ -184,6 +187,10 @@ fn sample(shared: &Shared, interval: Duration) {
             gatherer.take_births();
         }
         // A late sample is not made up for.
-        next = (next + interval).max(Instant::now());
+        let now = Instant::now();
+        next = (next + interval).max(now);
+        if let Some(due) = gatherer.due() {
+            next = next.max(due.min(now + DRAIN));
+        }
     }
 }

@@ -17,6 +17,11 @@ impl Throttle {
         Self { parts, at_least, next: None }
     }
 
+    /// When it may run again; absent if it may run now.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.next
+    }
+
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.next.is_none_or(|next| now >= next)
     }

@@ -16,7 +16,7 @@ const OPEN_FILES: usize = 256;
 /// How long a forked process without exec is skipped: until exec its memory is its parent's, which must neither be
 /// counted twice nor as its own. A process that lives on as a fork counts after this time, and one that holds more than
 /// its parent counts at once.
-const NEWBORN: Duration = Duration::from_millis(100);
+pub(crate) const NEWBORN: Duration = Duration::from_millis(100);
 
 /// A process of the tree.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Node {
     threads: u64,
     seen: Instant,
     forked: bool,
+    /// Whether its memory counted though it had not executed a program.
+    pub(crate) lived_as_fork: bool,
     /// Whether the process waits to be reaped.
     ended: bool,
     status: Option<TextFile>,
@@ -138,17 +140,22 @@ impl Tree {
         }
     }
 
+    /// Adds a process whose fork the kernel has reported.
+    pub(crate) fn take_in(&mut self, pid: u32, now: Instant) {
+        if !self.known.contains(&pid)
+            && let Ok(stat) = Stat::read(pid)
+        {
+            self.adopt(pid, &stat, now);
+        }
+    }
+
     /// Adds those children of `parent` that are not in the tree yet.
     fn adopt_all(&mut self, parent: u32, threads: u64, now: Instant) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         self.finder.children(parent, threads, &mut found);
         for &pid in &found {
-            if !self.known.contains(&pid)
-                && let Ok(stat) = Stat::read(pid)
-            {
-                self.adopt(pid, &stat, now);
-            }
+            self.take_in(pid, now);
         }
         self.found = found;
     }
@@ -166,6 +173,7 @@ impl Tree {
             threads: 2,
             seen: now,
             forked: stat.forked,
+            lived_as_fork: false,
             ended: false,
             status,
         });
@@ -232,6 +240,10 @@ impl Tree {
             let still = Stat::read(pid).is_ok_and(|stat| stat.forked);
             if newborn || (self.awaits_exec && at == 0) || borrows || !still {
                 self.nodes[at].memory = None;
+            } else {
+                // Its memory stays its own, and counts without further questions.
+                let node = &mut self.nodes[at];
+                (node.forked, node.lived_as_fork) = (false, true);
             }
         }
     }

@@ -103,7 +103,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
         let why = match phase.processes.len() {
             0 | 1 => "it ended before it could be read again",
-            _ => "the mark of its control group shows it, and its processes were too short for samples",
+            _ => "the marks of its processes or of its control group allow it between two samples",
         };
         let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);
         text.push_str(&labelled("", palette.dim, &words, 0, screen));

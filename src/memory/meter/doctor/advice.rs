@@ -21,12 +21,14 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     figures.push(figure(
         "peak RSS of several processes",
         Sight::Sampled,
-        if found.group.is_ok() {
+        if found.births && found.exits {
+            "sum of VmRSS over the tree; the mark of every process bounds what samples miss"
+        } else if found.group.is_ok() {
             "sum of VmRSS over the tree; a control group's mark bounds what samples miss"
         } else {
             "sum of VmRSS over the tree; nothing bounds what samples miss"
         },
-        found.group.is_err().then(|| room(found)).flatten(),
+        (found.group.is_err() && !found.exits).then(|| room(found)).flatten(),
     ));
     figures.extend(of_group(found, &figure));
     figures.push(either(
@@ -166,6 +168,7 @@ mod tests {
             own_group: true,
             has_systemd: false,
             births: false,
+            exits: false,
             pressure: true,
             pss: true,
             huge_pages: true,
@@ -213,5 +216,10 @@ mod tests {
         assert_eq!(command(None, &|_| {}), None);
         let nothing = found(None, refused());
         assert_eq!(of(&nothing, "number of processes"), (Sight::Sampled, Some(CAPABILITY.to_owned())));
+        let several = |exits| {
+            let found = Found { births: true, exits, ..found(None, refused()) };
+            figures(&found).into_iter().find(|figure| figure.figure == "peak RSS of several processes").unwrap().how
+        };
+        assert!(several(true).contains("the mark of every process") && several(false).contains("nothing bounds"));
     }
 }

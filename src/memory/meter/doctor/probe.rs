@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::meter::births::Births;
 use crate::meter::cgroup::{Cgroup, CgroupVersion};
+use crate::meter::exits::Exits;
 use crate::meter::gpu::GpuReader;
 use crate::meter::process::ProcessMemory;
 
@@ -72,6 +73,8 @@ pub(super) struct Found {
     pub(super) own_group: bool,
     pub(super) has_systemd: bool,
     pub(super) births: bool,
+    /// Whether the kernel reports the mark of every process that ends.
+    pub(super) exits: bool,
     pub(super) pressure: bool,
     pub(super) pss: bool,
     pub(super) huge_pages: bool,
@@ -103,6 +106,7 @@ impl Found {
             own_group,
             has_systemd: exists("/run/systemd/system"),
             births: kernel_reports_processes(),
+            exits: Exits::watch().is_some(),
             pressure: reads("/proc/pressure/memory"),
             pss: reads("/proc/self/smaps_rollup"),
             huge_pages: ProcessMemory::read(std::process::id()).is_ok_and(|memory| memory.hugetlb.is_some()),
