@@ -177,7 +177,8 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a setting");
     }
     // The place of an amount that a program has yet to write.
-    if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %|^Error (?:number|code): \d+; Symbol: ").is_match(text) {
+    if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %|^Error (?:number|code): \d+; Symbol: ").is_match(text)
+    {
         return Some("a list of errors in a manual");
     }
     // Faces are drawn by people.
