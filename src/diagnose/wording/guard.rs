@@ -23,7 +23,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a list of errors in a manual");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
-    if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(above) {
+    if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b|^Error (?:number|code): \d+; Symbol: ").is_match(above) {
         return Some("a list of errors in a manual");
     }
     if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
