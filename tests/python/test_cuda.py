@@ -212,7 +212,7 @@ class OnDevice(unittest.TestCase):
 
         for protocol in plimsoll_cuda.timing.PROTOCOLS:
             self.cuda.current = Stream(0)
-            self.assertIn("leaves another stream current", self.refused("late-write", self.timed, protocol, leaves))
+            self.assertIn("leaves a different stream current", self.refused("late-write", self.timed, protocol, leaves))
 
         self.cuda.current = Stream(0)
         self.driver.later_ns = 10**12

@@ -162,6 +162,8 @@ def test_n(n):
         os.kill(PYTEST, signal.SIGINT)
         time.sleep(1000)
 PYTEST = int(os.environ.setdefault("PYTEST_ITSELF", str(os.getpid())))
+# A shell that starts a run in the background has it ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 """
         printed, outcomes, imports = self.run_tests(text, code=2)
         self.assertEqual(imports, 2)
