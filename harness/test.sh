@@ -220,7 +220,7 @@ torch_tests() {
     PYTHON="$python" engine torchrun "$python"
     PYTHON="$python" engine kubernetes "$python"
     # The Python tests start the program that the Rust tests have built, in several processes (tests/python/conftest.py).
-    tests python "$python" -m pytest --quiet --numprocesses "$parallel" --dist loadgroup -p no:cacheprovider --durations 10 tests/python
+    tests python "$python" -m pytest --quiet --numprocesses "$parallel" --dist loadscope -p no:cacheprovider --durations 10 tests/python
 }
 
 part="${1:-all}"
