@@ -37,10 +37,6 @@ of_torch='(binary(cli) & (test(/^(faults|python)::/)
   | (binary(corpus) & test(/^(good|rebuilt)::/))
   | test(/write::tests::torch_loads_what_is_written/)'
 
-# Tests wait for processes, files and clocks for a quarter of their time: two for each processor keep it busy.
-parallel="$((2 * $(nproc)))"
-export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$parallel}"
-
 scratch="$(mktemp -d)"
 touch "$scratch/executed"
 setting_up=
@@ -219,8 +215,8 @@ torch_tests() {
     fi
     PYTHON="$python" engine torchrun "$python"
     PYTHON="$python" engine kubernetes "$python"
-    # The Python tests start the program that the Rust tests have built, in several processes (tests/python/conftest.py).
-    tests python "$python" -m pytest --quiet --numprocesses "$parallel" --dist loadscope -p no:cacheprovider --durations 10 tests/python
+    # The Python tests start the program that the Rust tests have built, in processes that wait for others half of their time.
+    tests python "$python" -m pytest --quiet --numprocesses "$((2 * $(nproc)))" --dist loadscope -p no:cacheprovider --durations 10 tests/python
 }
 
 part="${1:-all}"
