@@ -185,7 +185,7 @@ fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
         let line = line_of(bytes, first, before);
         let mut one = Found { line, event: None, factor: None, telemetry: None };
         let (mut hit, mut now, mut seen) = (first, kinds, 0);
-        // Each kind is found where it first begins, and never after the span.
+        // Each kind is found at its first text, which begins within the span.
         loop {
             for (kind, place) in [(EVENT, &mut one.event), (FACTOR, &mut one.factor), (TELEMETRY, &mut one.telemetry)] {
                 if now & kind != 0 {

@@ -6,6 +6,7 @@
 use std::mem;
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use rustix::io::{Errno, read};
 
 /// A netlink socket that does not block: it receives what the kernel sends to `group` of `protocol` (0 for none), and
 /// has `room` bytes for unread messages, or less if the process may not have that; `None` if there is no such protocol.
@@ -28,6 +29,32 @@ pub(crate) fn netlink(protocol: libc::c_int, group: u32, room: libc::c_int) -> O
     let size = size_of_val(&address) as libc::socklen_t;
     // SAFETY: the kernel reads `size` bytes of `address`.
     (unsafe { libc::bind(descriptor, (&raw const address).cast(), size) } == 0).then_some(socket)
+}
+
+/// What has come in at a netlink socket.
+#[derive(Debug)]
+pub(crate) enum Received<'a> {
+    Message(&'a [u8]),
+    /// The kernel had no room for some messages.
+    Lost,
+}
+
+/// Reads the next message into `bytes`; `None` if none waits.
+pub(crate) fn receive<'a>(socket: &OwnedFd, bytes: &'a mut [u8]) -> Option<Received<'a>> {
+    loop {
+        match read(socket, &mut *bytes) {
+            Ok(0) => return None,
+            Ok(length) => return Some(Received::Message(&bytes[..length])),
+            Err(Errno::INTR) => {}
+            Err(Errno::NOBUFS) => return Some(Received::Lost),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// The number of four bytes at `at` of a message.
+pub(crate) fn word(message: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// The process that made the other end of a socket of the Unix domain; `None` if `socket` is no such.

@@ -46,6 +46,13 @@ fn cargo(arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
+/// The packages that `cargo tree` lists, each once, in this format.
+fn tree(format: &str, arguments: &[&str]) -> BTreeSet<String> {
+    let flat = ["tree", "--prefix", "none", "--format", format, "--offline", "--locked"];
+    let text = String::from_utf8(cargo(&[&flat, arguments].concat())).unwrap();
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
 fn metadata(arguments: &[&str]) -> Value {
     let output = cargo(&[&["metadata", "--format-version", "1", "--offline", "--locked"], arguments].concat());
     serde_json::from_slice(&output).unwrap()
@@ -114,12 +121,7 @@ fn a_test_takes_in_few_packages() {
 
 #[test]
 fn the_command_builds_nothing_of_tests_and_a_worker_nothing_of_the_command() {
-    let built = |arguments: &[&str]| {
-        let tree =
-            ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{lib}", "--offline", "--locked"];
-        let tree = String::from_utf8(cargo(&[&tree, arguments].concat())).unwrap();
-        tree.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect::<BTreeSet<_>>()
-    };
+    let built = |arguments: &[&str]| tree("{lib}", &[&["--edges", "normal,build"], arguments].concat());
     let command = built(&["--package", "plimsoll-harness"]);
     assert!(command.contains("clap") && command.contains("rusqlite"), "{command:?}");
     let of_tests: Vec<_> =
@@ -191,13 +193,10 @@ fn name_of(package: &Value) -> &str {
 
 /// The packages that a command on the workspace compiles, each with its version and its features.
 fn compiled(arguments: &[&str]) -> BTreeSet<String> {
-    let format = ["--prefix", "none", "--format", "{p} {f}"];
-    let all = ["tree", "--workspace", "--all-features", "--offline", "--locked"];
-    let output = cargo(&[&all, arguments, &format].concat());
-    let text = String::from_utf8(output).unwrap();
+    let lines = tree("{p} {f}", &[&["--workspace", "--all-features"], arguments].concat());
     // The project's own packages have their folder in the line.
-    let foreign = text.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.contains(" (/"));
-    foreign.filter(|line| !line.is_empty()).map(|line| line.replace(" (proc-macro)", "")).collect()
+    let foreign = lines.iter().filter(|line| !line.is_empty() && !line.contains(" (/"));
+    foreign.map(|line| line.replace(" (proc-macro)", "")).collect()
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a list of errors in a manual");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
-    if regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b|^Error (?:number|code): \d+; Symbol: ").is_match(above) {
+    if heads_an_error(above) {
         return Some("a list of errors in a manual");
     }
     if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
@@ -46,6 +46,11 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
+}
+
+/// The head of an entry in a manual's list of errors: a macro of a manual page, or the number of an error.
+fn heads_an_error(text: &str) -> bool {
+    regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b|^Error (?:number|code): \d+; Symbol: ").is_match(text)
 }
 
 /// A row of a list of errors: an indented name, or a number in a table.
@@ -102,7 +107,10 @@ fn form(text: &str) -> Option<&'static str> {
     if source(text) {
         return Some("a line of code");
     }
-    if regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b").is_match(text) {
+    // Or a message with the place of an amount, which a program has yet to write.
+    if heads_an_error(text)
+        || regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %").is_match(text)
+    {
         return Some("a list of errors in a manual");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
@@ -175,11 +183,6 @@ fn form(text: &str) -> Option<&'static str> {
     }
     if regex!(r"(?i)\b(?:polic(?:y|ies)|config\w*|settings?|rules?|options|matchers?) (?:is |was |were )?(?:loaded|read|parsed|applied|updated|registered)\b").is_match(text) {
         return Some("a setting");
-    }
-    // The place of an amount that a program has yet to write.
-    if regex!(r"%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %|^Error (?:number|code): \d+; Symbol: ").is_match(text)
-    {
-        return Some("a list of errors in a manual");
     }
     // Faces are drawn by people.
     if text.contains(

@@ -120,12 +120,9 @@ fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
 fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     // A terminal may have broken the sentence of vLLM.
-    let whole = if line.message().contains("than the maximum num") {
-        joined(lines, at, " ", |text| text.contains("KV cache"))
-    } else {
-        line.message().to_owned()
-    };
-    let text = whole.as_str();
+    let broken = line.message().contains("than the maximum num");
+    let whole = broken.then(|| joined(lines, at, " ", |text| text.contains("KV cache")));
+    let text = whole.as_deref().unwrap_or(line.message());
     let words = regex!(
         r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
     );

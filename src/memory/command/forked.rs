@@ -6,10 +6,12 @@
 //! the same point by itself.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, BufReader, ErrorKind};
 use std::os::unix::fs::FileExt;
 
 use rustix::param::page_size;
+
+use crate::meter::smaps::{self, mappings};
 
 /// Bits of an entry of `/proc/PID/pagemap`.
 const PRESENT: u64 = 1 << 63;
@@ -27,13 +29,15 @@ const LONGEST: usize = 1 << 26;
 /// # Errors
 /// The system's error, for example if it does not allow reading the memory of `pid`.
 pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let mut maps = BufReader::new(File::open(format!("/proc/{pid}/maps"))?);
+    let mut readable = Vec::new();
+    mappings(&mut maps, |mapping| readable.extend(Mapping::of(&mapping)))?;
     let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
     let pagemap = |pid: u32| File::open(format!("/proc/{pid}/pagemap"));
     let (own, theirs) = (pagemap(pid)?, pagemap(like)?);
     let mut left = LONGEST;
     let mut buffer = vec![0; COPY * page_size()];
-    for mapping in maps.lines().filter_map(Mapping::parse) {
+    for mapping in readable {
         left = left.checked_sub(mapping.pages).ok_or_else(|| io::Error::other("its address space is too large"))?;
         for at in (0..mapping.pages).step_by(LOOK) {
             let first = mapping.first + at;
@@ -113,20 +117,15 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Reads a line of `/proc/PID/maps`; `None` for a mapping that cannot be read or is the kernel's.
-    fn parse(line: &str) -> Option<Self> {
-        let mut words = line.split_ascii_whitespace();
-        let (start, end) = words.next()?.split_once('-')?;
-        let address = |text| usize::from_str_radix(text, 16).ok();
-        let (start, end) = (address(start)?, address(end)?);
-        let rights = words.next()?.as_bytes();
-        let name = words.nth(3).unwrap_or_default();
-        let is_kernels = name.starts_with("[v");
-        (rights.first() == Some(&b'r') && !is_kernels).then(|| Self {
-            first: start / page_size(),
-            pages: end.saturating_sub(start) / page_size(),
-            is_writable: rights.get(1) == Some(&b'w'),
-            is_private: rights.get(3) == Some(&b'p'),
+    /// `None` for a mapping that cannot be read or is the kernel's.
+    fn of(mapping: &smaps::Mapping) -> Option<Self> {
+        let [reads, writes, _, shares] = mapping.permissions;
+        let pages = |bytes: u64| bytes as usize / page_size();
+        (reads == b'r' && !mapping.name.starts_with(b"[v")).then(|| Self {
+            first: pages(mapping.start),
+            pages: pages(mapping.size()),
+            is_writable: writes == b'w',
+            is_private: shares == b'p',
         })
     }
 }

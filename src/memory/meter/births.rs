@@ -8,9 +8,9 @@
 use std::collections::HashSet;
 
 use rustix::fd::OwnedFd;
-use rustix::io::{Errno, read, write};
+use rustix::io::write;
 
-use crate::socket::netlink;
+use crate::socket::{Received, netlink, receive, word};
 
 /// `CN_IDX_PROC` and `CN_VAL_PROC` of linux/connector.h.
 const PROC: u32 = 1;
@@ -68,19 +68,16 @@ impl Births {
     /// Reads the events since the last call.
     pub(crate) fn take(&mut self) {
         let mut bytes = [0; 512];
-        loop {
-            match read(&self.socket, &mut bytes) {
-                Ok(0) => return,
-                Ok(length) => self.event(&bytes[..length]),
-                Err(Errno::INTR) => {}
-                Err(Errno::NOBUFS) => self.lost = true,
-                Err(_) => return,
+        while let Some(received) = receive(&self.socket, &mut bytes) {
+            match received {
+                Received::Message(message) => self.event(message),
+                Received::Lost => self.lost = true,
             }
         }
     }
 
     fn event(&mut self, message: &[u8]) {
-        let number = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
+        let number = |at| word(message, at);
         match number(EVENT) {
             Some(ACKNOWLEDGED) => self.confirmed |= number(DATA) == Some(0),
             Some(FORK) => {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::io::{Errno, read, write};
+use rustix::io::{read, write};
 
 use crate::bytes::{ByteSize, KIB};
-use crate::socket::netlink;
+use crate::socket::{Received, netlink, receive, word};
 
 /// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME` of linux/genetlink.h.
 const CONTROL: u16 = 16;
@@ -75,13 +75,10 @@ impl Exits {
     /// if some may have been missed.
     pub(crate) fn take(&mut self) -> Option<&mut HashMap<u32, Exit>> {
         let mut bytes = [0; 2048];
-        loop {
-            match read(&self.socket, &mut bytes) {
-                Ok(0) => break,
-                Ok(length) => self.report(&bytes[..length]),
-                Err(Errno::INTR) => {}
-                Err(Errno::NOBUFS) => self.lost = true,
-                Err(_) => break,
+        while let Some(received) = receive(&self.socket, &mut bytes) {
+            match received {
+                Received::Message(message) => self.report(message),
+                Received::Lost => self.lost = true,
             }
         }
         if self.lost { None } else { Some(&mut self.ended) }
@@ -143,10 +140,6 @@ fn family(answer: &[u8]) -> Option<u16> {
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// A message to `family` with one attribute, which is a text.

@@ -61,7 +61,7 @@ mod release;
 mod sampler;
 mod shared;
 mod shared_memory;
-mod smaps;
+pub(crate) mod smaps;
 mod swap;
 mod system;
 mod text;

@@ -18,7 +18,7 @@ use super::document;
 use super::flags::Run;
 use super::made::Made;
 use super::phases::Phases;
-use super::tmpfs::{LOOK, Tmpfs};
+use super::tmpfs::Tmpfs;
 use crate::guardian;
 use crate::keep::Keeper;
 use crate::live::Live;
@@ -80,11 +80,10 @@ pub fn repeat(
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         progress("run", number, arguments);
         let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
-        let tmpfs = Tmpfs::begin();
+        let mut tmpfs = (!arguments.own_cgroup()).then(Tmpfs::begin);
         let running = start(arguments, ceilings, total > 1, false, eyes, None)?;
         // Remove it before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
-        let mut tmpfs = (!arguments.own_cgroup()).then_some(tmpfs);
         let ended = wait(running, Some((&mut *keeper, so_far)), tmpfs.as_mut())?;
         let uncounted = tmpfs.and_then(|tmpfs| tmpfs.uncounted(&ended.phases));
         drop(live);
@@ -231,14 +230,14 @@ fn wait(
     loop {
         let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
         let keeps = kept.as_ref().and_then(|(keeper, _)| keeper.due());
-        let looks = tmpfs.as_mut().map(|tmpfs| {
-            tmpfs.look();
-            Instant::now() + LOOK
-        });
+        let looks = tmpfs.as_ref().map(|tmpfs| tmpfs.due());
         match running.step_until(&fds, keeps.into_iter().chain(settles).chain(looks).min())? {
             Step::Over => break,
             Step::Elapsed => {
                 let now = Instant::now();
+                if let Some(tmpfs) = tmpfs.as_mut().filter(|tmpfs| tmpfs.due() <= now) {
+                    tmpfs.look();
+                }
                 let mut worked = settles.is_some_and(|settles| settles <= now);
                 if let Some((keeper, so_far)) = &mut kept
                     && keeper.due().is_some_and(|due| due <= now)

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
 use plimsoll::meter::{Metric, PhaseReadings};
 
 /// The time between two looks.
-pub const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Growth that is not reported: other programs write there as well.
 const SMALL: u64 = 8 * MIB;
@@ -19,6 +19,7 @@ pub struct Tmpfs {
     mounts: Vec<PathBuf>,
     before: u64,
     most: u64,
+    due: Instant,
 }
 
 impl Tmpfs {
@@ -28,14 +29,21 @@ impl Tmpfs {
             mounts: mounts(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()),
             before: 0,
             most: 0,
+            due: Instant::now() + LOOK,
         };
         tmpfs.before = tmpfs.used();
         tmpfs
     }
 
-    /// Looks at them while it runs.
+    /// Looks at them while it runs, and at its end.
     pub fn look(&mut self) {
         self.most = self.most.max(self.used());
+        self.due = Instant::now() + LOOK;
+    }
+
+    /// When the next look is due.
+    pub fn due(&self) -> Instant {
+        self.due
     }
 
     /// What they held more at most than before, as far as the processes of the command did not map it; absent if that
@@ -85,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_is_mapped_or_small_is_not_reported() {
-        let tmpfs = |growth: u64| Tmpfs { mounts: Vec::new(), before: 5, most: 5 + growth * MIB };
+        let tmpfs = |growth: u64| Tmpfs { mounts: Vec::new(), before: 5, most: 5 + growth * MIB, due: Instant::now() };
         let phases = |shmem: u64, rss: u64| {
             let reading = |mib| plimsoll::meter::Reading {
                 bytes: ByteSize::mib(mib),

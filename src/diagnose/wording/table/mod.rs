@@ -1,6 +1,6 @@
 //! Wordings as data: one row per wording, one file per family.
 //!
-//! A row states what its pattern means, who prints it and where it is defined, and gives an example. The page of the
+//! A row states what its pattern means, who prints it and its source, and gives an example. The page of the
 //! manual and the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the
 //! numbers and names of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, `most` (of one
 //! allocation), each with the suffix `_k`, `_m` or `_g` if the text leaves out the unit, and `pid`, `device`, `job`,
@@ -220,7 +220,7 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
     sighting
 }
 
-/// The first row that matches `text` at a position where it counts. With a border, the match must cover it.
+/// The first row that matches `text` at a position that counts for it. With a border, the match must cover it.
 fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) -> Option<Sighting> {
     let line = &lines[at];
     let mut dismissed = None;

@@ -14,5 +14,6 @@ mod stacks;
 
 pub use growth::{MappingGrowth, MappingKind};
 pub(crate) use growth::{MappingTable, growth};
+pub(crate) use parse::{Mapping, mappings};
 pub(crate) use reader::{SmapsPass, SmapsReader};
 pub(crate) use shared::SharedReader;
