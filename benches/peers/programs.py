@@ -2,10 +2,11 @@
 """How often the gate is wrong on real programs: comparisons of equals, and of 2, 5 and 10 percent more.
 
 usage: benches/peers/programs.py [--plimsoll PROGRAM] [--comparisons 200] [--growths 2,5,10] [--found 50] [--runs 10]
-                                 [--only sort,python,sqlite,node,java] [--scale 1] [--keep FOLDER]
+                                 [--only sort,python,sqlite,node,java,postgres] [--scale 1] [--keep FOLDER]
 
 Each program does the same work in every run, but its memory varies: a parallel sort by how its threads overlap, Python
-by randomly drawn sizes, SQLite by its rows, Node.js and a JVM by when their collectors run. All are from Debian. Blocks
+by randomly drawn sizes, SQLite by its rows, Node.js and a JVM by when their collectors run, a PostgreSQL server by how
+the sorts of its four clients overlap. All are from Debian. Blocks
 of runs are metered by `plimsoll run --repeat`; neighbouring blocks are compared by `plimsoll gate`, at its default
 limit, at limits of the figures that show each growth, and on processor time. A false failure is a comparison of equals
 that exits with 1. Growth is relative to what the program holds beyond its usage without data. Blocks of equals and of
@@ -59,6 +60,25 @@ SQLITE = """PRAGMA cache_size = -1000000; PRAGMA temp_store = memory; CREATE TAB
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
 INSERT INTO t SELECT random(), randomblob(600 + abs(random() % 800)) FROM n; CREATE INDEX i ON t (a);
 SELECT count(*) FROM t WHERE a > 0;"""
+# A server of its own, without a port: four clients sort rows at once, and a fast shutdown ends it.
+POSTGRES = """#!/bin/sh
+set -eu
+rm -f postmaster.pid
+"$1/postgres" -D data -k "$PWD" -c listen_addresses= -c shared_buffers=16MB -c work_mem=64MB -c max_parallel_workers=0 \\
+    -c fsync=off -c autovacuum=off > server.log 2>&1 &
+server=$!
+until "$1/pg_isready" -q -h "$PWD"; do kill -0 $server; sleep 0.02; done
+for client in 1 2 3 4; do
+    for query in 1 2 3 4 5 6; do
+        echo "SELECT count(*) FROM (SELECT random() AS r, md5(i::text) FROM
+            generate_series(1, ($SHARE * (28000 + 4000 * random()))::int) AS i ORDER BY r) AS s;"
+    done | "$1/psql" -q -h "$PWD" postgres > /dev/null &
+    clients="${clients-} $!"
+done
+wait $clients
+kill -INT $server
+wait $server
+"""
 # The limit for each growth is half of it; the default detects growth well above 5 %.
 DEFAULT, TIME = "default (5% | 4 MiB)", "cpu_time=5%"
 
@@ -80,14 +100,29 @@ def programs(folder):
             (folder / "Load.java").write_text(JAVA)
             subprocess.run(["javac", "Load.java"], cwd=folder, check=True)
         return ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", str(folder), "Load"]
+    def postgres(share):
+        # A server refuses to run as root.
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
+        binaries = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
+        home = folder / "postgres"
+        if not home.exists():
+            folder.chmod(0o755)
+            home.mkdir()
+            (home / "load.sh").write_text(POSTGRES)
+            if user:
+                shutil.chown(home, 65534, 65534)
+            create = ["initdb", "--auth=trust", "--no-sync", "--username=postgres", "-D", home / "data"]
+            subprocess.run([*user, "env", f"PATH={binaries}:/usr/bin:/bin", *create], check=True, stdout=subprocess.DEVNULL)
+        return [*user, "env", "-C", str(home), "PGUSER=postgres", "sh", "load.sh", binaries]
     all = {
         "sort": lines,
         "python": lambda share: [sys.executable, "-c", PYTHON],
         "sqlite": sqlite,
         "node": lambda share: ["node", "-e", NODE],
         "java": java,
+        "postgres": postgres,
     }
-    names = {"python": sys.executable, "sqlite": "sqlite3", "java": "javac"}
+    names = {"python": sys.executable, "sqlite": "sqlite3", "java": "javac", "postgres": "pg_config"}
     return {name: make for name, make in all.items() if shutil.which(names.get(name, name))}
 
 
