@@ -39,9 +39,10 @@ of_torch='(binary(cli) & (test(/^(faults|python)::/)
 
 scratch="$(mktemp -d)"
 touch "$scratch/executed"
-setting_up=
+setting_up= machine=
 finish() {
     [ -z "$setting_up" ] || kill "$setting_up" 2>/dev/null || true
+    [ -z "$machine" ] || kill -- "-$machine" 2>/dev/null || true
     rm -rf "$scratch"
 }
 trap finish EXIT
@@ -149,6 +150,7 @@ rust_tests() {
     if has_nextest; then
         PLIMSOLL_TESTS_OF_TORCH=elsewhere tests rust \
             cargo nextest run "${everything[@]}" --profile ci -E "not ($of_torch)"
+        start_virtual_machine
         tests doctests cargo test "${everything[@]}" --doc --no-fail-fast
         engine openmpi mpirun
     elif [ "${1:-}" != "torch follows" ]; then
@@ -156,13 +158,22 @@ rust_tests() {
         # Tests that need torch say that they were not run, which in CI is a failure.
         tests rust env -u CI cargo test "${everything[@]}" --no-fail-fast
     fi
+    [ -n "$machine" ] || start_virtual_machine
 }
 
-# The meter on a kernel with control groups of version 2: one virtual machine, for at most two minutes. Where none can be had
-# this is said, and fails only if PLIMSOLL_TESTS_MAY_LACK is set without `vm`, as tests do with what a machine may lack.
+# The meter on a kernel with control groups of version 2: one virtual machine, beside what takes one processor. Where none can
+# be had this is said, and fails only if PLIMSOLL_TESTS_MAY_LACK is set without `vm`, as tests do with what a machine may lack.
+start_virtual_machine() {
+    # A session of its own: what it starts ends with it.
+    echo "+ harness/vm/run.sh --quick 6.12, beside what follows"
+    setsid harness/vm/run.sh --quick 6.12 > "$scratch/vm" 2>&1 &
+    machine=$!
+}
+
 virtual_machine() {
     local code=0 lacks=",${PLIMSOLL_TESTS_MAY_LACK-vm},"
-    run harness/vm/run.sh --quick 6.12 > "$scratch/vm" 2>&1 || code=$?
+    wait "$machine" || code=$?
+    machine=
     cat "$scratch/vm"
     { grep -E '^ *[0-9]+ passed, [0-9]+ failed' "$scratch/vm" || echo "not run"; } |
         sed "s/^ */    /; 1s/^/  virtual machine:\n/" >> "$scratch/executed"
@@ -239,11 +250,11 @@ case "$part" in
         set_up_torch > "$scratch/torch" 2>&1 &
         setting_up=$!
         rust_tests "torch follows"
-        virtual_machine
         wait "$setting_up" || { cat "$scratch/torch"; echo "error: torch could not be set up" >&2; exit 1; }
         setting_up=
         cat "$scratch/torch"
         torch_tests
+        virtual_machine
         judge
         ;;
     *)

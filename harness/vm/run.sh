@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
-#   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd; all of them if none is named; --quick runs a part of the tests
+#   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl; all of them if none is named; --quick runs a part of the tests
 #   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
-# user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root). Needs
+# user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root); `musl`
+# is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. Needs
 # qemu-system-x86_64, apt-get, busybox (static), mke2fs and Debian's archive keyring; as root, what is missing is installed.
 # The processor is emulated; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm instead. Kernels and disks are kept in target/vm.
 #
@@ -165,6 +166,7 @@ make_root() {
     local target
     target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
     bundle "$target/debug/plimsoll"
+    [ -z "$program" ] || cp "$program" "$root$target/debug/plimsoll"
     local tool
     for tool in sh bash cat sleep true false dd head tail env setsid mkdir mkfifo rm rmdir ls seq touch cp mv ln chmod chown \
         kill make setpriv unshare mount umount id grep sed tr wc cut sort uniq timeout yes tee date expr nohup nice test printf \
@@ -316,13 +318,13 @@ while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) sed -n '2,/^set/ { s/^# \{0,1\}//; /^set/d; p; }' "$0"; exit ;;
         --quick) command=quick ;;
-        6.1 | 6.12 | newest | systemd) machines+=("$1") ;;
+        6.1 | 6.12 | newest | systemd | musl) machines+=("$1") ;;
         --) shift; command="$*"; break ;;
-        *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd" >&2; exit 2 ;;
+        *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd, musl" >&2; exit 2 ;;
     esac
     shift
 done
-[ ${#machines[@]} -gt 0 ] || machines=(6.1 6.12 newest systemd)
+[ ${#machines[@]} -gt 0 ] || machines=(6.1 6.12 newest systemd musl)
 
 get_tools
 rm -f "$work/tests"
@@ -330,7 +332,7 @@ failed=()
 for machine in "${machines[@]}"; do
     case $machine in
         6.1) get_kernel bookworm ;;
-        6.12 | systemd) get_kernel bookworm-backports ;;
+        6.12 | systemd | musl) get_kernel bookworm-backports ;;
         newest) get_kernel trixie-backports ;;
     esac
     if [ "$machine" = systemd ]; then
@@ -338,7 +340,14 @@ for machine in "${machines[@]}"; do
         boot systemd "$command" "init=/sbin/init systemd.show_status=false" || failed+=(systemd)
         continue
     fi
-    [ "${disk:-}" = "$work/root.img" ] || make_root
+    previous=${program-none} program=
+    if [ "$machine" = musl ]; then
+        triple=$(uname -m)-unknown-linux-musl
+        harness/cross.sh build "$triple" -p plimsoll-harness --bin plimsoll ||
+            impossible "the program cannot be built for musl: it needs musl-tools and rustup's $triple"
+        program=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)/cross/$triple/debug/plimsoll
+    fi
+    { [ "${disk:-}" = "$work/root.img" ] && [ "$previous" = "$program" ]; } || make_root
     boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
 done
 [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[*]}"; exit 1; }

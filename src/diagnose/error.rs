@@ -39,10 +39,12 @@ pub enum DiagnoseError {
         name: String,
     },
     /// No verdict has this name.
-    #[error("not a verdict: {what}")]
+    #[error("`{name}` is not a verdict; {hint}")]
     UnknownVerdict {
-        /// What was wrong, with the names that exist.
-        what: String,
+        /// The name.
+        name: String,
+        /// The verdict that was meant, or those that exist.
+        hint: String,
     },
     /// The verdict is about a whole document; no single finding has it.
     #[error("`{name}` is about a whole document: name a finding, such as `leak` or `fragmentation`")]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use plimsoll_memory::text::nearest;
 use schemars::JsonSchema;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
@@ -135,14 +136,42 @@ impl FromStr for Verdict {
 
     /// Parses the name of something that can be found: `leak`, `fragmentation`.
     fn from_str(name: &str) -> Result<Self, DiagnoseError> {
-        let found: Result<Self, serde::de::value::Error> = Self::deserialize(name.into_deserializer());
-        match found {
+        match Self::deserialize(name.into_deserializer()) {
             Ok(Self::ReportOnly | Self::NotOom | Self::Mixed) => {
                 Err(DiagnoseError::NoFinding { name: name.to_owned() })
             }
             Ok(verdict) => Ok(verdict),
-            Err(error) => Err(DiagnoseError::UnknownVerdict { what: error.to_string() }),
+            Err(Unknown(names)) => {
+                let names: Vec<_> = names.iter().copied().filter(|name| name.parse::<Self>().is_ok()).collect();
+                let hint = match nearest(name, &names) {
+                    Some(nearest) => format!("did you mean `{nearest}`?"),
+                    None => format!("there are {}", names.join(", ")),
+                };
+                Err(DiagnoseError::UnknownVerdict { name: name.to_owned(), hint })
+            }
         }
+    }
+}
+
+/// A name that serde does not know, with those that it does.
+#[derive(Debug)]
+struct Unknown(&'static [&'static str]);
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a verdict")
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+impl serde::de::Error for Unknown {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self(&[])
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self(expected)
     }
 }
 
@@ -175,7 +204,9 @@ mod tests {
         assert_eq!("leak".parse::<Verdict>().unwrap(), Verdict::Leak);
         assert_eq!("first-backward".parse::<Verdict>().unwrap().to_string(), "first-backward");
         let error = "leek".parse::<Verdict>().unwrap_err().to_string();
-        assert!(error.contains("`leek`") && error.contains("`fragmentation`"), "{error}");
+        assert_eq!(error, "`leek` is not a verdict; did you mean `leak`?");
+        let error = "everything".parse::<Verdict>().unwrap_err().to_string();
+        assert!(error.contains("there are fragmentation, ") && !error.contains("mixed"), "{error}");
         let error = "not-oom".parse::<Verdict>().unwrap_err().to_string();
         assert!(error.contains("`not-oom`") && !error.contains("unknown"), "{error}");
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::error::{CaptureError, PackedError};
 use super::super::skeleton::SkeletonError;
 use super::inside::Link;
+use super::object_id::ObjectId;
 
 /// Why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +131,16 @@ pub enum StoreError {
         expected: String,
         /// The digest of the file that its parts give.
         actual: String,
+    },
+    /// A file outside of the store is not the one that was packed.
+    #[error("{}: the file has BLAKE3 {actual}, but the packed file had {expected}; `plimsoll unpack` restores that one", path.display())]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// The digest of the file that was packed.
+        expected: ObjectId,
+        /// The digest of the file.
+        actual: ObjectId,
     },
     /// The operation was cancelled.
     #[error("interrupted: everything finished before is kept")]

@@ -71,6 +71,22 @@ fn a_table_that_ten_entries_share_is_stored_once() {
 }
 
 #[test]
+fn a_copy_that_differs_does_not_accuse_the_store() {
+    let (dir, folder, store) = scene(1);
+    store.pack(&folder, &PackOptions::default()).unwrap();
+    let copy = dir.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    let entry = fs::read_dir(&folder).unwrap().next().unwrap().unwrap();
+    let mut bytes = fs::read(entry.path()).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(copy.join(entry.file_name()), bytes).unwrap();
+    let verified = store.verify(&VerifyOptions { against: Some(&copy), ..VerifyOptions::default() }).unwrap();
+    let [problem] = verified.problems.as_slice() else { panic!("{:?}", verified.problems) };
+    assert!(problem.message.contains("`plimsoll unpack` restores that one"), "{}", problem.message);
+    assert!(problem.message.starts_with(copy.to_str().unwrap()), "{}", problem.message);
+}
+
+#[test]
 fn packing_again_adds_nothing() {
     let (_dir, folder, store) = scene(4);
     pack(&store, &folder, &PackOptions::default());

@@ -255,8 +255,7 @@ impl Verification<'_> {
             match whole::digest(&path) {
                 Ok(actual) if actual == expected => compared += 1,
                 Ok(actual) => {
-                    let (expected, actual) = (expected.to_string(), actual.to_string());
-                    self.problem(None, &StoreError::Digest { path, expected, actual }, [*name]);
+                    self.problem(None, &StoreError::Differs { path, expected, actual }, [*name]);
                 }
                 Err(error) => self.problem(None, &error.into(), [*name]),
             }
