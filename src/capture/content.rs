@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::archive::Frame;
 use super::error::CaptureError;
 use super::object::{Locate, LocateError, Objects};
 use super::pickle::{self, Document, PickleBytes};
@@ -17,6 +18,8 @@ pub(super) struct Content {
     pub(super) storages: Vec<Storage>,
     /// The bytes of the file that belong to storages.
     pub(super) payloads: Vec<Payload>,
+    /// The bytes of a small archive that this depends on.
+    pub(super) frame: Option<Frame>,
 }
 
 /// The bytes of one storage in the file.

@@ -1,7 +1,10 @@
 //! [`Entry`]: one captured call of an operator.
 
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::alike::Alike;
 use super::argument::Argument;
 use super::content::{Content, Payload};
 use super::convert::Converter;
@@ -32,11 +35,8 @@ pub struct Signature {
 pub struct Entry {
     file: KnownFile,
     name: String,
-    function_name: String,
-    args: Vec<Argument>,
-    kwargs: Vec<(String, Argument)>,
-    output: Argument,
-    signature: Option<Signature>,
+    /// Shared with the entries of a capture whose headers are the same.
+    call: Arc<Call>,
     storages: Vec<Storage>,
     payloads: Vec<Payload>,
     /// The objects of its storages, if it is an entry of a store.
@@ -49,16 +49,31 @@ impl Entry {
     /// # Errors
     /// If the file cannot be read, is malformed, is nearly all hole, or is not an entry.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
-        let source = SourceFile::open(path)?;
+        OpenEntry::open(path).map(OpenEntry::close)
+    }
+
+    /// Reads the headers and the pickle, unless an entry that is `alike` was read before.
+    fn read(path: &Path, source: &SourceFile, alike: Option<&Alike>) -> Result<Self, CaptureError> {
         source.refuse_holes()?;
-        let content = Content::read(&source)?;
-        let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) }.read();
-        let Call { function_name, args, kwargs, output, signature } = call.map_err(|kind| source.error(kind))?;
+        let like = alike.zip(source.snapshot()?);
+        let (call, storages, payloads) = match like.and_then(|(alike, snapshot)| alike.parts(source, snapshot)) {
+            Some(parts) => parts,
+            None => {
+                let content = Content::read(source)?;
+                let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) };
+                let call = call.read().map_err(|kind| source.error(kind))?;
+                let Content { storages, payloads, frame, .. } = content;
+                let parts = (Arc::new(call), storages, payloads);
+                if let (Some((alike, snapshot)), Some(frame)) = (like, frame) {
+                    alike.add(snapshot, frame, &parts);
+                }
+                parts
+            }
+        };
         let file = source.known().clone();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Content { storages, payloads, .. } = content;
         let objects = source.packed().map(Packed::objects);
-        Ok(Self { file, name, function_name, args, kwargs, output, signature, storages, payloads, objects })
+        Ok(Self { file, name, call, storages, payloads, objects })
     }
 
     /// The file's name, such as `entry_000000.pt`.
@@ -106,27 +121,27 @@ impl Entry {
 
     /// The name of the function that was called, such as `torch.nn.functional.embedding`.
     pub fn function_name(&self) -> &str {
-        &self.function_name
+        &self.call.function_name
     }
 
     /// The arguments given by position.
     pub fn args(&self) -> &[Argument] {
-        &self.args
+        &self.call.args
     }
 
     /// The arguments given by name.
     pub fn kwargs(&self) -> &[(String, Argument)] {
-        &self.kwargs
+        &self.call.kwargs
     }
 
     /// The value that the call returned.
     pub fn output(&self) -> &Argument {
-        &self.output
+        &self.call.output
     }
 
     /// The function's signature, if it was captured.
     pub fn signature(&self) -> Option<&Signature> {
-        self.signature.as_ref()
+        self.call.signature.as_ref()
     }
 
     /// The storages that the values refer to, in the order of first reference. [`TensorRef::storage`] is an index into
@@ -155,13 +170,71 @@ impl Entry {
 
     /// The memory that the call needs when it is launched again.
     pub fn residency(&self) -> Residency {
-        let arguments = self.args.iter().chain(self.kwargs.iter().map(|(_, value)| value));
-        Residency::of(&self.storages, arguments, &self.output)
+        let Call { args, kwargs, output, .. } = &*self.call;
+        let arguments = args.iter().chain(kwargs.iter().map(|(_, value)| value));
+        Residency::of(&self.storages, arguments, output)
+    }
+}
+
+/// An [`Entry`] whose file stays open: what is read of it next needs no second opening, and of a small file, no second
+/// reading.
+#[derive(Debug)]
+pub struct OpenEntry {
+    entry: Entry,
+    source: SourceFile,
+}
+
+impl OpenEntry {
+    /// Opens the entry at `path`.
+    ///
+    /// # Errors
+    /// See [`Entry::open`].
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let source = SourceFile::open(path)?;
+        Ok(Self { entry: Entry::read(path, &source, None)?, source })
+    }
+
+    /// Opens the entry at `path` as [`OpenEntry::open`] does, with less work if entries like it were opened before.
+    pub(super) fn open_like(path: &Path, alike: &Alike) -> Result<Self, CaptureError> {
+        let source = SourceFile::open(path)?;
+        Ok(Self { entry: Entry::read(path, &source, Some(alike))?, source })
+    }
+
+    /// Closes the file.
+    pub fn close(self) -> Entry {
+        self.entry
+    }
+
+    /// The identity of the entry's bytes.
+    ///
+    /// # Errors
+    /// See [`Entry::identity`].
+    pub fn identity(&self, digest: Digest) -> Result<Identity, CaptureError> {
+        identity::of(&self.source, &self.payloads, digest)
+    }
+
+    /// Maps the file, or takes the bytes that were read of a small one. The file must still be at its path, and as it
+    /// was when it was opened.
+    ///
+    /// # Errors
+    /// See [`Entry::map`].
+    pub fn map(&self) -> Result<MappedEntry, CaptureError> {
+        self.source.still_there()?;
+        MappedEntry::of(&self.source, &self.storages)
+    }
+}
+
+impl Deref for OpenEntry {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.entry
     }
 }
 
 /// The values of an entry's keys.
-struct Call {
+#[derive(Debug)]
+pub(super) struct Call {
     function_name: String,
     args: Vec<Argument>,
     kwargs: Vec<(String, Argument)>,

@@ -16,6 +16,9 @@ pub fn large_pages_fit(address: usize, offset: u64) -> bool {
     (address as u64).wrapping_sub(offset).is_multiple_of(large_page(page_size()))
 }
 
+/// The bytes that a fault maps around itself at most, if no large page fits.
+const FAULT: usize = 64 << 10;
+
 /// The size of a large page beside pages of `page` bytes: a page table has as many entries as fit a page, and a large
 /// page takes the place of a table.
 fn large_page(page: usize) -> u64 {
@@ -61,13 +64,14 @@ pub(super) struct FileMap {
 }
 
 impl FileMap {
-    /// Maps `bytes` bytes from `offset` on, at least one; `apart` chooses addresses at which large pages do not fit.
+    /// Maps `bytes` bytes from `offset` on, at least one; `apart` chooses addresses at which large pages do not fit, unless
+    /// a fault maps all of it anyway.
     pub fn new(file: &File, offset: u64, bytes: usize, apart: bool) -> io::Result<Self> {
         let (offset, head, length) = whole_pages(offset, bytes, page_size());
         let (access, flags) = (ProtFlags::READ, MapFlags::SHARED);
         // SAFETY: the system chooses free addresses, or takes those that are reserved for this map.
         let start = unsafe {
-            if apart {
+            if apart && length > FAULT {
                 let start = reserve_apart(length, offset)?;
                 mmap(start, length, access, flags | MapFlags::FIXED, file, offset).inspect_err(|_| {
                     let _ = munmap(start, length);

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::alike::Alike;
 use super::bind::{OrderBuilder, ParameterOrder};
-use super::entry::Entry;
+use super::entry::{Entry, OpenEntry};
 use super::error::{CaptureError, FolderError, SourceError};
 use super::origin;
 use super::storage::Place;
@@ -43,6 +44,8 @@ pub struct Capture {
     order: ParameterOrder,
     sizes: Vec<ByteSize>,
     manifest: String,
+    /// What was read of small entries, for those like them.
+    alike: Arc<Alike>,
 }
 
 impl Capture {
@@ -84,6 +87,7 @@ impl Capture {
             order: ParameterOrder::default(),
             sizes: Vec::new(),
             manifest: String::new(),
+            alike: Arc::default(),
         };
         capture.read_order()?;
         capture.announce();
@@ -206,7 +210,18 @@ impl Capture {
     /// # Panics
     /// If there is no such entry.
     pub fn entry(&self, index: usize) -> Result<Entry, CaptureError> {
-        Entry::open(&self.folder.join(&self.files[index]))
+        self.open_entry(index).map(OpenEntry::close)
+    }
+
+    /// Opens entry `index`, and leaves its file open.
+    ///
+    /// # Errors
+    /// See [`Entry::open`].
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn open_entry(&self, index: usize) -> Result<OpenEntry, CaptureError> {
+        OpenEntry::open_like(&self.folder.join(&self.files[index]), &self.alike)
     }
 
     /// Opens the entries one after the other.

@@ -47,7 +47,7 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     locate.read(source, &document, &keys)?;
     let objects = Content::objects(source, None, &document, &mut locate)?;
     let payloads = Payload::without_crc(&locate.storages);
-    Ok(Content { document, objects, storages: locate.storages, payloads })
+    Ok(Content { document, objects, storages: locate.storages, payloads, frame: None })
 }
 
 /// The storages after the pickles.

@@ -12,6 +12,7 @@
 //! Files are untrusted: nothing in them is imported, called or executed, every length is checked before it is used, and
 //! malformed data ends in a [`CaptureError`] that names the file, the record and the byte.
 
+mod alike;
 mod archive;
 mod argument;
 pub mod batch;
@@ -43,6 +44,7 @@ pub mod origin;
 mod pickle;
 mod residency;
 pub mod skeleton;
+mod snapshot;
 mod source;
 mod storage;
 pub mod store;
@@ -65,7 +67,7 @@ mod zipped;
 pub use argument::{Argument, TensorRef};
 pub use bind::{Bound, OrderSource, ParameterOrder};
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
-pub use entry::{Entry, Signature};
+pub use entry::{Entry, OpenEntry, Signature};
 pub use error::{
     ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
     RebuildError, SourceError,

@@ -2,12 +2,14 @@
 
 use std::ops::{Deref, Range};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::mm::Advice;
 
 use super::error::{CaptureError, SourceError};
 use super::file_map::FileMap;
 use super::guard::{self, Guard};
+use super::snapshot::Snapshot;
 use super::source::{Bytes, SourceFile};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -51,6 +53,8 @@ enum Memory {
     /// Bytes that were read, because they are in several places of a store; or none, for an empty range, which cannot
     /// be mapped.
     Read(Vec<u8>),
+    /// A small file, which costs less to read than to map and unmap.
+    Snapshot(Arc<Snapshot>),
 }
 
 /// The most bytes that are read when they cannot be mapped.
@@ -66,7 +70,8 @@ impl MappedFile {
     }
 
     /// Maps like [`open`](Self::open), at an address where large pages do not fit
-    /// ([`large_pages_fit`](super::large_pages_fit)): for a map of which little may be read.
+    /// ([`large_pages_fit`](super::large_pages_fit)): for a map of which little may be read. A map of at most 64 KiB lies
+    /// anywhere.
     ///
     /// # Errors
     /// See [`open`](Self::open).
@@ -93,7 +98,7 @@ impl MappedFile {
                 Err(source.error(SourceError::Scattered { bytes, limit: READ_LIMIT }).at(offset))
             }
             _ => {
-                let memory = Memory::Read(source.read_at(offset, bytes)?);
+                let memory = Memory::Read(source.read_at(offset, bytes)?.into_owned());
                 Ok(Self { guard: None, memory, source: source.clone() })
             }
         }
@@ -119,6 +124,17 @@ impl MappedFile {
     /// Maps a whole open file that is not an entry of a store; [`MappedFile::fetch`] fetches the parts that are read.
     pub(super) fn unfetched(source: &SourceFile) -> Result<Self, CaptureError> {
         if source.size() == 0 { Self::of(source, 0, 0) } else { Self::pages(source, 0, source.size(), false) }
+    }
+
+    /// The whole open file, which is not an entry of a store: read if it is small, else mapped without fetching it.
+    pub(super) fn whole(source: &SourceFile) -> Result<Self, CaptureError> {
+        match source.snapshot()? {
+            Some(snapshot) => {
+                let memory = Memory::Snapshot(Arc::clone(snapshot));
+                Ok(Self { guard: None, memory, source: source.clone() })
+            }
+            None => Self::unfetched(source),
+        }
     }
 
     /// Whether bytes of the file are elsewhere until they are fetched.
@@ -251,6 +267,7 @@ impl Deref for MappedFile {
         match &self.memory {
             Memory::Mapped(map) => map,
             Memory::Read(bytes) => bytes,
+            Memory::Snapshot(snapshot) => snapshot,
         }
     }
 }

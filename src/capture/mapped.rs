@@ -22,7 +22,8 @@ use super::tensor::TensorView;
 pub struct MappedEntry {
     source: SourceFile,
     /// The maps: one for the whole file, because it takes addresses, not memory, and an entry may have more storages
-    /// than a process may have maps; for an entry of a store, one for each object that holds storages as they are.
+    /// than a process may have maps, or the bytes of a small file; for an entry of a store, one for each object that
+    /// holds storages as they are.
     maps: Vec<MappedFile>,
     /// The index of each storage's map.
     which: Vec<usize>,
@@ -38,7 +39,7 @@ impl MappedEntry {
         let (maps, which) = if source.packed().is_some() {
             map_objects(storages)?
         } else {
-            (vec![MappedFile::unfetched(source)?], vec![0; storages.len()])
+            (vec![MappedFile::whole(source)?], vec![0; storages.len()])
         };
         let decoded = storages.iter().map(|_| OnceLock::new()).collect();
         let checked = storages.iter().map(|_| OnceLock::new()).collect();
@@ -209,6 +210,8 @@ impl MappedEntry {
             bytes,
             offset,
             unread: None,
+            local: 0,
+            central: 0,
         };
         let mut content = match (self.source.packed(), &storage.place) {
             (Some(packed), Place::Encoded { path, .. }) if encoding.zstd.is_some() => {
@@ -218,9 +221,9 @@ impl MappedEntry {
                 content
             }
             (Some(_), Place::Encoded { path, .. }) => {
-                archive::content(&SourceFile::open_object(path)?, &record, bytes)?
+                archive::content(&SourceFile::open_object(path)?, &record, bytes)?.into_owned()
             }
-            _ => archive::content(&self.source, &record, bytes)?,
+            _ => archive::content(&self.source, &record, bytes)?.into_owned(),
         };
         if let Some(width) = encoding.swapped.filter(|&width| width > 1) {
             content.chunks_exact_mut(width).for_each(<[u8]>::reverse);
@@ -244,7 +247,8 @@ impl MappedEntry {
     /// If the file shrank or changed.
     pub fn intact(&self) -> Result<(), CaptureError> {
         self.maps.iter().try_for_each(MappedFile::intact)?;
-        self.source.unchanged()
+        // The one map of a file outside of a store has checked that file.
+        if self.source.packed().is_some() { self.source.unchanged() } else { Ok(()) }
     }
 
     /// Advises the kernel how storages will be read.

@@ -5,16 +5,18 @@
 
 use super::error::{CaptureError, PackedError, SourceError};
 use super::origin::{self, Origin};
+use super::snapshot::{SMALL, Snapshot};
 use super::store::object;
 use super::store::packed::{InObject, Packed, Run};
 use super::store::places::Places;
 use super::store::reference;
+use std::borrow::Cow;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::SeekFrom;
 
@@ -55,11 +57,18 @@ impl Stamp {
 #[derive(Clone, Debug)]
 pub(super) struct SourceFile {
     /// The file, or the reference of an entry of a store.
-    file: Arc<File>,
+    open: Arc<Open>,
     packed: Option<Arc<Packed>>,
     /// The origin of the file's bytes, if they are elsewhere.
     origin: Option<Arc<dyn Origin>>,
     known: KnownFile,
+}
+
+/// An open file, and its bytes if it is small and was read.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    snapshot: OnceLock<Arc<Snapshot>>,
 }
 
 /// A file as it was when it was opened; it can be opened again, and holds no descriptor until then.
@@ -115,7 +124,7 @@ impl SourceFile {
         if source.size() != reference::BYTES {
             return Ok(source);
         }
-        let text = source.read_at(0, reference::BYTES)?;
+        let text = source.read_at(0, reference::BYTES)?.into_owned();
         if reference::is_one(&text) { source.unpacked(&text) } else { Ok(source) }
     }
 
@@ -125,7 +134,7 @@ impl SourceFile {
         let places = Places::of_reference(self.path()).ok_or_else(|| self.error(PackedError::NoStore))?;
         let packed = Packed::open(&places, recipe).map_err(|error| self.error(error))?;
         let known = KnownFile { size: packed.size(), ..self.known };
-        Ok(Self { file: self.file, packed: Some(Arc::new(packed)), origin: self.origin, known })
+        Ok(Self { open: self.open, packed: Some(Arc::new(packed)), origin: self.origin, known })
     }
 
     /// Opens the file `path` as it is, even if it is a reference.
@@ -144,20 +153,20 @@ impl SourceFile {
     /// Refuses a file that consists almost entirely of holes, before its bytes are read: a file of a few KiB can claim
     /// a TiB of zeros.
     pub(super) fn refuse_holes(&self) -> Result<(), CaptureError> {
-        if self.origin.is_some() {
+        let size = self.size();
+        if self.origin.is_some() || size <= HOLES {
             return Ok(());
         }
-        let size = self.size();
         let too_few = |data: u64| size.saturating_sub(data) > HOLES && data.saturating_mul(HOLES_PER_BYTE) < size;
         let failed = |source| self.error(SourceError::Io { operation: "look for its holes", source });
         // The number of blocks is available without a search, and settles the question for nearly every file.
-        let blocks = self.file.metadata().map_err(failed)?.blocks();
+        let blocks = self.file().metadata().map_err(failed)?.blocks();
         if self.packed.is_some() || !too_few(blocks.saturating_mul(512)) {
             return Ok(());
         }
         let (mut data, mut at) = (0u64, 0);
         while too_few(data) {
-            let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+            let start = match rustix::fs::seek(self.file(), SeekFrom::Data(at)) {
                 Ok(start) => start,
                 // The rest of the file is a hole.
                 Err(rustix::io::Errno::NXIO) => return Err(self.error(SourceError::Hole { size, data })),
@@ -165,7 +174,7 @@ impl SourceFile {
                 Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => return Ok(()),
                 Err(error) => return Err(failed(error.into())),
             };
-            at = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).map_err(|error| failed(error.into()))?;
+            at = rustix::fs::seek(self.file(), SeekFrom::Hole(start)).map_err(|error| failed(error.into()))?;
             data += at - start;
         }
         Ok(())
@@ -191,12 +200,38 @@ impl SourceFile {
             Some(origin) => Stamp::of_version(origin.version(), metadata.len()),
             None => Stamp::of(&metadata),
         };
-        Ok(Self { file: Arc::new(file), packed: None, origin, known: KnownFile { path, stamp, size: stamp.size } })
+        let open = Arc::new(Open { file, snapshot: OnceLock::new() });
+        Ok(Self { open, packed: None, origin, known: KnownFile { path, stamp, size: stamp.size } })
     }
 
     /// The file itself, which for an entry of a store is its reference.
     pub(super) fn file(&self) -> &File {
-        &self.file
+        &self.open.file
+    }
+
+    /// The bytes of the whole file, if it is small and on this machine. They are read once; whether they are those of
+    /// the file that was opened is known once [`SourceFile::unchanged`] has returned `Ok` after it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is shorter than when it was opened.
+    pub(super) fn snapshot(&self) -> Result<Option<&Arc<Snapshot>>, CaptureError> {
+        if self.origin.is_some() || self.packed.is_some() || self.size() > SMALL {
+            return Ok(None);
+        }
+        if self.open.snapshot.get().is_none() {
+            let read = Snapshot::read(self.file(), self.size() as usize).map_err(|error| self.unread(error, 0))?;
+            let _ = self.open.snapshot.set(Arc::new(read));
+        }
+        Ok(self.open.snapshot.get())
+    }
+
+    /// The error of a read at `offset`.
+    fn unread(&self, source: io::Error, offset: u64) -> CaptureError {
+        let kind = match source.kind() {
+            io::ErrorKind::UnexpectedEof => SourceError::Changed,
+            _ => SourceError::Io { operation: "read it", source },
+        };
+        self.error(kind).at(offset)
     }
 
     /// The entry of a store that this file is, if it is one.
@@ -269,23 +304,41 @@ impl SourceFile {
         if let Some(packed) = &self.packed {
             return packed.read(offset, buffer).map_err(|error| self.error(error).at(offset));
         }
+        if let Some(snapshot) = self.snapshot()? {
+            let start = offset as usize;
+            buffer.copy_from_slice(&snapshot[start..start + buffer.len()]);
+            return Ok(());
+        }
         let range = offset..offset + buffer.len() as u64;
         self.fetch(std::slice::from_ref(&range))?;
-        self.file.read_exact_at(buffer, offset).map_err(|source| {
-            let kind = match source.kind() {
-                io::ErrorKind::UnexpectedEof => SourceError::Changed,
-                _ => SourceError::Io { operation: "read it", source },
-            };
-            self.error(kind).at(offset)
-        })
+        self.file().read_exact_at(buffer, offset).map_err(|error| self.unread(error, offset))
     }
 
     /// The `bytes` bytes from `offset` on. The range is checked before anything is allocated.
-    pub(super) fn read_at(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, CaptureError> {
+    pub(super) fn read_at(&self, offset: u64, bytes: u64) -> Result<Cow<'_, [u8]>, CaptureError> {
         self.check_range(offset, bytes)?;
+        if let Some(snapshot) = self.snapshot()? {
+            let start = offset as usize;
+            return Ok(Cow::Borrowed(&snapshot[start..start + bytes as usize]));
+        }
         let mut buffer = vec![0; bytes as usize];
         self.read_exact_at(offset, &mut buffer)?;
-        Ok(buffer)
+        Ok(Cow::Owned(buffer))
+    }
+
+    /// Fails if the path leads to another file by now, or the file is not as it was when it was opened.
+    pub(super) fn still_there(&self) -> Result<(), CaptureError> {
+        if self.origin.is_some() {
+            return Ok(());
+        }
+        let metadata = std::fs::metadata(self.path()).map_err(|source| {
+            let kind = match source.kind() {
+                io::ErrorKind::NotFound => SourceError::NotFound,
+                _ => SourceError::Io { operation: "read its size", source },
+            };
+            self.error(kind)
+        })?;
+        if Stamp::of(&metadata) == self.known.stamp { Ok(()) } else { Err(self.error(SourceError::Changed)) }
     }
 
     /// Fails if the file's size, or its time of modification or change, is not the one when it was opened.
@@ -295,7 +348,7 @@ impl SourceFile {
             return Ok(());
         }
         let metadata = self
-            .file
+            .file()
             .metadata()
             .map_err(|source| self.error(SourceError::Io { operation: "read its size", source }))?;
         if Stamp::of(&metadata) == self.known.stamp { Ok(()) } else { Err(self.error(SourceError::Changed)) }

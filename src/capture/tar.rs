@@ -96,7 +96,7 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let document = member("pickle")?.pickle()?;
     let objects = Content::objects(source, Some("pickle"), &document, &mut keyed)?;
     let payloads = Payload::without_crc(&keyed.storages);
-    Ok(Content { document, objects, storages: keyed.storages, payloads })
+    Ok(Content { document, objects, storages: keyed.storages, payloads, frame: None })
 }
 
 /// A member being read from front to back.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::archive::{self, Archive, Method, Record};
+use super::archive::{self, Archive, Frame, Method, Record};
 use super::content::{Content, Payload};
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::MappedFile;
@@ -43,7 +43,12 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
         Some(Payload { key, range, has_crc: record.crc().is_some() })
     };
     let payloads = archive.records().iter().filter_map(payload).collect();
-    Ok(Content { document, objects, storages, payloads })
+    // Whatever is not among these records was read of headers alone.
+    let frame = match source.snapshot()? {
+        Some(bytes) => Frame::of(&archive, bytes, &[PICKLE, ".data/version", "version", "byteorder"]),
+        None => None,
+    };
+    Ok(Content { document, objects, storages, payloads, frame })
 }
 
 fn check_version(source: &SourceFile, archive: &Archive) -> Result<(), CaptureError> {
@@ -79,7 +84,7 @@ fn pickle(source: &SourceFile, archive: &Archive) -> Result<PickleBytes, Capture
         archive::check_crc(source, record, &map)?;
         return Ok(PickleBytes::Mapped(Arc::new(map)));
     }
-    archive::content(source, record, INFLATED_PICKLE).map(PickleBytes::Read)
+    Ok(PickleBytes::Read(archive::content(source, record, INFLATED_PICKLE)?.into_owned()))
 }
 
 /// The storages of an archive, each in the record `data/KEY`.

@@ -1,8 +1,9 @@
 //! [`Rows`]: a list of a record with a row for every entry of a capture, in little memory.
 //!
-//! Rows are packed 256 at a time as compressed JSON: in memory up to a limit, and in an unnamed file beyond. Only one
-//! pack is unpacked at a time, so that memory does not grow with the number of entries.
+//! Rows are packed 256 at a time, in a compressed binary form: in memory up to a limit, and in an unnamed file beyond.
+//! Only one pack is unpacked at a time, so that memory does not grow with the number of entries.
 
+mod binary;
 mod packs;
 
 use std::borrow::Cow;
@@ -37,7 +38,7 @@ pub struct Rows<T> {
     packs: Vec<Pack<T>>,
     /// The rows after those of the packs.
     tail: Vec<T>,
-    /// The pack whose rows may differ from the packed text.
+    /// The pack whose rows may differ from their packed form.
     changed: Option<usize>,
     shelf: Shelf,
 }

@@ -32,10 +32,11 @@ impl Run<'_> {
         let proofs = self.proofs();
         verdicts.extend(Ended::of(&proofs).verdict());
         verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
+        let semantics_digest = semantics.digest(&mut self.so_far.digest);
         let blank = self.blank(semantics, system);
         Record {
             state: if self.observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
-            semantics_digest: blank.semantics.digest(),
+            semantics_digest,
             policy: Policy::Capture(self.policy(batches)),
             phases,
             releases: proofs,

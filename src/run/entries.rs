@@ -1,7 +1,7 @@
 //! [`Entries`]: the entries of a run, opened and verified one at a time.
 
 use plimsoll_capture::store::ObjectVerifier;
-use plimsoll_capture::{Bound, Capture, CaptureError, Entry};
+use plimsoll_capture::{Bound, Capture, CaptureError, Entry, OpenEntry};
 
 use super::manifest::Planned;
 
@@ -18,8 +18,8 @@ pub(super) struct Entries<'a> {
 impl Entries<'_> {
     /// Entry `index`, unchanged since the manifest was made, its objects verified if it is in a store, and its
     /// arguments bound.
-    pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
-        let entry = self.capture.entry(index)?;
+    pub(super) fn open(&mut self, index: usize) -> Result<(OpenEntry, Bound), CaptureError> {
+        let entry = self.capture.open_entry(index)?;
         if let Some(stamp) = self.planned[index].stamp {
             entry.check_stamp(stamp)?;
         }

@@ -1,7 +1,7 @@
 //! [`Manifest`]: the meaning and the needs of a capture, from headers alone.
 
 use crate::record::{EntrySemantics, Rows, TensorSemantics, Tensors};
-use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency, Stamp};
+use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, OpenEntry, Residency, Stamp};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The digest of an unreadable entry: no readable entry has it.
@@ -29,7 +29,8 @@ impl Manifest {
     /// Reads the headers of every entry, one at a time, and returns what each will have resident. An unreadable entry
     /// keeps its place: its launch will report why.
     pub fn read<'a>(&'a mut self, capture: &'a Capture, digest: Digest) -> impl Iterator<Item = Residency> + 'a {
-        capture.names().iter().zip(capture.entries()).map(move |(name, entry)| {
+        capture.names().iter().enumerate().map(move |(index, name)| {
+            let entry = capture.open_entry(index);
             let found = entry.and_then(|entry| Ok((semantics(capture, &entry, digest)?, entry)));
             let (semantics, planned, residency) = match found {
                 Ok((semantics, entry)) => {
@@ -50,7 +51,7 @@ fn unreadable(name: &str, covers: Digest) -> EntrySemantics {
     EntrySemantics { name: name.to_owned(), bytes, digest: UNREADABLE.to_owned(), covers, tensors }
 }
 
-fn semantics(capture: &Capture, entry: &Entry, digest: Digest) -> Result<EntrySemantics, CaptureError> {
+fn semantics(capture: &Capture, entry: &OpenEntry, digest: Digest) -> Result<EntrySemantics, CaptureError> {
     let identity = entry.identity(digest)?;
     let order = capture.order();
     // Some kernels take by name what cannot be given by position.

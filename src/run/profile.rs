@@ -42,7 +42,8 @@ pub(super) fn profile(
             match stopped.map(str::to_owned).or_else(|| not_validated(result)).or_else(refused) {
                 Some(reason) => result.profile = Some(Profile::not_run(reason)),
                 None => match entries.open(index) {
-                    Ok((entry, bound)) => loaded.push((index, entry, bound)),
+                    // As many files as entries of a batch would be open at once.
+                    Ok((entry, bound)) => loaded.push((index, entry.close(), bound)),
                     Err(error) => result.profile = Some(Profile::failed(error.into())),
                 },
             }

@@ -121,7 +121,7 @@ pub(super) struct Run<'a> {
     pub reference: Option<&'a mut dyn Launcher>,
     verifier: ObjectVerifier,
     /// The known facts, for an observer that keeps them.
-    so_far: SoFar,
+    pub so_far: SoFar,
     /// The other shards of the node, if this is a shard.
     pub node: Option<Node>,
     pub started: SystemTime,

@@ -98,7 +98,7 @@ fn validate_entry(
         let mut validation = Validation::compared(leaves, Some(blindness));
         validation.device = launched.device;
         validation.launch_ns = Some(nanoseconds(launched.elapsed));
-        Ok((validation, entry, mapped))
+        Ok((validation, entry.close(), mapped))
     };
     let mut validation = match attempt() {
         Ok((validation, entry, mapped)) => {

@@ -177,7 +177,7 @@ impl<'a> Turns<'a> {
                 None => launcher.profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut each),
                 Some(audit) => {
                     let mut witness = witness_of(reference, witness);
-                    let call = (&entry, &bound);
+                    let call = (&*entry, &bound);
                     let validation = results.get_mut(index).and_then(|result| result.validation.as_ref());
                     let witness = witness.as_mut();
                     each(0, audited(&mut **launcher, witness, entries, call, validation, self.options, audit));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, Verdict, VerdictStatus};
+use crate::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, SemanticsDigest, Verdict, VerdictStatus};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_memory::meter::Meter;
 use plimsoll_memory::nanoseconds;
@@ -17,6 +17,8 @@ use super::observer::{Observer, Phase};
 pub(super) struct SoFar {
     record: Option<Box<Record>>,
     began: Option<Instant>,
+    /// The last digest of the semantics.
+    pub digest: Option<SemanticsDigest>,
 }
 
 impl SoFar {
@@ -24,7 +26,7 @@ impl SoFar {
     pub fn of(mut record: Record) -> Self {
         let message = "the run had not ended when this was written";
         record.verdicts = vec![Verdict::new("run", VerdictStatus::Inconclusive, message)];
-        Self { record: Some(Box::new(record)), began: Some(Instant::now()) }
+        Self { record: Some(Box::new(record)), began: Some(Instant::now()), digest: None }
     }
 }
 
@@ -63,7 +65,7 @@ impl Watch<'_> {
         if let Some(node) = &mut self.node {
             node.look();
         }
-        let SoFar { record: Some(record), began: Some(began) } = &mut *self.so_far else { return };
+        let SoFar { record: Some(record), began: Some(began), digest } = &mut *self.so_far else { return };
         if self.observer.keeps().is_none_or(|due| Instant::now() < due) {
             return;
         }
@@ -80,10 +82,10 @@ impl Watch<'_> {
             let before = std::mem::replace(&mut semantics.kernel, kernel);
             is_new |= semantics.kernel != before;
             semantics.entries = self.entries.clone();
-        }
-        // Among the contents of the digest, only the kernel's files become known during the run.
-        if is_new {
-            record.semantics_digest = record.semantics.digest();
+            // Among the contents of the digest, only the kernel's files become known during the run.
+            if is_new {
+                record.semantics_digest = semantics.digest(digest);
+            }
         }
         record.wall_ns = nanoseconds(began.elapsed());
         record.phases = self.meter.so_far();

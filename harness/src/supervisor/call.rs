@@ -1,6 +1,6 @@
 //! Turns a job into the message of a call: tensors by storage, storages by path and offset.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plimsoll::capture::{Argument, Fetched, Place};
 use plimsoll::kernel::CapturedOutput;
@@ -24,11 +24,11 @@ pub struct CallBuilder {
 }
 
 impl CallBuilder {
-    /// The call of `job`. A kernel that only `looks_up` rows of a table reads no other rows.
+    /// The call of `job`, whose relative paths start from `folder`. A kernel that only `looks_up` rows of a table reads no other rows.
     ///
     /// # Errors
     /// A failure of kind `input` if a storage cannot be read, or not be unpacked.
-    pub fn new(job: Job<'_>, copies: Option<&mut Copies>, looks_up: bool) -> Result<Self, Failure> {
+    pub fn new(job: Job<'_>, copies: Option<&mut Copies>, folder: &Path, looks_up: bool) -> Result<Self, Failure> {
         let fetched = job.entry.fetch(job.bound, looks_up)?;
         if let Some(copies) = copies {
             return Self::copied(job, copies);
@@ -38,10 +38,7 @@ impl CallBuilder {
         for (index, storage) in job.entry.storages().iter().enumerate() {
             let bytes = storage.bytes().bytes();
             storages.push(match storage.place() {
-                Place::File { path, offset } => {
-                    let path = std::path::absolute(path).map_err(|e| input(format!("{}: {e}", path.display())))?;
-                    StorageRange { path, offset: *offset, bytes }
-                }
+                Place::File { path, offset } => StorageRange { path: folder.join(path), offset: *offset, bytes },
                 _ => {
                     let mapped = job.entry.map()?;
                     let file = Held::storage(mapped.storage(index)?).map_err(|e| {

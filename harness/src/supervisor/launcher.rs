@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll::ByteSize;
 use plimsoll::gpu::{PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
-use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
+use plimsoll::meter::{self, Metric, OomKills};
 use plimsoll::record::{Failure, FailureKind, Gpu, Isolation, Layer, Release, ReleaseReason};
 use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, Role, RunContext, Timed};
 use plimsoll::timing::Protocol;
@@ -24,7 +24,6 @@ use super::crew::Crew;
 use super::death;
 use super::error::NoLauncher;
 use super::made::Made;
-use super::outputs;
 use super::overhead::overhead;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
@@ -71,6 +70,8 @@ pub struct WorkerLauncher<'a> {
     killed_at_start: bool,
     /// The file of `plimsoll`.
     program: PathBuf,
+    /// The working directory, which relative paths of entries start from.
+    folder: PathBuf,
     /// Copies of arguments, for workers without access to paths.
     copies: Option<Copies>,
     /// Whether the kernel is known to read only the rows of a table that it looks up.
@@ -149,6 +150,7 @@ impl<'a> WorkerLauncher<'a> {
             name,
             command,
             program: settings.program.clone(),
+            folder: std::env::current_dir().unwrap_or_default(),
             copies: settings.hidden.as_ref().map(|_| Copies::new()).transpose()?,
             gpu,
             timeout: settings.timeout,
@@ -194,7 +196,7 @@ impl<'a> WorkerLauncher<'a> {
     /// The message of a single job.
     fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
         self.copies.iter_mut().for_each(Copies::begin);
-        CallBuilder::new(job, self.copies.as_mut(), self.looks_up)
+        CallBuilder::new(job, self.copies.as_mut(), &self.folder, self.looks_up)
     }
 
     fn next_id(&mut self) -> u64 {
@@ -421,7 +423,7 @@ impl Launcher for WorkerLauncher<'_> {
         match running.process.ask(&request, &watch) {
             Ok(Reply::Launched { id: of, mut outcome }) if of == id => {
                 let sources = std::mem::take(&mut outcome.sources);
-                let launched = outputs::collect(running.process.memory(), outcome, call.params());
+                let launched = running.process.collect(outcome, call.params());
                 self.made.add(sources);
                 let launched = launched.map_err(|what| self.lost(Cause::Protocol(what)))?;
                 self.check_left().map(|()| launched)
@@ -442,7 +444,7 @@ impl Launcher for WorkerLauncher<'_> {
         let mut calls = Vec::new();
         self.copies.iter_mut().for_each(Copies::begin);
         for (index, job) in batch.iter().enumerate() {
-            match CallBuilder::new(*job, self.copies.as_mut(), self.looks_up) {
+            match CallBuilder::new(*job, self.copies.as_mut(), &self.folder, self.looks_up) {
                 Ok(call) => calls.push((index, call)),
                 Err(failure) => each(index, Err(failure)),
             }
@@ -506,8 +508,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn worker_rss(&self) -> Option<ByteSize> {
-        let running = self.worker.as_ref()?;
-        ProcessMemory::read(running.process.pid()).ok().map(|memory| memory.rss)
+        self.worker.as_ref()?.process.rss()
     }
 
     fn versions(&self) -> BTreeMap<String, String> {

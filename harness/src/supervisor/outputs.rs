@@ -1,8 +1,11 @@
 //! Reads a launch's outputs from the shared memory where the worker left them.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::capture::MappedFile;
@@ -11,44 +14,111 @@ use rustix::fs::FallocateFlags;
 
 use crate::protocol::Outcome;
 
-/// The shared memory of one launch. When dropped, its pages return to the system, and the next launch finds zeros
-/// there.
+/// Up to this size the memory is filled with zeros: to take its pages away would cost more, and the next launch would
+/// have to fault them in again.
+const SMALL: usize = 64 << 10;
+
+/// The memory that a worker shares for its outputs. It stays mapped from launch to launch, as far as the worker has
+/// grown it.
+pub struct SharedOutputs {
+    file: Arc<File>,
+    map: Option<Arc<MappedFile>>,
+}
+
+impl SharedOutputs {
+    /// Outputs in `file`, which is sealed against shrinking.
+    pub fn new(file: File) -> Self {
+        Self { file: Arc::new(file), map: None }
+    }
+
+    /// The memory as a file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Checks the claimed places of the leaves, and maps them. `params` are the names of the call.
+    ///
+    /// # Errors
+    /// The part of the worker's answer that is impossible.
+    pub fn collect(&mut self, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
+        let size = self.file.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
+        outcome.check(size, params)?;
+        let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
+        let map = self.mapped(size)?;
+        let memory = OutputMemory { map, file: Arc::clone(&self.file) };
+        Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated, device })
+    }
+
+    /// A map of all `size` bytes.
+    fn mapped(&mut self, size: u64) -> Result<Option<Arc<MappedFile>>, String> {
+        if self.map.as_ref().map_or(0, |map| map.len() as u64) != size {
+            self.map = None;
+            let path = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+            let map = MappedFile::open(&path, 0, size).map_err(|e| format!("outputs that cannot be mapped: {e}"))?;
+            self.map = Some(Arc::new(map));
+        }
+        Ok(self.map.clone())
+    }
+}
+
+/// The shared memory of one launch. When dropped, it is emptied: the next launch finds zeros there, and the pages of
+/// large outputs return to the system.
 struct OutputMemory {
-    map: Option<MappedFile>,
-    file: File,
-    bytes: u64,
+    map: Option<Arc<MappedFile>>,
+    file: Arc<File>,
+}
+
+impl OutputMemory {
+    fn empty(&self) -> io::Result<()> {
+        static ZEROS: [u8; SMALL] = [0; SMALL];
+        match self.as_ref().len() {
+            0 => Ok(()),
+            bytes @ ..=SMALL => self.file.write_all_at(&ZEROS[..bytes], 0),
+            bytes => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                Ok(rustix::fs::fallocate(&self.file, hole, 0, bytes as u64)?)
+            }
+        }
+    }
 }
 
 impl AsRef<[u8]> for OutputMemory {
     fn as_ref(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
+        self.map.as_deref().map_or(&[], |map| map)
     }
 }
 
 impl Drop for OutputMemory {
     fn drop(&mut self) {
-        self.map = None;
-        if self.bytes > 0 {
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // A memfd can always punch holes; if not, the memory goes back with the worker.
-            let _ = rustix::fs::fallocate(&self.file, hole, 0, self.bytes);
-        }
+        // A memfd can always be written and punch holes; if not, the memory goes back with the worker.
+        let _ = self.empty();
     }
 }
 
-/// Checks the claimed places of the leaves, and maps them. `params` are the names of the call.
-///
-/// # Errors
-/// The part of the worker's answer that is impossible.
-pub fn collect(memory: &File, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
-    let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
-    outcome.check(size, params)?;
-    let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
-    let map = (size > 0).then(|| {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
-        MappedFile::open(&path, 0, size).map_err(|e| format!("outputs that cannot be mapped: {e}"))
-    });
-    let file = memory.try_clone().map_err(|e| format!("outputs that cannot be kept: {e}"))?;
-    let memory = OutputMemory { map: map.transpose()?, file, bytes: size };
-    Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated, device })
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn what_a_launch_left_is_there_until_it_is_dropped_and_zeros_are_after_it() {
+        let file = File::from(memfd_create("outputs", MemfdFlags::CLOEXEC).unwrap());
+        let mut shared = SharedOutputs::new(file);
+        let mut memory = |bytes: usize| {
+            shared.file.set_len(bytes as u64).unwrap();
+            shared.file.write_all_at(&vec![7; bytes], 0).unwrap();
+            let launched = shared.collect(Outcome::default(), &[]).unwrap();
+            let held = (*launched.memory).as_ref().to_vec();
+            drop(launched);
+            let mut after = vec![1; bytes];
+            shared.file.read_exact_at(&mut after, 0).unwrap();
+            (held, after)
+        };
+        for bytes in [0, 1, 1000, SMALL, SMALL + 1, 3 << 20] {
+            assert!(memory(bytes) == (vec![7; bytes], vec![0; bytes]), "{bytes}");
+        }
+        use std::os::unix::fs::MetadataExt;
+        assert!(shared.file.metadata().unwrap().blocks() * 512 <= SMALL as u64, "large outputs return to the system");
+    }
 }

@@ -4,19 +4,23 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
+use plimsoll::ByteSize;
 use plimsoll::meter::{Breach, ProcessId};
+use plimsoll::run::Launched;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
-use crate::protocol::{self, Inbox, Reply, Request};
+use super::outputs::SharedOutputs;
+use crate::protocol::{self, Inbox, Outcome, Reply, Request};
 use crate::signals::Cancel;
 
 /// How much of a worker's standard output and error is kept.
@@ -116,9 +120,13 @@ pub struct WorkerProcess {
     pid: Pid,
     id: ProcessId,
     pidfd: OwnedFd,
+    /// `/proc/PID/statm`, to be read again and again.
+    sizes: Option<File>,
     channel: UnixStream,
     inbox: Inbox,
-    memory: File,
+    /// The bytes of the last read.
+    received: Box<[u8]>,
+    outputs: SharedOutputs,
     values: File,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
@@ -162,15 +170,18 @@ impl WorkerProcess {
         for fd in stdout.iter().chain(&stderr) {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
+        let sizes = File::open(format!("/proc/{}/statm", child.id())).ok();
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
             child,
             pid,
             id,
             pidfd,
+            sizes,
             channel: ours,
             inbox: Inbox::default(),
-            memory,
+            received: vec![0; 64 << 10].into(),
+            outputs: SharedOutputs::new(memory),
             values,
             stdout,
             stderr,
@@ -189,9 +200,22 @@ impl WorkerProcess {
         self.id
     }
 
+    /// Its resident memory now. One read of an open file: cheap enough before every launch.
+    pub fn rss(&self) -> Option<ByteSize> {
+        let mut text = [0; 128];
+        let read = self.sizes.as_ref()?.read_at(&mut text, 0).ok()?;
+        let pages = std::str::from_utf8(&text[..read]).ok()?.split(' ').nth(1)?.parse::<u64>().ok()?;
+        Some(ByteSize::new(pages.checked_mul(rustix::param::page_size() as u64)?)).filter(|rss| *rss > ByteSize::ZERO)
+    }
+
     /// The shared memory of its outputs.
     pub fn memory(&self) -> &File {
-        &self.memory
+        self.outputs.file()
+    }
+
+    /// The outputs of a launch; see [`SharedOutputs::collect`].
+    pub fn collect(&mut self, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
+        self.outputs.collect(outcome, params)
     }
 
     /// The shared memory of the values of audited launches.
@@ -240,10 +264,9 @@ impl WorkerProcess {
 
     /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
-        let mut buffer = [0; 4096];
         // The next request notices an end, or an error.
-        if let Ok(n) = self.channel.read(&mut buffer) {
-            self.inbox.add(&buffer[..n]);
+        if let Ok(n) = self.channel.read(&mut self.received) {
+            self.inbox.add(&self.received[..n]);
         }
         !self.inbox.is_empty()
     }
@@ -256,10 +279,9 @@ impl WorkerProcess {
             if let Some(reply) = self.inbox.take().map_err(Cause::Protocol)? {
                 return Ok(reply);
             }
-            let mut buffer = [0; 64 << 10];
-            match self.channel.read(&mut buffer) {
+            match self.channel.read(&mut self.received) {
                 Ok(0) => return Err(self.closed()),
-                Ok(n) => self.inbox.add(&buffer[..n]),
+                Ok(n) => self.inbox.add(&self.received[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     self.wait(PollFlags::IN, &mut deadline, &mut building, watch)?
                 }
@@ -288,9 +310,6 @@ impl WorkerProcess {
             if watch.cancel.requested() {
                 return Err(Cause::Cancelled);
             }
-            if let Some(breach) = watch.meter.breach() {
-                return Err(Cause::Breached(Box::new(breach)));
-            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() && building.as_mut().is_some_and(Building::goes_on) {
                 // A built kernel is launched afterwards, which may take as long as any launch.
@@ -300,21 +319,32 @@ impl WorkerProcess {
             if left.is_zero() {
                 return Err(Cause::TimedOut(watch.limit));
             }
-            let mut fds = vec![
+            // A stream at its end is not polled: the process takes its place, and is asked for nothing.
+            let ended = || PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::empty());
+            let [stdout, stderr] = [&self.stdout, &self.stderr]
+                .map(|stream| stream.as_ref().map_or_else(ended, |fd| PollFd::new(fd, PollFlags::IN)));
+            let mut fds = [
                 PollFd::new(&self.channel, flags),
                 PollFd::new(&self.pidfd, PollFlags::IN),
                 PollFd::from_borrowed_fd(watch.cancel.fd(), PollFlags::IN),
                 PollFd::from_borrowed_fd(watch.meter.breach_fd(), PollFlags::IN),
+                stdout,
+                stderr,
             ];
-            fds.extend(self.stdout.iter().chain(&self.stderr).map(|fd| PollFd::new(fd, PollFlags::IN)));
             match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
             }
-            let channel_ready = !fds[0].revents().is_empty();
-            let gone = !fds[1].revents().is_empty();
-            drain(&mut self.stdout, &mut self.printed);
-            drain(&mut self.stderr, &mut self.complained);
+            let [channel_ready, gone, _, breached, printed, complained] = fds.map(|fd| !fd.revents().is_empty());
+            if printed {
+                drain(&mut self.stdout, &mut self.printed);
+            }
+            if complained {
+                drain(&mut self.stderr, &mut self.complained);
+            }
+            if breached && let Some(breach) = watch.meter.breach() {
+                return Err(Cause::Breached(Box::new(breach)));
+            }
             // A worker that answered and then died has answered: read its message first.
             if channel_ready {
                 return Ok(());

@@ -1,6 +1,7 @@
 //! [`Inputs`]: the arguments of a call, their storages mapped from files.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,33 +16,38 @@ use crate::protocol::{CallMessage, StorageRange};
 
 /// A table of at most this many bytes is read from the disk as a whole.
 const SMALL_TABLE: u64 = 256 << 10;
+/// Files of at most this many bytes are read from the disk by the first look at them.
+const SMALL_FILE: usize = 64 << 10;
 
 /// The files of the calls of a batch, each mapped once, from its first storage to its last: a call may have more
 /// storages than a process may have maps, and calls that share a storage of a store share its pages.
 pub struct Files<'a> {
-    ranges: BTreeMap<&'a Path, Range<u64>>,
-    mapped: BTreeMap<&'a Path, (u64, Arc<MappedFile>)>,
+    /// By path, which is compared as bytes: comparing the components of paths takes longer than mapping a file.
+    ranges: BTreeMap<&'a OsStr, Range<u64>>,
+    mapped: BTreeMap<&'a OsStr, (u64, Arc<MappedFile>)>,
 }
 
 impl<'a> Files<'a> {
     /// The inputs of `calls`; none is mapped yet.
     pub fn of(calls: &'a [CallMessage]) -> Self {
-        let ranges = ranges(calls.iter().flat_map(|call| &call.storages)).into_iter().collect();
+        let ranges = ranges(calls.iter().flat_map(|call| &call.storages)).into_iter();
+        let ranges = ranges.map(|(path, range)| (path.as_os_str(), range)).collect();
         Self { ranges, mapped: BTreeMap::new() }
     }
 
     /// A map that holds `range` of the file at `path`, and the offset of the map in the file.
     fn map(&mut self, path: &'a Path, range: &Range<u64>) -> Result<(u64, Arc<MappedFile>), CallError> {
-        if let Some((start, map)) = self.mapped.get(path) {
+        if let Some((start, map)) = self.mapped.get(path.as_os_str()) {
             return Ok((*start, Arc::clone(map)));
         }
         let open = |range: &Range<u64>| MappedFile::open_apart(path, range.start, range.end - range.start);
         // If a part of the file that another call needs is missing, this call may still have what it needs.
-        let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
+        let Some((start, map)) = self.ranges.get(path.as_os_str()).and_then(|all| Some((all.start, open(all).ok()?)))
+        else {
             return Ok((range.start, Arc::new(open(range)?)));
         };
         let map = Arc::new(map);
-        self.mapped.insert(path, (start, Arc::clone(&map)));
+        self.mapped.insert(path.as_os_str(), (start, Arc::clone(&map)));
         Ok((start, map))
     }
 }
@@ -49,10 +55,10 @@ impl<'a> Files<'a> {
 /// The range of storages in each file, from the first to the last, in the order in which files first appear.
 fn ranges<'a>(storages: impl Iterator<Item = &'a StorageRange>) -> Vec<(&'a Path, Range<u64>)> {
     let mut order: Vec<(&Path, Range<u64>)> = Vec::new();
-    let mut places: BTreeMap<&Path, usize> = BTreeMap::new();
+    let mut places: BTreeMap<&OsStr, usize> = BTreeMap::new();
     for StorageRange { path, offset, bytes } in storages {
         let end = offset.saturating_add(*bytes);
-        let at = *places.entry(path).or_insert_with(|| {
+        let at = *places.entry(path.as_os_str()).or_insert_with(|| {
             order.push((path, *offset..end));
             order.len() - 1
         });
@@ -190,6 +196,9 @@ impl Inputs {
                 return;
             }
             let Some((map, place)) = self.place(&call.storages[storage]) else { return };
+            if map.len() <= SMALL_FILE {
+                return;
+            }
             let range = if asked_for[storage] { place } else { place.start + row.start..place.start + row.end };
             match map {
                 Map::Shared(map) => map.read_ahead(range),

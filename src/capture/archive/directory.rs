@@ -1,5 +1,6 @@
 //! The central directory and the local headers.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use super::{Method, Record};
 use crate::error::{ArchiveError, CaptureError};
 
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
-const CENTRAL_BYTES: usize = 46;
+pub(super) const CENTRAL_BYTES: usize = 46;
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 const ZIP64_FIELD: u16 = 1;
 /// Flag bits 0, 6 and 13: encrypted, strongly encrypted, headers masked.
@@ -25,13 +26,9 @@ pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, Capture
     if length > DIRECTORY_LIMIT {
         return Err(source.error(ArchiveError::TooLarge { bytes: length, limit: DIRECTORY_LIMIT }).at(start));
     }
-    let read;
     let bytes = match &end.bytes {
-        Some(bytes) => bytes,
-        None => {
-            read = source.read_at(start, length)?;
-            &read
-        }
+        Some(bytes) => Cow::Borrowed(&bytes[..]),
+        None => source.read_at(start, length)?,
     };
     let mut entries = Vec::new();
     let mut at = 0;
@@ -48,7 +45,8 @@ pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, Capture
         }
         let extra = &header[CENTRAL_BYTES + name..CENTRAL_BYTES + name + extra];
         let name = checked_name(&header[CENTRAL_BYTES..CENTRAL_BYTES + name]).map_err(fail)?;
-        let entry = parse(header, name.clone(), extra).map_err(|e| fail(e).in_record(name))?;
+        let central = start + at as u64;
+        let entry = parse(header, central, name, extra).map_err(|(e, name)| fail(e).in_record(name))?;
         entries.push(entry);
         at += whole;
     }
@@ -60,7 +58,16 @@ pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, Capture
     Ok(entries)
 }
 
-fn parse(header: &[u8], name: String, extra: &[u8]) -> Result<Entry, ArchiveError> {
+/// Reads the central header `header` at `central`; the record's name comes back with an error.
+fn parse(header: &[u8], central: u64, name: String, extra: &[u8]) -> Result<Entry, (ArchiveError, String)> {
+    match fields(header, extra) {
+        Ok(fields) => Ok(Entry { name, central, ..fields }),
+        Err(error) => Err((error, name)),
+    }
+}
+
+/// The fields of a central header, without the record's name and place.
+fn fields(header: &[u8], extra: &[u8]) -> Result<Entry, ArchiveError> {
     let flags = u16_at(header, 8);
     if flags & ENCRYPTED != 0 {
         return Err(ArchiveError::Encrypted);
@@ -89,7 +96,8 @@ fn parse(header: &[u8], name: String, extra: &[u8]) -> Result<Entry, ArchiveErro
     if method == Method::Stored && compressed != bytes {
         return Err(ArchiveError::StoredSizes { compressed, bytes });
     }
-    Ok(Entry { name, flags, method, crc: u32_at(header, 16), compressed, bytes, header: offset })
+    let (name, central, crc) = (String::new(), 0, u32_at(header, 16));
+    Ok(Entry { name, flags, method, crc, compressed, bytes, header: offset, central })
 }
 
 /// The content of the zip64 extra field, empty if there is none.
@@ -123,12 +131,13 @@ fn checked_name(bytes: &[u8]) -> Result<String, ArchiveError> {
 }
 
 /// Reads the local headers, which alone give the start of the payloads, and checks them against the directory and
-/// against each other. Records come back in the directory's order, without the root folder and without folders.
+/// against each other. Records come back in the directory's order, without folders and without the root folder, which
+/// comes back too.
 pub(super) fn locate(
     source: &SourceFile,
     entries: &[Entry],
     directory: Range<u64>,
-) -> Result<Vec<Record>, CaptureError> {
+) -> Result<(Vec<Record>, Option<String>), CaptureError> {
     let root = entries.first().and_then(|e| e.name.split_once('/')).map(|(root, _)| format!("{root}/"));
     let mut names = HashSet::with_capacity(entries.len());
     if let Some(twice) = entries.iter().find(|e| !names.insert(e.name.as_str())) {
@@ -166,6 +175,8 @@ pub(super) fn locate(
             bytes: entry.bytes,
             offset: payload,
             unread: expected.map(|_| entry.header),
+            local: entry.header,
+            central: entry.central,
         });
     }
     extents.sort_unstable_by_key(|(extent, _)| extent.start);
@@ -174,7 +185,7 @@ pub(super) fn locate(
         let error = ArchiveError::Overlap { other: entries[*one].name.clone() };
         return Err(source.error(error).in_record(&entries[*other].name).at(next.start));
     }
-    Ok(records)
+    Ok((records, root))
 }
 
 /// The offset at which the payload behind the local header of `entry` starts.

@@ -18,4 +18,6 @@ pub(super) struct Entry {
     pub compressed: u64,
     pub bytes: u64,
     pub header: u64,
+    /// The offset of its header in the central directory.
+    pub central: u64,
 }

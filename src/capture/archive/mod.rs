@@ -11,11 +11,14 @@ mod directory;
 mod elsewhere;
 mod end;
 mod entry;
+mod frame;
 mod inflate;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 pub(super) use directory::check_local;
+pub(super) use frame::Frame;
 
 use super::source::SourceFile;
 use crate::error::{ArchiveError, CaptureError, CaptureErrorKind};
@@ -44,13 +47,22 @@ pub(super) struct Record {
     /// The offset of the local header, if it was not read: the payload's offset is then the one that torch would have
     /// written, and [`check_local`] must check it against the header before the payload is used.
     pub(super) unread: Option<u64>,
+    /// The offset of the local header.
+    pub(super) local: u64,
+    /// The offset of the header in the central directory.
+    pub(super) central: u64,
 }
 
 impl Record {
     /// The CRC, or `None` if the writer did not compute it.
     pub(super) fn crc(&self) -> Option<u32> {
-        (self.crc != 0 || self.bytes == 0).then_some(self.crc)
+        known_crc(self.crc, self.bytes)
     }
+}
+
+/// The CRC-32 that a header gives for a record of `bytes` bytes; `None` if the writer did not compute it.
+pub(super) fn known_crc(crc: u32, bytes: u64) -> Option<u32> {
+    (crc != 0 || bytes == 0).then_some(crc)
 }
 
 /// The records of a zip archive, in the order of the central directory.
@@ -58,6 +70,9 @@ impl Record {
 pub(super) struct Archive {
     records: Vec<Record>,
     by_name: HashMap<String, usize>,
+    /// The root folder, and where the central directory starts.
+    root: Option<String>,
+    directory: u64,
 }
 
 /// The most that all compressed records of a file may hold together, whatever its size. torch writes none; rewritten
@@ -94,7 +109,8 @@ impl Archive {
     pub(super) fn open(source: &SourceFile) -> Result<Self, CaptureError> {
         let end = end::find(source)?;
         let entries = directory::read(source, &end)?;
-        let records = directory::locate(source, &entries, end.directory)?;
+        let directory = end.directory.start;
+        let (records, root) = directory::locate(source, &entries, end.directory)?;
         let deflated = records.iter().filter(|r| r.method == Method::Deflated);
         let inflated = deflated.fold(0u64, |sum, r| sum.saturating_add(r.bytes));
         let limit = INFLATED_LIMIT.max(source.size());
@@ -102,7 +118,7 @@ impl Archive {
             return Err(source.error(ArchiveError::InflateBomb { bytes: inflated, limit }));
         }
         let by_name = records.iter().enumerate().map(|(i, r)| (r.name.clone(), i)).collect();
-        Ok(Self { records, by_name })
+        Ok(Self { records, by_name, root, directory })
     }
 
     /// Every record, in the order of the central directory.
@@ -122,14 +138,14 @@ impl Archive {
 }
 
 /// The content of `record`, inflated if it is deflated, with its CRC checked if it has one.
-pub(super) fn content(source: &SourceFile, record: &Record, limit: u64) -> Result<Vec<u8>, CaptureError> {
+pub(super) fn content<'s>(source: &'s SourceFile, record: &Record, limit: u64) -> Result<Cow<'s, [u8]>, CaptureError> {
     if record.bytes > limit {
         let error = ArchiveError::TooLarge { bytes: record.bytes, limit };
         return Err(source.error(error).in_record(&record.name));
     }
     let bytes = match record.method {
         Method::Stored => source.read_at(record.offset, record.bytes).map_err(|e| e.in_record(&record.name))?,
-        Method::Deflated => inflate::inflate(source, record)?,
+        Method::Deflated => Cow::Owned(inflate::inflate(source, record)?),
     };
     check_crc(source, record, &bytes)?;
     Ok(bytes)

@@ -35,9 +35,9 @@ fn stored_and_deflated_records_are_read_below_any_root() {
         }
         let (source, archive) = open(&zip(&records, b"")).unwrap();
         let read = |name| content(&source, archive.get(name).unwrap(), 1 << 20).unwrap();
-        assert_eq!(read("data/0"), b"storage zero");
-        assert_eq!(read("data/1"), b"");
-        assert_eq!(read("data/2"), [7; 5000]);
+        assert_eq!(read("data/0")[..], *b"storage zero");
+        assert_eq!(read("data/1")[..], *b"");
+        assert_eq!(read("data/2")[..], [7; 5000]);
     }
 }
 

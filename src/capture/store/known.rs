@@ -2,6 +2,7 @@
 //!
 //! A guess avoids writing gigabytes that are already there; the digest of every byte decides.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
@@ -46,7 +47,7 @@ impl Known {
             // For a remote object, nothing more is fetched. The file name of a compressed object is not an id.
             let head = Object::find(places, id).ok().and_then(|object| {
                 let source = SourceFile::open_object(&object.path).ok()?;
-                source.read_at(0, HEAD as u64).ok().filter(|_| !object.compressed)
+                source.read_at(0, HEAD as u64).ok().filter(|_| !object.compressed).map(Cow::into_owned)
             });
             if let Some(head) = head {
                 self.heads.insert((bytes, digest(&head)));

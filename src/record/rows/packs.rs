@@ -1,4 +1,4 @@
-//! [`Packed`]: rows as compressed JSON, in memory or in a file.
+//! [`Packed`]: rows, compressed, in memory or in a file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,18 +7,20 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::binary;
+
 /// The most bytes of packs in memory.
 pub(super) const IN_MEMORY: usize = 1 << 20;
 
-/// The fastest level: any level removes the field names, which are most of the text.
+/// The fastest level: rows are like each other, which any level uses.
 const LEVEL: i32 = 1;
 
 /// Rows that are packed.
 #[derive(Clone)]
 pub(super) struct Packed {
     place: Place,
-    /// The length of the text.
-    text: usize,
+    /// The length before compression.
+    length: usize,
 }
 
 #[derive(Clone)]
@@ -39,14 +41,14 @@ pub(super) struct Shelf {
 impl Shelf {
     /// Packs `rows`.
     pub fn put<T: Serialize>(&mut self, rows: &[T]) -> Packed {
-        let text = serde_json::to_vec(rows).expect("rows of a record have no keys but texts");
-        let bytes = zstd::bulk::compress(&text, LEVEL).expect("zstd compresses any bytes");
+        let plain = binary::to_vec(rows).expect("rows of a record have no numbers beyond 64 bits");
+        let bytes = zstd::bulk::compress(&plain, LEVEL).expect("zstd compresses any bytes");
         let place = if self.in_memory + bytes.len() <= IN_MEMORY { None } else { self.write(&bytes) };
         let place = place.unwrap_or_else(|| {
             self.in_memory += bytes.len();
             Place::Memory(bytes.into())
         });
-        Packed { place, text: text.len() }
+        Packed { place, length: plain.len() }
     }
 
     /// Forgets a pack that another replaces.
@@ -77,21 +79,21 @@ impl Shelf {
 impl Packed {
     /// The rows.
     pub fn unpack<T: DeserializeOwned>(&self) -> Vec<T> {
-        let text = match &self.place {
-            Place::Memory(bytes) => self.text_of(bytes),
+        let plain = match &self.place {
+            Place::Memory(bytes) => self.decompressed(bytes),
             Place::File { file, at, bytes } => {
                 let mut read = vec![0; *bytes];
                 if let Err(error) = file.read_exact_at(&mut read, *at) {
                     panic!("a temporary file for the rows of a record cannot be read: {error}");
                 }
-                self.text_of(&read)
+                self.decompressed(&read)
             }
         };
-        serde_json::from_slice(&text).expect("rows of a record read back as they were written")
+        binary::from_slice(&plain).expect("rows of a record read back as they were written")
     }
 
-    fn text_of(&self, bytes: &[u8]) -> Vec<u8> {
-        zstd::bulk::decompress(bytes, self.text).expect("zstd decompresses what it compressed")
+    fn decompressed(&self, bytes: &[u8]) -> Vec<u8> {
+        zstd::bulk::decompress(bytes, self.length).expect("zstd decompresses what it compressed")
     }
 
     #[cfg(test)]

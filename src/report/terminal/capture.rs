@@ -8,14 +8,14 @@ use super::problems::problems;
 use super::versus::versus;
 use super::worst::{ROWS, worst};
 use crate::record::{
-    Batching, CapturePolicy, CaptureSemantics, EntryResult, ProfileStatus, Record, Release, ReleaseReason, Results,
-    SourceKind, Validation,
+    Batching, CapturePolicy, CaptureSemantics, EntryResult, ProfileStatus, Record, Release, ReleaseReason, SourceKind,
+    Validation,
 };
 use crate::report::kernels::{kernel, place};
 use crate::report::summary::times_words;
 use plimsoll_capture::Digest;
 use plimsoll_capture::batch::OverCap;
-use plimsoll_capture::timing::{MOST_LAUNCHES, Protocol, Stop};
+use plimsoll_capture::timing::{Flush, MOST_LAUNCHES, Protocol, Stop};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, counted, cut, duration, labelled, styled};
@@ -108,8 +108,15 @@ pub(super) fn coverage(semantics: &CaptureSemantics) -> &'static str {
 
 fn timing(record: &Record, screen: &Screen) -> String {
     let Some(all) = record.results.timing else { return String::new() };
+    let (mut flush, mut stops) = (None, Vec::new());
+    for entry in &record.results.entries {
+        let Some(profile) = &entry.profile else { continue };
+        // All entries of a run share one setting.
+        flush = flush.or(profile.flush);
+        stops.extend(profile.stop);
+    }
     let mut text = labelled("per launch", screen.palette.dim, &times_words(&all), LABEL, screen);
-    for (label, value) in [("flush", flush_words(&record.results)), ("ended", stop_words(&record.results))] {
+    for (label, value) in [("flush", flush.map(flush_words).unwrap_or_default()), ("ended", stop_words(&stops))] {
         if !value.is_empty() {
             text.push_str(&labelled(label, screen.palette.dim, &value, LABEL, screen));
         }
@@ -117,18 +124,14 @@ fn timing(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// What was written to empty the cache; empty if it was not emptied. All entries of a run share one setting.
-fn flush_words(results: &Results) -> String {
-    let Some(flush) = results.entries.iter().find_map(|entry| entry.profile.as_ref()?.flush) else {
-        return String::new();
-    };
+/// What was written to empty the cache.
+fn flush_words(flush: Flush) -> String {
     let cache = flush.cache.map_or("whose size is not known".to_owned(), |cache| format!("of {cache}"));
     format!("{} written before each launch, for a last-level cache {cache}", flush.written)
 }
 
 /// What ended the measurements; empty if the number of launches was fixed.
-fn stop_words(results: &Results) -> String {
-    let stops: Vec<Stop> = results.entries.iter().filter_map(|entry| entry.profile.as_ref()?.stop).collect();
+fn stop_words(stops: &[Stop]) -> String {
     let of = |stop, words: &str| {
         let entries = stops.iter().filter(|ended| **ended == stop).count();
         (entries > 0).then(|| format!("{} {words}", counted(entries, "entry", "entries")))

@@ -12,26 +12,44 @@ const LINES: usize = 6;
 
 /// Failures and undecided results; empty if there are none.
 pub(super) fn problems(results: &Rows<EntryResult>, screen: &Screen) -> String {
-    let (mut failed, mut causes) = (0_usize, String::new());
+    let (mut failures, mut not_run, mut blind) = (Failures::default(), NotRun::default(), Blind::default());
+    // Rows of many entries are unpacked for every pass.
     for result in results {
-        let Some(cause) = cause(&result, screen) else { continue };
-        failed += 1;
-        if failed <= SHOWN {
-            causes.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
+        failures.add(&result, screen);
+        not_run.add(&result);
+        blind.add(&result);
+    }
+    failures.text(results.len(), screen) + &not_run.text(screen) + &blind.text(screen)
+}
+
+/// The entries whose validation or profile failed, the first of them with the causes.
+#[derive(Default)]
+struct Failures {
+    count: usize,
+    causes: String,
+}
+
+impl Failures {
+    fn add(&mut self, result: &EntryResult, screen: &Screen) {
+        let Some(cause) = cause(result, screen) else { return };
+        self.count += 1;
+        if self.count <= SHOWN {
+            self.causes.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
         }
     }
-    let mut text = String::new();
-    if failed > 0 {
-        let title = format!("{failed} of {} failed", counted(results.len(), "entry", "entries"));
-        text.push_str(&format!("\n {}\n{causes}", styled(&title, screen.palette.bad)));
-        if let Some(more) = failed.checked_sub(SHOWN).filter(|more| *more > 0) {
+
+    fn text(&self, entries: usize, screen: &Screen) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let title = format!("{} of {} failed", self.count, counted(entries, "entry", "entries"));
+        let mut text = format!("\n {}\n{}", styled(&title, screen.palette.bad), self.causes);
+        if let Some(more) = self.count.checked_sub(SHOWN).filter(|more| *more > 0) {
             let line = cut(&format!("and {more} more: rows above, causes in the record"), screen.width() - 3);
             text.push_str(&format!("   {}\n", styled(&line, screen.palette.dim)));
         }
+        text
     }
-    text.push_str(&not_run(results, screen));
-    text.push_str(&blind(results, screen));
-    text
 }
 
 /// The lines below an entry's name, if its validation or its profile failed.
@@ -96,41 +114,57 @@ fn indented(words: &str, screen: &Screen) -> String {
     wrap(&clean(words), screen.width() - 5).iter().map(|line| format!("     {line}\n")).collect()
 }
 
-fn not_run(results: &Rows<EntryResult>, screen: &Screen) -> String {
-    let (mut count, mut first) = (0, None);
-    for result in results {
-        let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
-        let reason = validation.or_else(|| result.profile.as_ref()?.not_run.as_deref());
-        count += usize::from(reason.is_some());
-        if first.is_none() {
-            first = reason.map(str::to_owned);
-        }
-    }
-    let Some(reason) = first else { return String::new() };
-    let value = format!("{}: {reason}", counted(count, "entry", "entries"));
-    format!("\n{}", labelled("not run", screen.palette.warn, &value, 9, screen))
+/// The entries that were left out, and why the first was.
+#[derive(Default)]
+struct NotRun {
+    count: usize,
+    first: Option<String>,
 }
 
-/// The entries whose comparison would miss a wrong kernel, each with the wrong outputs that would have passed.
-fn blind(results: &Rows<EntryResult>, screen: &Screen) -> String {
-    let (mut count, mut shown) = (0_usize, Vec::new());
-    for result in results {
+impl NotRun {
+    fn add(&mut self, result: &EntryResult) {
+        let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
+        let Some(reason) = validation.or_else(|| result.profile.as_ref()?.not_run.as_deref()) else { return };
+        self.count += 1;
+        self.first.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn text(&self, screen: &Screen) -> String {
+        let Some(reason) = &self.first else { return String::new() };
+        let value = format!("{}: {reason}", counted(self.count, "entry", "entries"));
+        format!("\n{}", labelled("not run", screen.palette.warn, &value, 9, screen))
+    }
+}
+
+/// The entries whose comparison would miss a wrong kernel, the first of them with the wrong outputs that would have
+/// passed.
+#[derive(Default)]
+struct Blind {
+    count: usize,
+    shown: Vec<String>,
+}
+
+impl Blind {
+    fn add(&mut self, result: &EntryResult) {
         let passed = result.validation.as_ref().filter(|found| found.status == ValidationStatus::Passed);
         let Some(blindness) = passed.and_then(|found| found.blindness).filter(|blindness| blindness.any()) else {
-            continue;
+            return;
         };
-        count += 1;
-        if count <= SHOWN {
-            shown.push(format!("{} ({})", result.name, blindness.wrong_outputs().join(", ")));
+        self.count += 1;
+        if self.count <= SHOWN {
+            self.shown.push(format!("{} ({})", result.name, blindness.wrong_outputs().join(", ")));
         }
     }
-    if count == 0 {
-        return String::new();
+
+    fn text(&self, screen: &Screen) -> String {
+        if self.count == 0 {
+            return String::new();
+        }
+        let (entries, shown) = (counted(self.count, "entry", "entries"), self.shown.join(", "));
+        let mut value = format!("{entries} would have passed a wrong output: {shown}");
+        if self.count > SHOWN {
+            value.push_str(&format!(" and {} more", self.count - SHOWN));
+        }
+        format!("\n{}", labelled("! blind", screen.palette.warn, &value, 9, screen))
     }
-    let mut value =
-        format!("{} would have passed a wrong output: {}", counted(count, "entry", "entries"), shown.join(", "));
-    if count > SHOWN {
-        value.push_str(&format!(" and {} more", count - SHOWN));
-    }
-    format!("\n{}", labelled("! blind", screen.palette.warn, &value, 9, screen))
 }

@@ -9,9 +9,9 @@ use plimsoll::run::{Audited, Job, Overhead, Patch, Region};
 use super::WorkerLauncher;
 use crate::protocol::{Outcome, Place, Reply, Request, check_names};
 use crate::supervisor::call::CallBuilder;
+use crate::supervisor::death;
 use crate::supervisor::overhead::clocked;
 use crate::supervisor::process::{Cause, WorkerProcess};
-use crate::supervisor::{death, outputs};
 
 /// A call that is resident in a worker.
 pub struct AuditedWorker<'s, 'a> {
@@ -96,10 +96,7 @@ impl Audited for AuditedWorker<'_, '_> {
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
         let outcome = Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
-        let memory = self.launcher.running()?.process.memory().try_clone();
-        let launched =
-            memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome, &[]));
-        let launched = match launched {
+        let launched = match self.launcher.running()?.process.collect(outcome, &[]) {
             Ok(launched) => launched,
             Err(what) => return Err(self.launcher.lost(Cause::Protocol(what))),
         };

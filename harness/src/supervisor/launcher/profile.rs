@@ -10,8 +10,8 @@ use plimsoll::timing::Protocol;
 use super::{PROFILE_FACTOR, WorkerLauncher};
 use crate::protocol::{Reply, Request, check_samples};
 use crate::supervisor::call::CallBuilder;
+use crate::supervisor::death;
 use crate::supervisor::process::Cause;
-use crate::supervisor::{death, outputs};
 
 impl WorkerLauncher<'_> {
     /// Profiles `calls` in one worker. Returns how many were answered, and what ended the worker before all were.
@@ -53,8 +53,7 @@ impl WorkerLauncher<'_> {
             match reply {
                 Ok(Reply::Timed { id: of, index: at, samples, mut again }) if (of, at) == (id, done) => {
                     sources.append(&mut again.sources);
-                    let checked = check_samples(&samples)
-                        .and_then(|()| outputs::collect(running.process.memory(), again, call.params()));
+                    let checked = check_samples(&samples).and_then(|()| running.process.collect(again, call.params()));
                     match checked {
                         Ok(again) => {
                             let state = sampler.map(StateSampler::take);
