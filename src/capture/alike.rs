@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::archive::Frame;
+use super::call::Call;
 use super::content::Payload;
-use super::entry::Call;
 use super::snapshot::Snapshot;
 use super::source::SourceFile;
 use super::storage::{Place, Storage};

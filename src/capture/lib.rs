@@ -17,6 +17,7 @@ mod archive;
 mod argument;
 pub mod batch;
 mod bind;
+mod call;
 mod checksum;
 pub mod compare;
 mod content;
@@ -66,8 +67,9 @@ mod zipped;
 
 pub use argument::{Argument, TensorRef};
 pub use bind::{Bound, OrderSource, ParameterOrder};
+pub use call::Signature;
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
-pub use entry::{Entry, OpenEntry, Signature};
+pub use entry::{Entry, OpenEntry};
 pub use error::{
     ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
     RebuildError, SourceError,

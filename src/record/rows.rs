@@ -1,9 +1,8 @@
 //! [`Rows`]: a list of a record with a row for every entry of a capture, in little memory.
 //!
-//! Rows are packed 256 at a time, in a compressed binary form: in memory up to a limit, and in an unnamed file beyond.
+//! Rows are packed 256 at a time, as compressed MessagePack: in memory up to a limit, and in an unnamed file beyond.
 //! Only one pack is unpacked at a time, so that memory does not grow with the number of entries.
 
-mod binary;
 mod packs;
 
 use std::borrow::Cow;
