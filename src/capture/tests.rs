@@ -274,6 +274,32 @@ fn an_entry_that_is_cut_or_replaced_after_it_was_opened_ends_in_an_error() {
 }
 
 #[test]
+fn an_open_entry_is_that_of_its_path_when_it_is_mapped_and_keeps_what_was_read() {
+    let bytes = entry_bytes(args(TestPickle::new().tensor("0", 4, 0, &[4], &[1])));
+    let changes: [fn(&Path, &[u8]); 3] = [
+        |path, bytes| fs::write(path, &bytes[..bytes.len() - 1]).unwrap(),
+        |path, bytes| {
+            fs::write(path.with_extension("new"), bytes).unwrap();
+            fs::rename(path.with_extension("new"), path).unwrap();
+        },
+        |path, _| fs::remove_file(path).unwrap(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let (_dir, path) = file(&bytes);
+        let entry = OpenEntry::open(&path).unwrap();
+        let mapped = entry.map().unwrap();
+        assert_eq!(mapped.storage(0).unwrap(), [0; 16]);
+        change(&path, &bytes);
+        let error = entry.map().unwrap_err();
+        let gone = matches!(error.kind, CaptureErrorKind::Source(SourceError::NotFound));
+        let changed = matches!(error.kind, CaptureErrorKind::Source(SourceError::Changed));
+        assert!(if number == 2 { gone } else { changed }, "{number}: {error}");
+        assert_eq!(mapped.storage(0).unwrap(), [0; 16]);
+        assert!(mapped.intact().is_err(), "{number}");
+    }
+}
+
+#[test]
 fn damaged_bytes_are_found_where_they_are_read_whole() {
     let mut records = torch_records(&TestPickle::new().op(b"N").stop(), &[]);
     records[0].crc ^= 1;

@@ -1,6 +1,7 @@
 //! [`InProcess`]: launches a kernel in this process, for the library and for tests.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::record::{Failure, FailureKind, Release, ReleaseReason};
@@ -17,12 +18,53 @@ use super::placement::Placement;
 /// process's: untrusted kernels belong in a worker.
 pub struct InProcess<K> {
     kernel: K,
+    outputs: Spare,
+}
+
+/// The memory of the last outputs, for the next: the system hands out fresh memory page by page, as it is filled.
+#[derive(Clone, Default)]
+struct Spare(Arc<Mutex<Vec<u8>>>);
+
+impl Spare {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Memory for outputs of `bytes` bytes, whatever it holds.
+    fn lend(&self, bytes: usize) -> Lent {
+        let mut memory = self.take();
+        if memory.capacity() < bytes {
+            // Before the larger piece is allocated, so that both are never held.
+            drop(memory);
+            memory = vec![0; bytes];
+        }
+        memory.resize(bytes, 0);
+        Lent { memory, spare: self.clone() }
+    }
+}
+
+/// The memory of outputs, which goes back when it is dropped.
+struct Lent {
+    memory: Vec<u8>,
+    spare: Spare,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.spare.0.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut self.memory);
+    }
 }
 
 impl<K: Kernel> InProcess<K> {
     /// A launcher of `kernel`.
     pub fn new(kernel: K) -> Self {
-        Self { kernel }
+        Self { kernel, outputs: Spare::default() }
     }
 
     /// Allocates the outputs of `job` and hands them with its call to `work`, which returns the time of its last
@@ -39,14 +81,14 @@ impl<K: Kernel> InProcess<K> {
         let captured = CapturedOutput::all(job.entry.output());
         let call = Call { params: &job.bound.params, args: &job.bound.args, storages: &storages, outputs: &captured };
         let placed = Placement::of(&self.kernel.outputs(&call)?, &captured)?;
-        let mut memory = vec![0; placed.bytes];
-        let mut buffers = placed.buffers(&mut memory)?;
+        let mut lent = self.outputs.lend(placed.bytes);
+        let mut buffers = placed.buffers(&mut lent.memory)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
         let (value, elapsed) = work(&call, &mut buffers)?;
         drop(buffers);
         mapped.intact()?;
         let outputs = placed.outputs_from(0);
-        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new(), device: None }))
+        Ok((value, Launched { outputs, memory: Box::new(lent), elapsed, mutated: Vec::new(), device: None }))
     }
 }
 
@@ -88,9 +130,13 @@ impl<K: Kernel> Launcher for InProcess<K> {
         }
     }
 
-    fn drop_caches(&mut self) {}
+    fn drop_caches(&mut self) {
+        drop(self.outputs.take());
+    }
 
-    fn end_worker(&mut self, _reason: ReleaseReason) {}
+    fn end_worker(&mut self, _reason: ReleaseReason) {
+        self.drop_caches();
+    }
 
     fn proofs(&mut self) -> Vec<Release> {
         Vec::new()
@@ -127,5 +173,26 @@ impl From<KernelError> for Failure {
             _ => FailureKind::Exception,
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_outputs_is_used_again_and_never_two_pieces_of_it() {
+        let spare = Spare::default();
+        let place = |lent: &Lent| lent.as_ref().as_ptr();
+        let first = spare.lend(1 << 20);
+        assert!(first.as_ref().len() == 1 << 20 && spare.take().is_empty());
+        let at = place(&first);
+        drop(first);
+        let second = spare.lend(1 << 10);
+        assert_eq!((place(&second), second.as_ref().len()), (at, 1 << 10));
+        drop(second);
+        assert_eq!(spare.lend(1 << 19).as_ref().len(), 1 << 19);
+        assert_eq!(spare.take().capacity(), 1 << 20);
+        assert_eq!(spare.lend(4).as_ref().len(), 4, "what was taken is gone");
     }
 }
