@@ -5,6 +5,7 @@
 //! is never advised: it returns nothing to a process that the process could not use already.
 
 use super::findings::{Advice, Event, KnownBatch};
+use super::optimizer::Optimizer;
 use super::remedy::{self, Remedy};
 use super::sighting::Work;
 use super::snapshot::Category;
@@ -20,6 +21,10 @@ pub(super) struct Known<'a> {
     pub(super) ladder: Option<&'a Ladder>,
     /// What held most of the memory, according to a snapshot.
     pub(super) tallest: Option<Category>,
+    /// The optimizer whose step failed.
+    pub(super) optimizer: Option<&'a Optimizer>,
+    /// How many steps were complete.
+    pub(super) complete: Option<u64>,
 }
 
 /// What to do about `event`, in order.
@@ -27,16 +32,25 @@ pub(super) struct Known<'a> {
 /// Without a ladder of the model, every rung that applies is listed, starting with those for the phase. With a ladder,
 /// the rungs keep its order, because each builds on those before it, and the list ends at the first that fits.
 pub(super) fn advice(event: &Event, known: Known<'_>) -> Vec<Advice> {
-    let Known { work, batch, ladder, tallest } = known;
+    let Known { work, batch, ladder, tallest, optimizer, complete } = known;
     if let Some(own) = in_terms(event) {
         return own;
     }
     let mut list: Vec<Advice> = remedy::first(event, work).into_iter().map(Advice::from).collect();
-    if event.kind == Kind::VramOom && work != Work::Serving && !event.also.contains(&Verdict::Eval) {
+    let serves = matches!(work, Work::Serving | Work::Loading);
+    if event.kind == Kind::VramOom && !serves && !event.also.contains(&Verdict::Eval) {
         let own = terms::trains(event.software.as_deref().unwrap_or_default());
         list.extend(own.iter().map(|what| plain(terms::filled(what, event))));
     }
+    let late = complete.is_some_and(|complete| complete > 1);
+    if event.also.contains(&Verdict::OptimizerStep) && optimizer.is_some_and(|optimizer| optimizer.lists && late) {
+        list.push(remedy::LISTS.into());
+    }
     let mut rungs = rungs(event, work).to_vec();
+    // State of 8 bits cannot become smaller, and SGD has little of it.
+    if optimizer.is_some_and(|optimizer| optimizer.small || optimizer.name.as_deref() == Some("SGD")) {
+        rungs.retain(|rung| *rung != Rung::Optimizer8bit);
+    }
     if ladder.is_some() {
         rungs.sort_unstable();
     } else if event.verdict == Verdict::Capacity {
@@ -148,13 +162,17 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
         | Verdict::NonPytorchMemory => &[],
         // Evaluation has remedies of its own: the training state is not at fault.
         _ if in_phase(Verdict::Eval) => &[],
-        _ if in_phase(Verdict::OptimizerStep)
-            || (in_phase(Verdict::OptimizerState) && !in_phase(Verdict::FirstBackward)) =>
-        {
+        // The backward pass fitted once: what came since is the optimizer's state.
+        _ if in_phase(Verdict::OptimizerState) && in_phase(Verdict::FirstBackward) => {
+            &[Optimizer8bit, Sharding, Offload, Adapter, Checkpointing, MicroBatch, Bf16, Sdpa, ShorterSequence]
+        }
+        _ if in_phase(Verdict::OptimizerStep) || in_phase(Verdict::OptimizerState) => {
             &[Optimizer8bit, Sharding, Offload, Adapter]
         }
         // A single tensor is too large: shrink that tensor. Weights and optimizer are not at fault.
         Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
+        // Only the weights are there yet.
+        _ if work == Work::Loading => &[Bf16, Sharding, Offload],
         _ if matches!(work, Work::Inference | Work::Serving) => {
             &[MicroBatch, Bf16, Sdpa, ShorterSequence, Sharding, Offload]
         }
@@ -205,7 +223,7 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
 
 /// A rung in words. Inference has no optimizer and no accumulation.
 fn words(rung: Rung, work: Work) -> String {
-    if !matches!(work, Work::Inference | Work::Serving) {
+    if !matches!(work, Work::Inference | Work::Serving | Work::Loading) {
         return format!("{}: {}", rung.title(), rung.advice());
     }
     match rung {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::batch::Told;
 use super::dump;
-use super::event::event;
+use super::event::{Described, event};
 use super::findings::{Dismissal, Event, Findings, Form, InputReport, SCHEMA};
 use super::gather::Gathered;
 use super::incident::Incident;
@@ -169,15 +169,21 @@ impl Analysis {
         let incidents = gathered.finished();
         let beyond = incidents.len().saturating_sub(LISTED) as u64 + gathered.omitted;
         let one = |incident: Incident| event(incident, batch.as_ref(), ladder);
-        let mut events: Vec<Event> = incidents.into_iter().take(LISTED).map(one).collect();
+        let described: Vec<Described> = incidents.into_iter().take(LISTED).map(one).collect();
+        // The events of snapshots follow, and their inputs do not matter.
+        let longest: Vec<bool> = described.iter().map(|described| described.may_be_longest).collect();
+        let mut events: Vec<Event> = described.into_iter().map(|described| described.event).collect();
         events.extend(self.snapshots.iter().flat_map(|snapshot| dump::events(snapshot, batch.as_ref(), ladder)));
         let failed: BTreeSet<String> =
             events.iter().flat_map(|event| &event.evidence).map(|evidence| evidence.file.clone()).collect();
         for (_, reported) in &self.reported {
             let name = &reported.report.name;
             if failed.contains(name) {
-                let own = events.iter_mut().filter(|event| event.evidence.iter().any(|one| one.file == *name));
-                own.for_each(|event| reported.explain(event));
+                for (at, event) in events.iter_mut().enumerate() {
+                    if event.evidence.iter().any(|one| one.file == *name) {
+                        reported.explain(event, longest.get(at).copied().unwrap_or_default());
+                    }
+                }
             } else {
                 events.push(reported.event());
             }

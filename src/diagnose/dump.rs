@@ -69,7 +69,7 @@ fn event(
         advice: Vec::new(),
         explanation: explanation(oom),
     };
-    event.advice = advice(&event, Known { work, batch, ladder, tallest: tallest(oom) });
+    event.advice = advice(&event, Known { work, batch, ladder, tallest: tallest(oom), ..Known::default() });
     event
 }
 

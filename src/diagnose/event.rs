@@ -4,6 +4,9 @@ use super::advice::{Known, advice};
 use super::decide::{decide, identify};
 use super::findings::{Event, KnownBatch};
 use super::incident::{Class, Incident};
+use super::optimizer::{Optimizer, State};
+use super::phase::Lengths;
+use super::progress::Progress;
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
@@ -13,8 +16,9 @@ use plimsoll_memory::bytes::{ByteSize, GIB};
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
 /// The event that describes `incident`.
-pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Event {
+pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Described {
     let Incident { class, sighting, occurrences, .. } = incident;
+    let Progress { complete, reached, .. } = sighting.progress;
     let mut numbers = sighting.numbers;
     let (kind, verdict, explanation) = match class {
         Class::Device | Class::Library if sighting.huge => {
@@ -72,7 +76,8 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let mut also = sighting.also;
     let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
     let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
-    if sighting.step == Some(1) && needs_more && !elsewhere && sighting.work != Work::Inference {
+    let trains = !matches!(sighting.work, Work::Inference | Work::Loading | Work::Serving);
+    if complete == Some(1) && needs_more && !elsewhere && trains {
         also.push(Verdict::OptimizerState);
     }
     let mut explanation: String = explanation;
@@ -97,10 +102,27 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
         advice: Vec::new(),
         explanation,
     };
-    event.advice = advice(&event, Known { work: sighting.work, batch, ladder, tallest: None });
-    event.explanation.push_str(&aside(&event, sighting.step));
-    event
+    let optimizer = sighting.optimizer.as_ref();
+    event.advice = advice(&event, Known { work: sighting.work, batch, ladder, tallest: None, optimizer, complete });
+    event.explanation.push_str(&aside(&event, &sighting.progress, optimizer, sighting.work));
+    let may_be_longest = event.kind == Kind::VramOom
+        && needs_more
+        && !elsewhere
+        && trains
+        && reached.is_some_and(|step| step > FEW)
+        && sighting.lengths != Lengths::Ruled;
+    Described { event, may_be_longest }
 }
+
+/// An event, and what figures of the same text may add to it.
+pub(super) struct Described {
+    pub(super) event: Event,
+    /// Whether a longer input explains it if memory did not grow until then.
+    pub(super) may_be_longest: bool,
+}
+
+/// After this many steps at one level of memory, the next step differs by its input.
+const FEW: u64 = 10;
 
 fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
     match (tried, most) {
@@ -157,32 +179,64 @@ fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
 }
 
 /// What the phase adds to the explanation.
-fn aside(event: &Event, step: Option<u64>) -> String {
+fn aside(event: &Event, progress: &Progress, optimizer: Option<&Optimizer>, work: Work) -> String {
     let mut text = String::new();
     for also in &event.also {
-        text.push_str(match also {
-            Verdict::FirstBackward => {
-                " It happened in a backward pass, when gradients are added to the stored activations."
-            }
-            Verdict::OptimizerStep => {
-                " It happened in the optimizer's step, where Adam allocates its moments the first time."
-            }
-            Verdict::OptimizerState => {
-                " It happened after the first step, in which Adam allocates the optimizer's state."
-            }
-            Verdict::Eval => " It happened in an evaluation.",
-            Verdict::EvalAccumulation => " Its predictions were being concatenated: they accumulate on the device.",
-            Verdict::LongestBatch => " It happened late: most likely at the longest input so far.",
-            Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
-            _ => "",
-        });
+        match also {
+            Verdict::OptimizerStep => text.push_str(&in_the_step(progress, optimizer)),
+            also => text.push_str(match also {
+                Verdict::FirstBackward => {
+                    " It happened in a backward pass, when gradients are added to the stored activations."
+                }
+                Verdict::OptimizerState => {
+                    " It happened after the first step, in which an optimizer such as Adam allocates its state."
+                }
+                Verdict::Eval => " It happened in an evaluation.",
+                Verdict::EvalAccumulation => " Its predictions were being concatenated: they accumulate on the device.",
+                Verdict::LongestBatch => LONGEST,
+                Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
+                _ => "",
+            }),
+        }
     }
-    if let Some(step) = step.filter(|_| event.kind == Kind::VramOom) {
-        text.push_str(&match step {
-            0 => " No step was complete.".to_owned(),
-            1 => String::new(),
-            step => format!(" The run had reached step {step}."),
-        });
+    if event.kind != Kind::VramOom {
+        return text;
+    }
+    let Progress { complete, reached, epoch, named } = *progress;
+    match (complete, reached, epoch) {
+        (_, Some(step), Some(epoch)) => text.push_str(&format!(" The run had reached step {step} of epoch {epoch}.")),
+        // A bar at 0 without a name may belong to anything.
+        (Some(0), ..) if named || work == Work::Training => text.push_str(" No step was complete."),
+        (_, Some(step @ 2..), None) => text.push_str(&format!(" The run had reached step {step}.")),
+        _ => {}
     }
     text
+}
+
+/// What a late failure means if lengths may vary.
+pub(super) const LONGEST: &str = " It happened late: most likely at the longest input so far.";
+
+/// What a failure in the optimizer's step means, by the optimizer's name and by how far the run had come.
+fn in_the_step(progress: &Progress, optimizer: Option<&Optimizer>) -> String {
+    let name = optimizer.and_then(|optimizer| optimizer.name.as_deref());
+    let keeps = optimizer.map_or("its state", Optimizer::keeps);
+    let creates = optimizer.is_some_and(|optimizer| optimizer.creates);
+    // The loss of a first step may have been printed before its optimizer ran.
+    let several = progress.complete.is_some_and(|complete| complete > 1) || progress.epoch.is_some();
+    let whose = name.map_or_else(|| "the optimizer's step".to_owned(), |name| format!("the step of {name}"));
+    if several && !creates {
+        let temporaries = "what the step computes comes on top";
+        return format!(" It happened in {whose}; {keeps} exists since the first one, and {temporaries}.")
+            .replace("its moments exists", "its moments exist");
+    }
+    match (name, optimizer.map(|optimizer| optimizer.state)) {
+        // Plain SGD keeps nothing; its buffers exist if momentum is set.
+        (Some(name), Some(State::Momentum)) if !creates && name == "SGD" => format!(" It happened in {whose}."),
+        (Some(_), _) if creates => format!(" It happened in {whose}, where it allocates {keeps}."),
+        (Some(_), _) => format!(" It happened in {whose}, which allocates {keeps} the first time."),
+        (None, _) if creates => format!(" It happened in {whose}, where it allocates {keeps}."),
+        (None, _) => {
+            format!(" It happened in {whose}, where an optimizer such as Adam allocates its moments the first time.")
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! [`Incident`]: one event as its sightings describe it, and the rules for when two sightings report one event.
 
 use super::findings::Numbers;
+use super::progress::Progress;
 use super::sighting::{Sighting, Work};
 
 /// How many lines of evidence are kept per incident.
@@ -85,7 +86,10 @@ impl Incident {
         mine.meaning = mine.meaning.or(other.meaning);
         mine.huge |= other.huge;
         mine.capped |= other.capped;
-        mine.step = mine.step.or(other.step);
+        if mine.progress == Progress::default() {
+            (mine.progress, mine.lengths) = (other.progress, other.lengths);
+        }
+        mine.optimizer = mine.optimizer.take().or(other.optimizer);
         if mine.work == Work::Unknown {
             mine.work = other.work;
         }

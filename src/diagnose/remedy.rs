@@ -27,6 +27,15 @@ const HOST: [Remedy; 3] = [
     keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
 ];
 
+/// What helps if a step works on lists of all tensors at once.
+pub(super) const LISTS: Remedy = keeps(
+    "fused=True (or foreach=False) in the optimizer: its default on a GPU works on lists of all tensors, with temporaries as large as the parameters",
+);
+
+/// What helps if a longer input is the cause.
+pub(super) const LONGEST: Remedy =
+    keeps("size for the longest batch: bucket by length (group_by_length), cap the tokens of a batch");
+
 /// Advice before the ladder.
 pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     let mut list = match event.verdict {
@@ -103,7 +112,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("start without expandable_segments: with it, the sleep mode's pool cannot be returned to the device"),
         ],
         Verdict::HostGrowth => vec![
-            keeps("reuse one host buffer (`buffer.copy_(tensor)`) instead of allocating one at each `.cpu()`"),
+            keeps("find what is kept: lists of losses, outputs or samples that outlive a step, caches without a limit, DataLoader workers that copy a list (`tracemalloc`, memray); at each `.cpu()`, reuse one buffer (`buffer.copy_(tensor)`)"),
             keeps("account for it: `plimsoll ledger LOG --params N` shows the unexpected bytes per parameter, and when they appeared"),
         ],
         Verdict::Inconclusive => vec![
@@ -129,15 +138,20 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("pad each batch to its own longest sample and sort the evaluation by length: one long sample sets the peak"),
         ]);
         let pile = moves(
-            "eval_accumulation_steps: predictions move to the host at once instead of accumulating on the device; \
-             preprocess_logits_for_metrics keeps only what the metric needs",
+            "eval_accumulation_steps of the Trainer, or `.cpu()` on each batch's predictions in a loop of your own: they move to the host at once \
+             instead of accumulating on the device; preprocess_logits_for_metrics keeps only what the metric needs",
         );
         // Accumulated predictions have a remedy of their own; a batch that is too large is not cured by it.
         let at = if event.also.contains(&Verdict::EvalAccumulation) { list.len() - 3 } else { list.len() };
         list.insert(at, pile);
     }
+    if event.kind == Kind::VramOom && work == Work::Loading {
+        list.push(keeps(
+            "read checkpoints to the host, then copy: torch.load(path, map_location=\"cpu\"), from_pretrained with device_map; otherwise two copies are on the device at once",
+        ));
+    }
     if event.also.contains(&Verdict::LongestBatch) {
-        list.push(keeps("size for the longest batch: bucket by length (group_by_length), cap the tokens of a batch"));
+        list.push(LONGEST);
     }
     if event.verdict == Verdict::SingleHugeRequest && event.numbers.tried > event.numbers.capacity {
         list.insert(0, keeps("check the shape of the request: logits over a large vocabulary, a full attention matrix, an image or clip that was not resized"));
@@ -150,7 +164,9 @@ pub(super) fn last(event: &Event) -> Vec<Remedy> {
     if event.kind == Kind::VramOom
         && (event.also.contains(&Verdict::OptimizerStep) || event.also.contains(&Verdict::OptimizerState))
     {
-        return vec![keeps("budget the peak after two steps: Adam allocates its moments in the first one")];
+        return vec![keeps(
+            "budget the peak after two steps: an optimizer such as Adam allocates its state in the first one",
+        )];
     }
     Vec::new()
 }

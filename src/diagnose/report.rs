@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
 use super::advice::{Known, advice};
+use super::event::LONGEST;
 use super::findings::{Event, Evidence, Numbers, TelemetryReport};
+use super::remedy;
 use super::sighting::quoted;
 use super::telemetry::{Figure, Format, Metric, Position};
-use super::trend::{Finding, Trends, Verdict as Trend, Watch};
+use super::trend::{Finding, Pattern, Trends, Verdict as Trend, Watch};
 use super::unfold::unfold;
 use super::verdict::{Kind, Verdict};
 use super::window::clean;
@@ -105,8 +107,17 @@ impl Reported {
         self.event.clone()
     }
 
-    /// Adds to `event`, a failure of the same input, the trends that led to it.
-    pub(super) fn explain(&self, event: &mut Event) {
+    /// Adds to `event`, a failure of the same input, the trends that led to it. If memory kept its level until then and
+    /// the event `may_be_longest`, a longer input explains it.
+    pub(super) fn explain(&self, event: &mut Event, may_be_longest: bool) {
+        if may_be_longest
+            && !event.also.contains(&Verdict::LongestBatch)
+            && self.report.trends.findings.iter().any(|finding| keeps_its_level(finding, event))
+        {
+            event.also.push(Verdict::LongestBatch);
+            event.explanation.push_str(LONGEST);
+            event.advice.insert(0, remedy::LONGEST.into());
+        }
         let mut told = Vec::new();
         for finding in &self.report.trends.findings {
             let verdict = Verdict::from(finding.verdict);
@@ -127,6 +138,20 @@ impl Reported {
         }
         event.also.extend(told);
     }
+}
+
+/// Whether `finding` shows that tensors held the same amount in many steps before the failure in `event`.
+fn keeps_its_level(finding: &Finding, event: &Event) -> bool {
+    const MANY: u64 = 8;
+    let still = matches!(finding.pattern, Pattern::Steady | Pattern::FirstStepOnly | Pattern::Plateau);
+    let elsewhere = matches!((finding.worker.rank, event.rank), (Some(a), Some(b)) if a != b);
+    let before = event.evidence.iter().any(|evidence| finding.evidence.iter().all(|at| at.line < evidence.line));
+    matches!(finding.metric, Metric::Allocated | Metric::Reserved)
+        && finding.verdict < Trend::Regression
+        && still
+        && finding.statistics.readings >= MANY
+        && before
+        && !elsewhere
 }
 
 /// Whether `finding` leads to the failure in `event`.
@@ -195,7 +220,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
         rank: worker.rank,
         pid: worker.pid,
         job: None,
-        device: None,
+        device: worker.device,
         host: None,
         victim: format.map(|format| format.title().to_owned()),
         advice: Vec::new(),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::anchors::{self, LONG};
 use super::feed::{Feed, count_lines};
 use super::shape;
-use super::telemetry::Position;
+use super::telemetry::{Position, heads_rows, is_row};
 
 /// How many bytes are searched at once.
 const CORE: usize = 1 << 20;
@@ -48,11 +48,13 @@ pub(super) struct Scanner {
     /// How many more lines are searched for factors of the batch.
     factors_left: u32,
     feed: Feed,
+    /// Where the next row of a table of memory figures may begin in the input.
+    rows: Option<u64>,
 }
 
 impl Default for Scanner {
     fn default() -> Self {
-        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256, feed: Feed::default() }
+        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256, feed: Feed::default(), rows: None }
     }
 }
 
@@ -116,6 +118,7 @@ impl Scanner {
                 sink.factor(&self.buffer[line_around(&self.buffer, hit)]);
             }
         });
+        self.add_rows(&mut telemetry, end, sink);
         let start = Position { line: self.line, offset: self.offset };
         self.feed.lines(&self.buffer, start, &telemetry, |position, line| sink.telemetry(position, line));
         let (mut counted, mut line) = (0, self.line);
@@ -139,6 +142,38 @@ impl Scanner {
         self.offset += dropped as u64;
         self.buffer.drain(..dropped);
         self.done -= dropped;
+    }
+
+    /// Adds to `hits` the rows of tables that a hit heads, up to `end`: they have numbers alone.
+    fn add_rows(&mut self, hits: &mut Vec<usize>, end: usize, sink: &mut impl Sink) {
+        let mut rows = Vec::new();
+        let open = self.rows.take().and_then(|at| usize::try_from(at.saturating_sub(self.offset)).ok());
+        let heads = hits.iter().filter_map(|&hit| {
+            let line = line_around(&self.buffer, hit);
+            heads_rows(&self.buffer[line.clone()]).then_some(line.end + 1)
+        });
+        let mut from = 0;
+        for head in open.into_iter().chain(heads) {
+            let mut at = head.max(from);
+            while at < end {
+                let length = memchr::memchr(b'\n', &self.buffer[at..]).unwrap_or(self.buffer.len() - at);
+                let line = &self.buffer[at..at + length];
+                if !is_row(line) {
+                    break;
+                }
+                if sink.measures(self.offset + at as u64, shape::of(line.trim_ascii_end())) {
+                    rows.push(at);
+                }
+                at += length + 1;
+            }
+            self.rows = (at >= end).then(|| self.offset + at as u64);
+            from = at;
+        }
+        if !rows.is_empty() {
+            hits.extend(rows);
+            hits.sort_unstable();
+            hits.dedup();
+        }
     }
 
     /// The window of `hits`: whole lines unless they are too long.

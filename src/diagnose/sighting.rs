@@ -1,6 +1,9 @@
 //! [`Sighting`]: one line, or one message of several lines, about a memory event.
 
 use super::findings::{Evidence, Numbers};
+use super::optimizer::Optimizer;
+use super::phase::Lengths;
+use super::progress::Progress;
 use super::verdict::Verdict;
 use super::window::Line;
 
@@ -53,6 +56,8 @@ pub(super) enum Work {
     Unknown,
     Training,
     Inference,
+    /// Reading a model into memory.
+    Loading,
     /// Starting a server that found no room on the device for its cache.
     Serving,
 }
@@ -86,7 +91,11 @@ pub(super) struct Sighting {
     /// Whether the full resource is a pool or a share of the device given to the process.
     pub(super) capped: bool,
     /// How far the run had come, if a progress bar or a counter shows it.
-    pub(super) step: Option<u64>,
+    pub(super) progress: Progress,
+    /// What the lines above show of the lengths of inputs.
+    pub(super) lengths: Lengths,
+    /// The optimizer whose step failed.
+    pub(super) optimizer: Option<Optimizer>,
     pub(super) evidence: Vec<Evidence>,
 }
 
@@ -116,7 +125,9 @@ impl Sighting {
             weak: false,
             huge: false,
             capped: false,
-            step: None,
+            progress: Progress::default(),
+            lengths: Lengths::default(),
+            optimizer: None,
             evidence: vec![evidence(line)],
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::sighting::{Cause, Sighting};
 
@@ -117,14 +117,47 @@ static SET: LazyLock<RegexSet> = LazyLock::new(|| {
         .expect("the signs are valid patterns")
 });
 
+/// Words for a software that is not there: a setting without a value (`deepspeed=None`, `"deepspeed": null`), a report of
+/// versions (`DeepSpeed version: not installed`), a module that was not found.
+static ABSENT: LazyLock<Regex> = LazyLock::new(|| {
+    let name = r"[\w.-]{2,40}";
+    let nothing = r#"(?:none|null|nil|false|no|off|disabled|n/?a|''|""|\[\]|\{\}|not[ _]\w+|unavailable|missing)"#;
+    let absent = [
+        format!(
+            r#"["']?{name}["']?(?:[ _]version)?[ \t]*(?:\([^()\n]{{0,20}}\)[ \t]*)?(?:=|:=|:)[ \t]*["']?{nothing}(?:["',;)\]}}\r\n]|[ \t]*(?:\(|$)|[ \t]+\w+[=:])"#
+        ),
+        format!(
+            r"{name}(?: \w+)? (?:(?:is|was|are) )?(?:not|n't|isn't) (?:installed|available|found|used|enabled|detected|supported|importable)"
+        ),
+        format!(
+            r"(?:no module named|without|not using|could not import|cannot import|failed to import|unable to import|skipping|disabling|disabled|uninstalled) ['\x22`]?{name}"
+        ),
+        format!(r"(?:is_)?{name}_(?:available|enabled|installed)(?:\(\))?[ \t]*(?:=|:|->|returned)[ \t]*false"),
+    ];
+    RegexBuilder::new(&absent.join("|"))
+        .unicode(false)
+        .case_insensitive(true)
+        .multi_line(true)
+        .build()
+        .expect("the words are a valid pattern")
+});
+
 /// The signs found in a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signs(u128);
 
 impl Signs {
-    /// The signs in `text`.
+    /// The signs in `text`, apart from those that say that a software is not there.
     pub(super) fn of(text: &[u8]) -> Self {
-        Self(SET.matches(text).into_iter().fold(0, |signs, at| signs | 1 << at))
+        let set = |text: &[u8]| SET.matches(text).into_iter().fold(0, |signs: u128, at| signs | 1 << at);
+        let found = set(text);
+        if found == 0 {
+            return Self(0);
+        }
+        match ABSENT.replace_all(text, &b" "[..]) {
+            std::borrow::Cow::Borrowed(_) => Self(found),
+            std::borrow::Cow::Owned(present) => Self(set(&present)),
+        }
     }
 
     fn first(self, layer: Layer) -> Option<&'static str> {
@@ -205,4 +238,45 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
         _ => first(&[Manager, Runtime]),
     };
     found.or(own).filter(|name| *name != "device").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(text: &str) -> Option<&'static str> {
+        Signs::of(text.as_bytes()).first(Device)
+    }
+
+    #[test]
+    fn a_software_that_is_not_there_is_no_sign() {
+        for text in [
+            "deepspeed=None,\nfp16=False,",
+            "TrainingArguments(_n_gpu=1, deepspeed=None, fsdp=[], optim=adamw)",
+            "{\"bf16\": true, \"deepspeed\": null}",
+            "  \"deepspeed\": \"\",",
+            "deepspeed: false",
+            "- DeepSpeed version: not installed",
+            "- Flax version (CPU?/GPU?/TPU?): not installed (NA)\n- JaxLib version: not installed",
+            "DeepSpeed is not installed, using DDP",
+            "DeepSpeed not installed",
+            "vllm isn't available",
+            "ModuleNotFoundError: No module named 'deepspeed'",
+            "is_deepspeed_available() = False",
+            "running without DeepSpeed",
+            "deepspeed_config: {}",
+            "use_vllm: false",
+        ] {
+            assert_eq!(first(text), None, "{text}");
+        }
+        for (text, software) in [
+            ("deepspeed=ds_zero3.json,", "deepspeed"),
+            ("deepspeed=None\n[INFO] DeepSpeed info: version=0.15", "deepspeed"),
+            ("Using DeepSpeed with ZeRO stage 3", "deepspeed"),
+            ("deepspeed: true", "deepspeed"),
+            ("vllm version: 0.6.1, sglang version: not installed", "vllm"),
+        ] {
+            assert_eq!(first(text), Some(software), "{text}");
+        }
+    }
 }

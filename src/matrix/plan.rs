@@ -68,7 +68,7 @@ pub struct Configuration {
     /// The log file that a run writes, instead of the plan's; without a command, an existing log.
     #[serde(default)]
     pub log: Option<String>,
-    /// The memory of tensors, if already known: `"0.5GB"`. With this or one of the next two, nothing is run or read.
+    /// The memory of tensors, if already known: `"0.5GB"`, with GB of 2^30 as logs print it. With this or one of the next two, nothing is run or read.
     #[serde(default, deserialize_with = "bytes")]
     pub allocated: Option<ByteSize>,
     /// The memory of the allocator.
@@ -120,10 +120,19 @@ pub struct Turn<'a> {
     pub repeat: u32,
 }
 
-/// An amount such as `0.5GB`.
+/// An amount such as `0.5GB`, in the units of the logs and tables it is taken from: GB of 2^30.
 fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse().map(Some).map_err(serde::de::Error::custom)
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = &text[number.len()..];
+    let binary = match unit.to_ascii_uppercase().as_str() {
+        "K" | "KB" => "KiB",
+        "M" | "MB" => "MiB",
+        "G" | "GB" => "GiB",
+        "T" | "TB" => "TiB",
+        _ => unit,
+    };
+    format!("{number}{binary}").parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A time such as `30min`.

@@ -35,15 +35,25 @@ impl Plan {
     /// See [`Plan::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, MatrixError> {
         let plan: Self = toml::from_str(text)
-            .map_err(|error| MatrixError::Syntax { path: path.to_owned(), message: syntax(&error) })?;
+            .map_err(|error| MatrixError::Syntax { path: path.to_owned(), message: syntax(text, &error) })?;
         validate(&plan).map_err(|message| MatrixError::Plan { path: path.to_owned(), message })?;
         Ok(plan)
     }
 }
 
 /// The parser's message, with the known key that is most similar to an unknown one.
-fn syntax(error: &toml::de::Error) -> String {
-    let text = error.to_string();
+fn syntax(source: &str, error: &toml::de::Error) -> String {
+    // The parser draws the line over several lines; a message is one.
+    let text = match error.span() {
+        Some(span) => {
+            let before = source.get(..span.start).unwrap_or(source);
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let shown = source.lines().nth(line - 1).unwrap_or_default().trim();
+            format!("line {line}, column {column}, `{shown}`: {}", error.message().replace('\n', ", "))
+        }
+        None => error.message().replace('\n', ", "),
+    };
     // serde writes "unknown field `x`, expected one of `a`, `b`", so every other piece is in backticks.
     let mut quoted = error.message().split('`').skip(1).step_by(2);
     let hint = match (error.message().starts_with("unknown "), quoted.next()) {
@@ -51,7 +61,7 @@ fn syntax(error: &toml::de::Error) -> String {
         _ => None,
     };
     match hint {
-        Some(hint) => format!("{}\ndid you mean `{hint}`?", text.trim_end()),
+        Some(hint) => format!("{}; did you mean `{hint}`?", text.trim_end()),
         None => text.trim_end().to_owned(),
     }
 }

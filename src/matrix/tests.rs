@@ -95,6 +95,7 @@ fn what_is_wrong_with_a_plan_is_said() {
     let one = "[[configuration]]\nname = 'a'\ncommand = ['x']\n";
     for (text, says) in [
         (format!("repeat = 3\n{one}"), "did you mean `repeats`?"),
+        ("gate = {}\n[[configuration]]\nname = 3\n".to_owned(), "m.toml: line 3, column 8, `name = 3`: "),
         (format!("{one}flag = ['x']"), "did you mean `flags`?"),
         (format!("gate = {{ alocated = '5%' }}\n{one}"), "did you mean `allocated`?"),
         (format!("gate = {{ allocated = '5' }}\ngate2 = 1\n{one}"), "unknown field `gate2`"),
@@ -158,4 +159,16 @@ proptest::proptest! {
     fn any_text_is_read_or_refused(text in "(name|command|log|configuration|repeats|gate|\\[|\\]|=|'|\"|x|1|-|\\{|\\}|\n|é){0,24}") {
         let _ = Plan::parse(Path::new("m.toml"), &text);
     }
+}
+
+#[test]
+fn gb_of_a_plan_are_those_of_a_log() {
+    let plan = plan("[[configuration]]\nname = 'a'\nallocated = '0.80GB'\nreserved = '512 MB'\n");
+    let given = plan.baseline().given().unwrap();
+    let log = crate::matrix::LogReadings::read(
+        &b"GPU Memory after refit complete: 0.80GB allocated, 0.50GB reserved\n"[..],
+        None,
+    );
+    let read = log.unwrap().unwrap().readings;
+    assert_eq!((given.allocated, given.reserved), (read.allocated, read.reserved));
 }

@@ -6,4 +6,5 @@ mod logs;
 mod page;
 mod properties;
 mod rules;
+mod steps;
 mod support;

@@ -6,7 +6,7 @@ use plimsoll::estimate::{Limits, Model, Setup, ladder};
 
 use crate::support::{cuda, findings, only};
 
-fn rungs(event: &Event) -> Vec<u8> {
+pub fn rungs(event: &Event) -> Vec<u8> {
     event.advice.iter().filter_map(|advice| advice.rung).collect()
 }
 
@@ -124,7 +124,7 @@ fn m8_expandable_segments_are_for_fragmentation_alone_and_name_their_clashes() {
     assert!(!full.advice.iter().any(|advice| advice.what.contains("expandable_segments")));
 }
 
-fn below(frames: &str) -> Event {
+pub fn below(frames: &str) -> Event {
     let message = cuda("1.00 GiB", "79.15 GiB", "0.50 GiB", "78.60 GiB", "77.00 GiB", "1.00 GiB");
     only(&format!("Traceback (most recent call last):\n{frames}\n{message}\n"))
 }

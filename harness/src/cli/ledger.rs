@@ -5,10 +5,11 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use plimsoll::diagnose::ledger::{self, Place, Reading, Stage};
+use plimsoll::ByteSize;
+use plimsoll::diagnose::ledger::{self, Place, Reading, Stage, Stages};
 use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
 use plimsoll::estimate::{Count, Offload};
-use plimsoll::meter::{Metric, worst_reading};
+use plimsoll::meter::{Metric, PhaseReadings, worst_reading};
 use plimsoll::record::Record;
 use plimsoll::report::terminal;
 
@@ -103,17 +104,33 @@ fn phases(path: &Path) -> Option<Vec<Reading>> {
     let record = path.extension().is_some_and(|extension| extension == "json").then(|| Record::read(path).ok())??;
     let start = record.phases.first().and_then(|phase| phase.at_start);
     let start = start.map(|start| Reading::new(Stage::Start, "the start of the record", start.rss));
+    let mut stages = Stages::default();
     let mut readings: Vec<Reading> = start.into_iter().collect();
+    if !readings.is_empty() {
+        stages.begun();
+    }
     for phase in &record.phases {
-        let before = readings.last().map(|reading| reading.stage);
-        let Some(stage) = Stage::of_label(&phase.phase, before) else { continue };
-        // The last phase ends with the process, so its last sample is what was held until then.
-        let last = phase.timeline.last().map(|point| point.rss);
-        if let Some(bytes) = phase.at_end.map(|end| end.rss).or(last) {
+        let Some(stage) = stages.next(&phase.phase) else { continue };
+        if let Some(bytes) = phase.at_end.map(|end| end.rss).or_else(|| held_last(phase)) {
             readings.push(Reading::new(stage, phase.phase.clone(), bytes));
         }
     }
     Some(readings)
+}
+
+/// What the last phase of a record held before the process began to end.
+///
+/// This phase ends with the process, and an interpreter frees its objects first: samples below what was held when the
+/// phase began show that, and so do those that lead down to them without a pause.
+fn held_last(phase: &PhaseReadings) -> Option<ByteSize> {
+    let samples: Vec<u64> = phase.timeline.iter().map(|point| point.rss.bytes()).collect();
+    let began = phase.at_start.map_or(0, |start| start.rss.bytes());
+    let ending = |bytes: &u64| *bytes < began - began / 10;
+    let kept = samples.iter().rposition(|bytes| !ending(bytes))?;
+    let falls = |at: &usize| samples[*at] < samples[*at - 1] - samples[*at - 1] / 200;
+    let ended = kept + 1 < samples.len();
+    let last = if ended { (1..=kept).rev().find(|at| !falls(at)).unwrap_or(0) } else { kept };
+    Some(ByteSize::new(samples[last]))
 }
 
 /// Reads the telemetry of a log.

@@ -161,7 +161,8 @@ fn excesses(
         if rate <= least {
             continue;
         }
-        for (name, rate, ground) in name(movement.stage, &movement.label, rate, least, setup, place) {
+        let appeared: Vec<String> = excesses.iter().map(|(_, excess)| excess.name.clone()).collect();
+        for (name, rate, ground) in name((movement.stage, &movement.label), rate, least, (setup, place), &appeared) {
             let lowest = beyond[index + 1..].iter().copied().min_by(f64::total_cmp);
             excesses.push((
                 index,

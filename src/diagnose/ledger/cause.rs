@@ -36,15 +36,22 @@ const DEEPSPEED_7693: [Cause; 4] = [
         rate: 2.0,
         words: &["pinned"],
     },
-    Cause { stage: Stage::Step1, name: "unscale_and_clip_grads", rate: 4.0, words: &["unscale", "clip_grad"] },
+    Cause { stage: Stage::Step1, name: "unscale_and_clip_grads", rate: 4.0, words: &["unscale", "clip", "norm"] },
     Cause { stage: Stage::Step1, name: "adam_update", rate: 4.0, words: &["adam"] },
 ];
 
 /// A part of an excess: its name, its bytes per parameter, and the grounds for the name.
 pub(super) type Part = (String, f64, Ground);
 
-/// Names `rate` bytes per parameter that appeared in `stage` at `label`. Parts below `least` are dropped.
-pub(super) fn name(stage: Stage, label: &str, rate: f64, least: f64, setup: &Setup, place: Place) -> Vec<Part> {
+/// Names `rate` bytes per parameter that appeared in `stage` at `label`. Parts below `least` are dropped. Causes that
+/// have `appeared` before appear again only if the label says so.
+pub(super) fn name(
+    (stage, label): (Stage, &str),
+    rate: f64,
+    least: f64,
+    (setup, place): (&Setup, Place),
+    appeared: &[String],
+) -> Vec<Part> {
     let known = place == Place::Host && setup.offload == Offload::Cpu && setup.offload_parameters == Offload::None;
     let causes = || DEEPSPEED_7693.iter().filter(|cause| known && cause.stage == stage);
     let lower = label.to_ascii_lowercase();
@@ -52,7 +59,7 @@ pub(super) fn name(stage: Stage, label: &str, rate: f64, least: f64, setup: &Set
         return vec![(cause.name.to_owned(), rate, Ground::Label)];
     }
     let (mut rest, mut parts) = (rate, Vec::new());
-    for cause in causes() {
+    for cause in causes().filter(|cause| !appeared.iter().any(|name| name == cause.name)) {
         if rest >= cause.rate - least {
             parts.push((cause.name.to_owned(), cause.rate.min(rest), Ground::Known));
             rest -= cause.rate;

@@ -22,4 +22,4 @@ mod tests;
 pub use cause::Ground;
 pub use document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
 pub use reading::{ParseReadingError, Place, Reading};
-pub use stage::Stage;
+pub use stage::{Stage, Stages};

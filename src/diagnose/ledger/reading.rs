@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::stage::{Stage, is_inside};
+use super::stage::{Stage, Stages};
 use crate::telemetry::{Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -45,21 +45,19 @@ impl Reading {
     /// first reading is the start.
     pub fn of_samples(samples: &[Sample], place: Place) -> Vec<Self> {
         let metric = if place == Place::Host { Metric::HostUsed } else { Metric::Allocated };
+        let of = |sample: &Sample| (sample.rank, sample.pid, sample.device);
         let figures = || samples.iter().filter_map(|sample| Some((sample, sample.figure(metric)?)));
-        let Some(process) = figures().map(|(sample, _)| (sample.rank, sample.pid)).next() else { return Vec::new() };
-        let mut readings: Vec<Self> = Vec::new();
-        for (sample, figure) in figures().filter(|(sample, _)| (sample.rank, sample.pid) == process) {
+        let Some(process) = figures().map(|(sample, _)| of(sample)).next() else { return Vec::new() };
+        let (mut readings, mut stages): (Vec<Self>, _) = (Vec::new(), Stages::default());
+        for (sample, figure) in figures().filter(|(sample, _)| of(sample) == process) {
             let label = sample.label.as_deref().unwrap_or("");
-            let before = readings.last().map(|reading| reading.stage);
-            // A part of a step that was read before, or that follows the end of the first step, belongs to a later
-            // step.
-            let ended = readings.last().is_some_and(|last| last.stage == Stage::Step1 && !is_inside(&last.label));
-            let again = is_inside(label) && (ended || readings.iter().any(|reading| reading.label == label));
-            let told = Stage::of_label(label, before.map(|stage| if again { Stage::Later } else { stage }));
-            let stage = match (told, before) {
-                (Some(stage), _) => stage,
-                (None, None) => Stage::Start,
-                (None, Some(_)) => continue,
+            let stage = match stages.next(label) {
+                Some(stage) => stage,
+                None if readings.is_empty() => {
+                    stages.begun();
+                    Stage::Start
+                }
+                None => continue,
             };
             let (bytes, resolution) = (figure.bytes, figure.resolution);
             readings.push(Self { stage, label: label.to_owned(), bytes, resolution, position: Some(sample.position) });

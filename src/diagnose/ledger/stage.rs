@@ -52,58 +52,142 @@ impl Stage {
             Self::Later => Some(Phase::Steady),
         }
     }
+}
 
-    /// The stage in a log's label or a phase's name, after `before`: a step that follows the first one is a later one.
-    pub fn of_label(label: &str, before: Option<Self>) -> Option<Self> {
+/// Follows the labels of a log, or the names of phases, through the stages.
+///
+/// ```
+/// use plimsoll_diagnose::ledger::{Stage, Stages};
+/// let mut stages = Stages::default();
+/// let labels = ["before init", "after init", "step 0 start", "step 0 end", "step 1 end"];
+/// let found: Vec<_> = labels.iter().filter_map(|label| stages.next(label)).collect();
+/// assert_eq!(found, [Stage::Start, Stage::Init, Stage::Backward, Stage::Step1, Stage::Later]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Stages {
+    before: Option<Stage>,
+    /// The number of the first step, if a label states it: some programs count from 0.
+    first: Option<u64>,
+    /// Whether a label ended the first step.
+    ended: bool,
+    /// Parts of a step that were labelled.
+    parts: Vec<String>,
+}
+
+/// How many labels of parts are kept.
+const PARTS: usize = 64;
+
+impl Stages {
+    /// Records that the start was read.
+    pub fn begun(&mut self) {
+        self.before = self.before.max(Some(Stage::Start));
+    }
+
+    /// The stage that `label` names; `None` if it names none.
+    pub fn next(&mut self, label: &str) -> Option<Stage> {
         let label = label.to_ascii_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
-        let early = label.contains("before");
-        // Inside the first step, before and after each of its parts.
-        if is_inside(&label) && !has(&["initiali"]) && !label.contains("step") && before <= Some(Self::Step1) {
-            return Some(Self::Step1);
+        let inside = is_inside(&label) && !label.contains("initiali");
+        let early = is_early(&label);
+        // A part of a step that was read before, or that follows the end of the first step, belongs to a later step.
+        let again = inside && (self.ended || self.parts.contains(&label));
+        if again {
+            self.before = self.before.max(Some(Stage::Later));
         }
-        let stage = if has(&["unscale", "clip_grad", "adam", "step", "optimizer_update"]) && !has(&["initiali"]) {
-            // The number of the step, not of a name such as fp16.
-            let number = label.rsplit("step").next().unwrap_or("").trim_start_matches([' ', '_', '#', ':', '=']);
-            let number =
-                number.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u64>().ok());
-            match (number, early) {
-                (Some(2..), _) => Self::Later,
-                (_, true) if before < Some(Self::Step1) => Self::Backward,
-                (_, true) => Self::Later,
-                _ => Self::Step1,
-            }
-        } else if has(&["backward", "bwd"]) {
-            if early { Self::Forward } else { Self::Backward }
-        } else if has(&["forward", "fwd"]) {
-            if early { Self::Init } else { Self::Forward }
-        } else if has(&["init", "engine", "prepare"]) {
-            if early { Self::Start } else { Self::Init }
-        } else if has(&["start", "begin", "baseline"]) {
-            Self::Start
-        } else {
-            return None;
-        };
+        let stage = self.named(&label, inside, early)?;
         // Stages do not go back: a second forward pass belongs to a later step.
-        Some(match before {
-            Some(before) if stage < before => {
-                if before < Self::Step1 {
-                    before
-                } else {
-                    Self::Later
-                }
-            }
+        let stage = match self.before {
+            Some(before) if stage < before && before < Stage::Step1 => before,
+            Some(before) if stage < before => Stage::Later,
             _ => stage,
-        })
+        };
+        if inside && self.parts.len() < PARTS {
+            self.parts.push(label);
+        }
+        self.ended |= stage == Stage::Step1 && !inside && !early;
+        self.before = Some(stage);
+        Some(stage)
+    }
+
+    fn named(&mut self, label: &str, inside: bool, early: bool) -> Option<Stage> {
+        let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
+        let steps = has(&["step", "optimizer_update"]) && !has(&["initiali"]);
+        if steps || inside {
+            let number = step_number(label);
+            let first = *self.first.get_or_insert(number.unwrap_or(1));
+            let later = match number {
+                // Without an earlier number, a step of 2 or more follows one that was not read.
+                Some(number) => number > first.min(1) || (self.ended && number != first),
+                None => false,
+            };
+            return Some(match (later, inside, early) {
+                (true, ..) => Stage::Later,
+                // Inside the first step, before and after each of its parts.
+                (_, true, _) => Stage::Step1,
+                (_, _, true) if self.before < Some(Stage::Step1) => Stage::Backward,
+                (_, _, true) => Stage::Later,
+                _ => Stage::Step1,
+            });
+        }
+        let of = |before: Stage, after: Stage| Some(if early { before } else { after });
+        if has(&["backward", "bwd"]) {
+            of(Stage::Forward, Stage::Backward)
+        } else if has(&["forward", "fwd"]) {
+            of(Stage::Init, Stage::Forward)
+        } else if has(&["init", "engine", "prepare"]) {
+            of(Stage::Start, Stage::Init)
+        } else if has(&["start", "begin", "baseline"]) {
+            Some(Stage::Start)
+        } else {
+            None
+        }
     }
 }
 
+/// The words of `label`: `enter step()` has `enter` and `step`.
+fn words(label: &str) -> impl Iterator<Item = &str> {
+    label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Whether `label` names the beginning of what it names: `before step`, `step 1 start`, `enter step()`.
+fn is_early(label: &str) -> bool {
+    let late = |word: &str| {
+        ["after", "end", "done", "post", "exit", "leave", "complete", "inside", "during"].contains(&word)
+            || ["ended", "finish", "completed", "exited", "leaving"].iter().any(|late| word.starts_with(late))
+    };
+    let early = |word: &str| {
+        ["before", "pre", "prior", "top", "start", "starts", "starting", "started", "enter", "enters", "entering"]
+            .contains(&word)
+            || word.starts_with("begin")
+            || word.starts_with("began")
+    };
+    !words(label).any(late) && words(label).any(early)
+}
+
+/// The number of the step, not one of a name such as fp16.
+fn step_number(label: &str) -> Option<u64> {
+    let behind = label.rsplit_once("step")?.1.trim_start_matches([' ', '_', '#', ':', '=', '(', '[', '-', '.']);
+    let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+    behind[..digits].parse().ok()
+}
+
 /// Whether `label` names a part of an optimizer step.
-pub(super) fn is_inside(label: &str) -> bool {
-    let label = label.to_ascii_lowercase();
-    ["unscale", "clip_grad", "clip grad", "adam", "optimizer_update", "update_params"]
-        .iter()
-        .any(|word| label.contains(word))
+fn is_inside(label: &str) -> bool {
+    const PARTS: [&str; 13] = [
+        "unscale",
+        "clip_grad",
+        "clip grad",
+        "clip-grad",
+        "grad_norm",
+        "grad norm",
+        "global_norm",
+        "global norm",
+        "adam",
+        "optimizer_update",
+        "update_params",
+        "inside step",
+        "in step(",
+    ];
+    PARTS.iter().any(|part| label.contains(part))
 }
 
 impl fmt::Display for Stage {

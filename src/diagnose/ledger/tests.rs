@@ -102,6 +102,22 @@ fn an_excess_is_named_by_the_label_at_which_it_appeared() {
 }
 
 #[test]
+fn two_excesses_of_a_size_have_two_names() {
+    // No label names a part of the step: the first excess of 4 is not the second one too.
+    let ledger = account(&[
+        ("before deepspeed init", 0.0),
+        ("after deepspeed init", 8.0),
+        ("before step 0", 8.0),
+        ("inside step: one", 12.0),
+        ("inside step: after optimizer.step", 24.0),
+        ("after step 0", 24.0),
+        ("after step 1", 24.0),
+    ]);
+    assert_eq!(names(&ledger), [("unscale_and_clip_grads", Stage::Step1, 4.0), ("adam_update", Stage::Step1, 4.0)]);
+    assert!(ledger.excesses.iter().all(|excess| excess.ground == Ground::Known && excess.came_back == Some(false)));
+}
+
+#[test]
 fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
     // The readings of DeepSpeed #7693, during and around the first step.
     let ledger = account(&[
@@ -208,11 +224,8 @@ fn the_device_has_a_ledger_as_well() {
 #[test]
 fn labels_tell_their_stages() {
     let stages = |labels: &[&str]| {
-        labels.iter().fold(Vec::new(), |mut stages: Vec<Option<Stage>>, label| {
-            let before = stages.iter().copied().flatten().next_back();
-            stages.push(Stage::of_label(label, before));
-            stages
-        })
+        let mut stages = Stages::default();
+        labels.iter().map(|label| stages.next(label)).collect::<Vec<_>>()
     };
     let some = |stages: &[Stage]| stages.iter().map(|stage| Some(*stage)).collect::<Vec<_>>();
     use Stage::{Backward, Forward, Init, Later, Start, Step1};
@@ -233,6 +246,36 @@ fn labels_tell_their_stages() {
         some(&[Start, Backward, Step1, Later])
     );
     assert_eq!(stages(&["hello"]), [None]);
+    // The beginning of a step is not its end, however it is called, and steps may be counted from 0.
+    for labels in [
+        ["baseline", "engine ready", "step begin", "before clip grads", "after cpu adam", "step end", "step begin"],
+        ["start", "initialize done", "enter step()", "unscale done", "adam done", "leaving step()", "entering step()"],
+        [
+            "begin training",
+            "init done",
+            "step 1 start",
+            "step 1 after unscale",
+            "step 1 after adam",
+            "step 1 end",
+            "step 2 start",
+        ],
+        [
+            "before init",
+            "after init",
+            "before step 0",
+            "inside step: after global_norm",
+            "inside step: after step()",
+            "after step 0",
+            "after step 1",
+        ],
+        ["start", "after init", "pre-step", "grad norm computed", "optimizer_update done", "post-step", "post-step 2"],
+    ] {
+        assert_eq!(stages(&labels), some(&[Start, Init, Backward, Step1, Step1, Step1, Later]), "{labels:?}");
+    }
+    assert_eq!(
+        stages(&["before step", "after step", "before step", "after step"]),
+        some(&[Backward, Step1, Later, Later])
+    );
 }
 
 proptest! {
@@ -252,6 +295,6 @@ proptest! {
     #[test]
     fn any_text_is_a_reading_or_refused(text in "\\PC{0,30}") {
         let _ = text.parse::<Reading>();
-        let _ = Stage::of_label(&text, None);
+        let _ = Stages::default().next(&text);
     }
 }

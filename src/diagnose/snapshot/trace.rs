@@ -318,6 +318,8 @@ fn leaks(uses: &[StackUse], telling: &Telling<'_>) -> Vec<LeakSuspect> {
     suspects
         .into_iter()
         .filter(|(stack, _)| *stack != StackId::EMPTY)
+        // These are created one after the other, and are meant to stay.
+        .filter(|(stack, _)| !matches!(telling.categories.get(*stack), Category::OptimizerState | Category::Parameters))
         .take(telling.top)
         .map(|(stack, used)| LeakSuspect {
             kept: telling.culprit(

@@ -13,7 +13,8 @@
 //! | Hugging Face Trainer | `train_mem_gpu_peaked_delta = 693MB`, bytes in JSON |
 //! | vLLM | `Sleep mode freed 43.82 GiB memory, 4.11 GiB memory is still in use.` |
 //! | `plimsoll.log_memory` | `plimsoll memory label="after forward" step=3 device=0 allocated=4831838208 rss=..`, in bytes |
-//! | printed by hand | a word for a kind of memory and a number with a unit: `Allocated: 4.5 GB`, `mem=12.3GiB`, nvidia-smi |
+//! | printed by hand | a word for a kind of memory and a number: `Allocated: 4.5 GB`, `mem=12.3GiB`, `memory_allocated()/1e9: 3.57` |
+//! | nvidia-smi | its table, CSV, `dmon`, `pmon`, `-q`; gpustat |
 //! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
 //!
 //! Lines may have terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, may come from
@@ -22,24 +23,30 @@
 //! need to be fed.
 
 mod blocks;
+mod columns;
 mod deepspeed;
 mod diagnostics;
 mod figure;
+mod kind;
+mod label;
 mod line;
 mod marks;
 mod megatron;
 mod needles;
+mod own;
 mod plain;
 mod reader;
 mod sample;
 mod scan;
 mod single;
+mod spelled;
 mod steps;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod trainer;
 
+pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;
 pub use needles::needles;
 pub use reader::Reader;

@@ -52,5 +52,10 @@ pub const fn needles() -> &'static [&'static str] {
         "Peak",
         "peak",
         "MiB",
+        "GiB",
+        "resv",
+        " MB |",
+        "Attached GPUs",
+        "# gpu ",
     ]
 }

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::blocks::Blocks;
+use super::columns::Columns;
 use super::line::{Line, Origin};
 use super::marks::Marks;
 use super::sample::{Position, Sample};
 use super::scan::cut;
-use super::{diagnostics, megatron, plain, single, steps};
+use super::{diagnostics, megatron, own, plain, single, steps};
 
 /// Longer lines are cut: only reports of several ranks on one line are longer.
 const LONGEST_LINE: usize = 32 << 10;
@@ -49,6 +50,8 @@ struct Process {
     blocks: Blocks,
     /// Its last text that is not a figure: the label of DeepSpeed's reports.
     said: String,
+    /// The table of nvidia-smi that its lines belong to.
+    columns: Columns,
 }
 
 impl Process {
@@ -71,7 +74,7 @@ const PARSERS: [(usize, Parser); 9] = [
     (Marks::VERL, single::verl),
     (Marks::MS_SWIFT, single::ms_swift),
     (Marks::TIME, steps::time),
-    (Marks::OWN, plain::own),
+    (Marks::OWN, own::own),
 ];
 
 impl Reader {
@@ -110,6 +113,10 @@ impl Reader {
         let step = if marks.has(Marks::STEP) { steps::step(&line.text) } else { None };
         self.step = step.or(self.step);
         let process = self.process(&line.origin);
+        if process.columns.take(line, samples) {
+            self.settle(from, samples);
+            return true;
+        }
         if !marks.has(Marks::NEEDLE) {
             process.says(line);
             return false;
@@ -122,7 +129,10 @@ impl Reader {
             }
             if samples.len() == from {
                 let parsers = PARSERS.iter().filter(|(mark, _)| marks.has(*mark));
-                samples.extend(parsers.filter_map(|(_, parse)| parse(line)).next().or_else(|| plain::plain(line)));
+                match parsers.filter_map(|(_, parse)| parse(line)).next() {
+                    Some(sample) => samples.push(sample),
+                    None => samples.extend(plain::plain(line, &process.said)),
+                }
             }
             // A label may contain a word for memory.
             if samples.len() == from {

@@ -9,7 +9,7 @@ use super::judge::judge;
 use super::round_trip::RoundTrips;
 use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
-use super::strain::strained;
+use super::strain::{idle, strained};
 use crate::telemetry::{Format, Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -19,7 +19,8 @@ const MOST_SERIES: usize = 8192;
 /// The most step durations that are kept.
 const MOST_TIMES: usize = 4096;
 
-/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder.
+/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder. In lines of a
+/// person's own a peak is shown as well: it may be all they print, or that of a phase.
 const TRENDING: [Metric; 6] = [
     Metric::Allocated,
     Metric::Reserved,
@@ -28,6 +29,12 @@ const TRENDING: [Metric; 6] = [
     Metric::HostUsed,
     Metric::StillInUse,
 ];
+
+/// What the allocator holds and no tensor uses, in bytes.
+fn unused(sample: &Sample) -> u64 {
+    let bytes = |metric| sample.figure(metric).map_or(0, |figure| figure.bytes.bytes());
+    bytes(Metric::Reserved).saturating_sub(bytes(Metric::Allocated))
+}
 
 /// Collects samples and judges them.
 #[derive(Debug, Default)]
@@ -44,6 +51,8 @@ pub struct Collector {
     extent: Option<(Position, Position)>,
     /// The allocator report with the most failures, then the most retries.
     strained: Option<Sample>,
+    /// The table of PyTorch with the most unused memory.
+    idle: Option<Sample>,
     /// The most lines of other processes that one line of a label stood for.
     pub(super) repeated: BTreeMap<String, u64>,
     round_trips: RoundTrips,
@@ -59,6 +68,9 @@ impl Collector {
         let strain = |sample: &Sample| (sample.ooms.unwrap_or(0), sample.retries.unwrap_or(0));
         if strain(sample) > self.strained.as_ref().map_or((0, 0), strain) {
             self.strained = Some(sample.clone());
+        }
+        if sample.format == Format::MemorySummary && unused(sample) > self.idle.as_ref().map_or(0, unused) {
+            self.idle = Some(sample.clone());
         }
         let total = sample.figure(Metric::DeviceTotal).map(|total| total.bytes);
         self.device_total = [self.device_total, total].into_iter().flatten().min();
@@ -82,7 +94,8 @@ impl Collector {
             let most = self.repeated.entry(label.clone()).or_default();
             *most = repeated.max(*most);
         }
-        for metric in TRENDING {
+        let own = matches!(sample.format, Format::Plain | Format::Plimsoll);
+        for metric in TRENDING.into_iter().chain(own.then_some(Metric::MaxAllocated)) {
             let Some(figure) = sample.figure(metric) else { continue };
             let key = Key { format: sample.format, label: label.clone(), metric };
             let of = worker(sample);
@@ -113,7 +126,8 @@ impl Collector {
     /// Judges the samples.
     pub fn trends(&self) -> Trends {
         let mut findings = judge(&self.series, &self.repeated);
-        findings.extend(self.strained.as_ref().and_then(strained));
+        let counted = self.strained.as_ref().and_then(strained);
+        findings.extend(counted.or_else(|| self.idle.as_ref().and_then(idle)));
         findings.extend(self.round_trips.findings());
         findings.extend(self.sleeps.finding());
         // The gravest first; equals stay in the order of the log, which is that of the phases.

@@ -51,7 +51,7 @@ fn of_key(
     workers: &BTreeMap<Worker, Series>,
     repeated: &BTreeMap<String, u64>,
 ) -> Option<Finding> {
-    let spread = spread(workers);
+    let spread = spread(workers).filter(|_| !of_a_machine(key, workers));
     let by_rank = alike(all, key) && spread.is_some_and(|spread| spread.rank_dependent);
     let judged = workers.iter().filter_map(|(worker, series)| of_worker(all, key, *worker, series, by_rank));
     // The worst rank: the gravest verdict, then the highest last reading.
@@ -84,6 +84,11 @@ fn of_key(
         evidence: worst.evidence.iter().map(|point| point.position).collect(),
         explanation,
     })
+}
+
+/// Whether the devices are those of a machine, which any program may use: their amounts are not compared.
+fn of_a_machine(key: &Key, workers: &BTreeMap<Worker, Series>) -> bool {
+    key.metric == Metric::DeviceUsed && workers.keys().any(|worker| worker.rank.is_none() && worker.device.is_some())
 }
 
 /// Whether all ranks allocate the same at the label of `key`, if the log shows it: their work is the same.
@@ -119,7 +124,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             judged.explanation =
                 format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
-        Metric::HostUsed if growing && last.bytes() as f64 - first.bytes() as f64 > GIB => {
+        Metric::HostUsed if growing && host_grows(key.format, &run) => {
             judged.verdict = Verdict::HostGrowth;
             let slope = ByteSize::new(slope.max(0.0) as u64);
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
@@ -144,6 +149,29 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
         }
     }
     Some(judged)
+}
+
+/// Whether host memory that rises is more than the start of a program.
+///
+/// A process grows in its first steps, as it imports and fills caches, and stops. So a rise below 1 GiB counts only if it
+/// is of a process, goes on at the same rate in its second half, and is seen in several steps. The memory of a whole
+/// machine moves by more for other reasons.
+fn host_grows(format: Format, run: &[Point]) -> bool {
+    const LEAST: f64 = GIB / 4.0;
+    const STEPS: usize = 6;
+    let figures: Vec<f64> = run.iter().map(|point| point.figure.value()).collect();
+    let rise = figures[figures.len() - 1] - figures[0];
+    let half = figures.len() / 2;
+    let later = figures[figures.len() - 1] - figures[half];
+    // What the second half would rise by at the rate of the whole.
+    let even = rise * (figures.len() - 1 - half) as f64 / (figures.len() - 1) as f64;
+    let rises = figures.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    rise > GIB
+        || (format != Format::Deepspeed
+            && rise > LEAST
+            && figures.len() >= STEPS
+            && later >= 0.8 * even
+            && rises * 5 >= (figures.len() - 1) * 4)
 }
 
 /// The last readings of `worker` at the label of `key`.

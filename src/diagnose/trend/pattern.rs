@@ -15,6 +15,9 @@ pub const MARGIN: ByteSize = ByteSize::mib(64);
 /// The probability below which a rise is not chance.
 const SIGNIFICANT: f64 = 0.05;
 
+/// The part of a rise that the first step must have, if only that step grew.
+const MOST_OF_IT: f64 = 0.75;
+
 /// How a series moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +77,7 @@ pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
         Pattern::Falling
     } else if rise <= tolerance {
         if extent(&figures) <= 2.0 * tolerance { Pattern::Steady } else { Pattern::Unsteady }
-    } else if extent(&figures[1..]) <= tolerance {
+    } else if extent(&figures[1..]) <= tolerance && figures[1] - figures[0] >= MOST_OF_IT * rise {
         Pattern::FirstStepOnly
     } else if levels_off(&pairs, rise) {
         Pattern::Plateau

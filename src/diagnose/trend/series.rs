@@ -96,20 +96,83 @@ pub(super) fn shape(points: &[Point]) -> Vec<ByteSize> {
     (0..count).map(at).collect()
 }
 
-/// The worker of a sample: its rank if known, otherwise its process.
+/// The worker of a sample: its rank if known, otherwise its process, and its device.
 pub(super) fn worker(sample: &Sample) -> Worker {
     let pid = if sample.rank.is_some() { None } else { sample.pid };
-    Worker { rank: sample.rank, pid }
+    Worker { rank: sample.rank, pid, device: sample.device }
 }
 
-/// `label` without its last number, and that number.
+/// `label` without the number of its step and without measured values, and that number: the number after a word for
+/// steps, otherwise the last whole number.
 pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
-    let Some(end) = label.rfind(|c: char| c.is_ascii_digit()).map(|at| at + 1) else { return (label.to_owned(), None) };
-    let digits = label[..end].bytes().rev().take_while(u8::is_ascii_digit).count();
-    let start = end - digits;
-    // `fp16` and `stage3` are names.
-    if label[..start].ends_with(|c: char| c.is_alphanumeric() || c == '.') {
-        return (label.to_owned(), None);
+    const STEPS: [&str; 5] = ["step", "iteration", "iter", "batch", "microbatch"];
+    // Each number on its own: (start, end, whether it has a fraction).
+    let (mut numbers, mut at) = (Vec::new(), 0);
+    while let Some(start) = label[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
+        let digits = |from: usize| label[from..].bytes().take_while(u8::is_ascii_digit).count();
+        let mut end = start + digits(start);
+        let fraction = label[end..].starts_with('.') && digits(end + 1) > 0;
+        if fraction {
+            end += 1 + digits(end + 1);
+        }
+        at = end;
+        // `layers 0-5` is a name too.
+        let bytes = label.as_bytes();
+        let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+        let range = (bytes.get(end) == Some(&b'-') && digit(Some(end + 1)))
+            || (label[..start].ends_with('-') && digit(start.checked_sub(2)));
+        // `fp16`, `stage3` and `v1.2` are names.
+        if !range
+            && !label[..start]
+                .ends_with(|c: char| c.is_alphanumeric() || c == '.' || c == '_' && !fraction && named(&label[..start]))
+        {
+            numbers.push((start, end, fraction));
+        }
     }
-    (format!("{}#{}", &label[..start], &label[end..]), label[start..end].parse().ok())
+    let after_step = |start: usize| {
+        let word = label[..start].trim_end_matches(|c: char| !c.is_alphanumeric());
+        STEPS.iter().any(|step| {
+            word.len() >= step.len()
+                && word.is_char_boundary(word.len() - step.len())
+                && word[word.len() - step.len()..].eq_ignore_ascii_case(step)
+        })
+    };
+    let whole = || numbers.iter().filter(|(.., fraction)| !fraction);
+    let step = whole().rev().find(|(start, ..)| after_step(*start)).or_else(|| whole().next_back()).copied();
+    let (mut text, mut from) = (String::with_capacity(label.len()), 0);
+    for (start, end, fraction) in &numbers {
+        if *fraction || step.is_some_and(|step| step.0 == *start) {
+            text.push_str(&label[from..*start]);
+            text.push('#');
+            from = *end;
+        }
+    }
+    text.push_str(&label[from..]);
+    (text, step.and_then(|(start, end, _)| label[start..end].parse().ok()))
+}
+
+/// Whether `text` ends with a part of a name: `layer_` of `layer_3`, but not `step_` of `step_3`.
+fn named(text: &str) -> bool {
+    !text.trim_end_matches('_').to_ascii_lowercase().ends_with("step")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_of_a_label_and_its_values_are_no_part_of_the_series() {
+        for (label, series, step) in [
+            ("before forward 7", "before forward #", Some(7)),
+            ("loss 2.1", "loss #", None),
+            ("step 3 loss 2.1", "step # loss #", Some(3)),
+            ("step 12 after layer 3", "step # after layer 3", Some(12)),
+            ("loss 2.10 / step 4", "loss # / step #", Some(4)),
+            ("after fp16 stage3", "after fp16 stage3", None),
+            ("layer 0-5 after .to(device)", "layer 0-5 after .to(device)", None),
+            ("iter: 5, lr 1.5e-05", "iter: #, lr #e-05", Some(5)),
+        ] {
+            assert_eq!(numbered(label), (series.to_owned(), step), "{label}");
+        }
+    }
 }

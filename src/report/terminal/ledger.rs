@@ -65,6 +65,13 @@ fn answer(ledger: &Ledger, screen: &Screen) -> String {
             }
             text
         }
+        (false, _) if beyond < -ledger.expected / 4.0 => {
+            let words = format!(
+                "{sums}: far less than expected; the setup differs (sharding, offload, precision), or memory was read \
+                 after it was released"
+            );
+            labelled("? less", palette.warn, &words, LABEL, screen)
+        }
         (false, _) => labelled("✓ expected", palette.good, &sums, LABEL, screen),
     }
 }

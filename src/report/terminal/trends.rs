@@ -11,7 +11,7 @@ use plimsoll_memory::text::{clean, counted, styled};
 /// Maximum number of series shown; JSON has them all.
 const SHOWN: usize = 8;
 
-/// Writes the series of `report`, the most serious first, then the largest.
+/// Writes the most serious and then the largest series of `report`, in the order of the log, which is that of the phases.
 pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     let mut findings: Vec<&Finding> = report.trends.findings.iter().collect();
     let rank = |finding: &&Finding| {
@@ -28,6 +28,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     }
     let hidden = findings.len().saturating_sub(SHOWN) as u64 + report.omitted_findings.unwrap_or(0);
     findings.truncate(SHOWN);
+    findings.sort_by_key(|finding| finding.evidence.first().copied());
     let rows: Vec<Vec<Cell>> = findings.into_iter().map(|finding| row(finding, screen)).collect();
     let columns = vec![
         Column::new("series", Align::Left, 0),

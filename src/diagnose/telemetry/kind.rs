@@ -1,0 +1,115 @@
+//! [`kind`]: what kind of memory the words for a figure mean.
+
+use std::sync::LazyLock;
+
+use super::marks::Words;
+use super::sample::Metric;
+
+/// What the words for a figure mean.
+#[derive(Default)]
+struct Said {
+    /// Memory in general: `mem`, `gpu_memory`, `vram`.
+    memory: bool,
+    vram: bool,
+    host: bool,
+    allocated: bool,
+    reserved: bool,
+    active: bool,
+    total: bool,
+}
+
+impl Said {
+    /// Reads the whole words of `clause`.
+    fn of(clause: &str) -> Self {
+        let mut said = Self::default();
+        for word in clause.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2) {
+            said.memory |= word.ends_with("mem") || word.ends_with("memory") || word == "vram";
+            said.allocated |= word.ends_with("allocated") || word == "alloc";
+            match word {
+                "vram" => said.vram = true,
+                "rss" | "uss" | "ram" => said.host = true,
+                "active" => said.active = true,
+                "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,
+                "total" => said.total = true,
+                _ => {}
+            }
+        }
+        said
+    }
+}
+
+/// Parts of the words for a figure.
+static PARTS: LazyLock<Words> = LazyLock::new(|| {
+    Words::list(&[
+        "max",
+        "peak",
+        "high",
+        "gpu",
+        "cuda",
+        "device",
+        "maxrss",
+        "cpu",
+        "host",
+        "process",
+        "limit",
+        "allocator",
+        "reserved",
+        "cached",
+        "free",
+        "avail",
+        "total",
+        "capacity",
+        "used",
+        "usage",
+    ])
+});
+
+/// The kind of memory that the last clause of `words` names.
+pub(super) fn kind(words: &str) -> Option<Metric> {
+    let clause = words.rsplit([',', ';', '|']).find(|part| part.chars().any(char::is_alphabetic))?;
+    // A sentence is not a key.
+    if clause.len() > 80 {
+        return None;
+    }
+    let clause = clause.to_ascii_lowercase();
+    let parts = PARTS.set(&clause);
+    let has = |part: usize| parts >> part & 1 == 1;
+    let [max, peak, high, gpu, cuda, device, maxrss, cpu, host, process] = std::array::from_fn(has);
+    let [limit, allocator, reserved, cached, free, avail, total, capacity, used, usage] =
+        std::array::from_fn(|part| has(10 + part));
+    let said = Said::of(&clause);
+    let is_peak = max || peak || high;
+    let on_device = gpu || cuda || device || said.vram;
+    let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
+    // An allowance is not a reading.
+    if limit {
+        return None;
+    }
+    // To allocate, an allocation and `malloc` are actions; `allocated` is a state.
+    Some(if said.allocated && !allocator {
+        if is_peak { Metric::MaxAllocated } else { Metric::Allocated }
+    } else if reserved || cached || said.reserved {
+        if is_peak { Metric::MaxReserved } else { Metric::Reserved }
+    } else if on_host {
+        if said.total || free || avail {
+            return None;
+        }
+        if is_peak { Metric::HostPeak } else { Metric::HostUsed }
+    } else if said.active && said.memory {
+        Metric::Active
+    } else if said.memory || on_device {
+        match (total || capacity, free || avail, used || usage, is_peak) {
+            (true, ..) => Metric::DeviceTotal,
+            (_, true, ..) => Metric::DeviceFree,
+            (_, _, _, true) if said.memory => Metric::MaxAllocated,
+            (_, _, true, _) => Metric::DeviceUsed,
+            // A bare `mem=` next to a step is the memory held by its tensors.
+            _ if said.memory => Metric::Allocated,
+            _ => return None,
+        }
+    } else if clause.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("peak") {
+        Metric::MaxAllocated
+    } else {
+        return None;
+    })
+}

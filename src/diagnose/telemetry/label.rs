@@ -1,0 +1,85 @@
+//! The label of a line that a person's own code printed: the phase in which memory was read.
+
+use super::scan::unit;
+
+/// Words that count steps, or name a kind of memory or its unit: a label of these alone says no phase.
+const COUNTED: [&str; 9] = ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"];
+const MEMORY: &str = "cpu gpu cuda host device ram vram current currently used peak max maximum total torch pytorch \
+                      memory mem process usage allocated reserved alloc cached and or of the is psutil info debug \
+                      warning warn error";
+/// Words before a phase.
+const PLACES: [&str; 9] = ["before", "after", "at", "in", "during", "start", "end", "begin", "post"];
+
+/// The longest label that is taken from words around a figure.
+const LONGEST: usize = 60;
+
+/// The words of `text` that name a phase, without numbers.
+pub(super) fn of(text: &str) -> Option<String> {
+    let mut label = String::new();
+    let mut after_place = false;
+    let mut named = false;
+    let mut parts = text.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';')).peekable();
+    while let Some(part) = parts.next() {
+        let word = part.trim_matches(|c: char| !c.is_alphanumeric());
+        let counted = COUNTED.iter().any(|counted| word.eq_ignore_ascii_case(counted));
+        // `step 7` is a number; `after step 7` and `after optimizer step` are phases.
+        let numbered =
+            parts.peek().is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit() || "[(#".contains(c)));
+        let value = counted && !after_place && (numbered || label.is_empty());
+        if part.chars().any(|c| c.is_ascii_digit() || c == '=') || word.is_empty() || value {
+            after_place = false;
+            continue;
+        }
+        if ["mb", "gb", "mib", "gib"].iter().any(|unit| word.eq_ignore_ascii_case(unit)) {
+            continue;
+        }
+        after_place = PLACES.iter().any(|place| word.eq_ignore_ascii_case(place));
+        let memory = MEMORY.split(' ').any(|known| word.eq_ignore_ascii_case(known));
+        if memory && label.is_empty() {
+            continue;
+        }
+        named |= !memory;
+        label.push_str(if label.is_empty() { "" } else { " " });
+        label.push_str(word);
+    }
+    named.then_some(label)
+}
+
+/// The label before the first word for memory, which begins at `end`: `after forward` of `after forward: mem 3 GB`.
+pub(super) fn before(text: &str, end: Option<usize>) -> Option<String> {
+    // A word that only contains one for memory, such as `pmem`, begins before it.
+    of(text.get(..end?)?.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The label in the last bracket of a line's prefixes: `forward` of `[INFO] [forward] allocated=3GB`.
+pub(super) fn in_brackets(prefix: &str) -> Option<String> {
+    const LEVELS: [&str; 12] =
+        ["info", "debug", "warning", "warn", "error", "critical", "fatal", "trace", "notice", "mem", "memory", "gpu"];
+    let close = prefix.rfind(']')?;
+    let content = prefix[prefix[..close].rfind('[')? + 1..close].trim();
+    let level = LEVELS.iter().any(|level| content.eq_ignore_ascii_case(level));
+    let words = content.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '_' | '-'));
+    (!level && words && content.len() <= LONGEST).then(|| of(content)).flatten()
+}
+
+/// The label behind the last figure: `allocated 3 GB after forward`, `allocated=3GB (forward)`.
+pub(super) fn behind(text: &str) -> Option<String> {
+    let rest = &text[text.rfind(|c: char| c.is_ascii_digit())? + 1..];
+    let rest = unit(rest).map_or(rest, |(_, rest)| rest).trim();
+    let marked = rest.starts_with(['(', '[', '@', '<']);
+    let placed = PLACES.iter().any(|place| {
+        rest.get(..place.len()).is_some_and(|start| start.eq_ignore_ascii_case(place))
+            && rest[place.len()..].starts_with([' ', '_'])
+    });
+    let words = rest.chars().all(|c| c.is_alphabetic() || " _-()[]@<>.:".contains(c));
+    ((marked || placed) && words && rest.len() <= LONGEST).then(|| of(rest)).flatten()
+}
+
+/// The label that a line of its own says: `== after forward ==`.
+pub(super) fn said(text: &str) -> Option<String> {
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+    let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let placed = PLACES[..7].iter().any(|place| first.eq_ignore_ascii_case(place));
+    let words = text.chars().all(|c| c.is_alphanumeric() || " _-().:".contains(c));
+    (placed && words && text.len() <= LONGEST).then(|| of(text)).flatten()
+}
