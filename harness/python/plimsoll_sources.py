@@ -26,6 +26,7 @@ SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/s
 CACHES = ("CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR",
           "XDG_CACHE_HOME")
 INSTALLED = {"site-packages", "dist-packages"}
+PLAIN_OPEN = open
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -42,6 +43,7 @@ class Sources:
         """Starts recording, for the kernel in this file."""
         self.file, self.folder = os.path.realpath(file), os.path.dirname(os.path.realpath(file))
         self.roots = roots()
+        self.mapped = libraries()
         self.resume()
 
     def resume(self):
@@ -102,7 +104,10 @@ class Sources:
 
     def take(self):
         """Returns the files that were read, each once over all calls, in order."""
-        found = {self.source(path) for path in self.read} - self.reported - {None}
+        # A library loads those that it needs without asking Python.
+        mapped = libraries()
+        found = {self.source(path) for path in {*self.read, *(mapped - self.mapped)}} - self.reported - {None}
+        self.mapped |= mapped
         self.read.clear()
         self.reported |= found
         return sorted(found)
@@ -156,6 +161,16 @@ class Sources:
         for line in listed.stdout.splitlines():
             if line.startswith("    "):
                 self.read[os.path.normpath(os.path.join(folder, line.strip()))] = None
+
+
+def libraries():
+    """The files whose code this process has mapped."""
+    try:
+        with PLAIN_OPEN("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            parts = (line.rstrip("\n").split(None, 5) for line in maps)
+            return {part[5] for part in parts if len(part) == 6 and "x" in part[1] and part[5].startswith("/")}
+    except OSError:
+        return set()
 
 
 def roots():

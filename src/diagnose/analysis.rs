@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::batch::Told;
 use super::dump;
 use super::event::{Described, event};
-use super::findings::{Dismissal, Event, Findings, Form, InputReport, SCHEMA};
+use super::findings::{Dismissal, Event, Findings, Form, InputReport, KnownBatch, SCHEMA};
 use super::gather::Gathered;
 use super::incident::Incident;
 use super::phase;
@@ -52,6 +52,8 @@ pub struct Analysis {
     noted: Vec<Event>,
     /// Events that follow from the ends of commands alone.
     ended: Vec<Event>,
+    /// The factors of the batch as the caller knows them.
+    batch: KnownBatch,
     /// Findings of an earlier diagnosis, kept in a record.
     adopted: Vec<Findings>,
     snapshots: Vec<SnapshotFindings>,
@@ -142,6 +144,11 @@ impl Analysis {
         self.noted.push(event);
     }
 
+    /// Sets the factors of the batch that the caller knows; they replace those that a text states.
+    pub fn know_batch(&mut self, batch: KnownBatch) {
+        self.batch = batch;
+    }
+
     /// Adds the end of the command whose output was read. An end that the text explains is not a second event.
     pub fn ended(&mut self, event: Event) {
         self.ended.push(event);
@@ -165,7 +172,8 @@ impl Analysis {
     /// The findings so far. With a ladder of the model, advice ends at the first rung that fits.
     pub fn findings(&self, ladder: Option<&Ladder>) -> Findings {
         let gathered = &self.gathered.gathered;
-        let batch = self.gathered.told.factors();
+        let batch = self.batch.or(self.gathered.told.factors().unwrap_or_default());
+        let batch = (batch != KnownBatch::default()).then_some(batch);
         let incidents = gathered.finished();
         let beyond = incidents.len().saturating_sub(LISTED) as u64 + gathered.omitted;
         let one = |incident: Incident| event(incident, batch.as_ref(), ladder);

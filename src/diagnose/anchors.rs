@@ -98,8 +98,10 @@ const NUMBERS: [&str; 12] =
     [" 137", "=137", ":137", "(137", " -9", "=-9", ":-9", "(-9", "'-9", "1455", "rrno 12", "rrno=12"];
 
 /// Words that introduce the factors of the effective batch.
-const FACTORS: [&str; 12] = [
+const FACTORS: [&str; 15] = [
     "atch size per device",
+    "device_train_batch_size",
+    "device-train-batch-size",
     "atch_size_per",
     "micro_batch_size",
     "micro-batch-size",
@@ -108,6 +110,7 @@ const FACTORS: [&str; 12] = [
     "Total train batch size",
     "radient Accumulation steps",
     "radient_accumulation_steps",
+    "radient-accumulation-steps",
     "world_size",
     "world size",
     "nproc_per_node",

@@ -67,6 +67,7 @@ mod tests {
                 (Some(4), Some(16), Some(8)),
             ),
             (&["--micro-batch-size 2 --global-batch-size 64", "using world size: 8"], (Some(2), Some(4), Some(8))),
+            (&["per_device_train_batch_size=8,", "gradient_accumulation_steps=4,"], (Some(8), Some(4), None)),
             (&["  train_micro_batch_size_per_gpu  8", "  gradient_accumulation_steps .. 1"], (Some(8), Some(1), None)),
         ] {
             let mut told = Told::default();

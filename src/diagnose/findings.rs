@@ -277,3 +277,15 @@ pub struct KnownBatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<u64>,
 }
+
+impl KnownBatch {
+    /// The factors of `self`, and those of `other` where `self` has none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            micro: self.micro.or(other.micro),
+            accumulation: self.accumulation.or(other.accumulation),
+            world: self.world.or(other.world),
+        }
+    }
+}

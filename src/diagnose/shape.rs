@@ -21,7 +21,8 @@ const SILENT: u32 = 24;
 /// How many lines of a shape are read that might hold a memory figure and never did: a figure of zero is no
 /// information, a later one may be.
 const UNMEASURED: u32 = 256;
-/// How many lines of a shape with memory figures are read; after them, one stretch of the input in several.
+/// How many lines of a shape with memory figures are read; after them, one stretch of the input in several, and in twice
+/// as many each time that their number has doubled: a flood of figures is read ever more rarely.
 const MEASURED: u32 = 8192;
 const STRETCH: u64 = 16 << 10;
 const STRETCHES: u64 = 8;
@@ -126,7 +127,10 @@ impl Shapes {
     pub(super) fn measures(&self, shape: u64, offset: u64) -> bool {
         match self.seen.get(&shape) {
             Some(seen) if !seen.tells => seen.read < UNMEASURED,
-            Some(seen) => seen.read < MEASURED || (offset / STRETCH).is_multiple_of(STRETCHES),
+            Some(seen) => {
+                let doubled = (seen.read / MEASURED).max(1).ilog2();
+                seen.read < MEASURED || (offset / STRETCH).is_multiple_of(STRETCHES << doubled)
+            }
             None => true,
         }
     }
@@ -180,6 +184,11 @@ mod tests {
         }
         let read = (0..STRETCHES * 4).filter(|stretch| shapes.measures(1, stretch * STRETCH)).count();
         assert_eq!(read, 4);
+        for _ in 0..3 * MEASURED {
+            shapes.measured(1, true);
+        }
+        let read = (0..STRETCHES * 16).filter(|stretch| shapes.measures(1, stretch * STRETCH)).count();
+        assert_eq!(read, 4, "one in 32 after four times as many");
         for _ in 0..UNMEASURED {
             assert!(shapes.measures(2, 0));
             shapes.measured(2, false);

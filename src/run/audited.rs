@@ -84,6 +84,7 @@ pub(super) fn audited(
             options: audit_options,
             mutates: &options.mutates,
             rule: &rule,
+            validated: validation.is_some(),
             warmup,
             launches: launches.get(),
         },

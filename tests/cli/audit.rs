@@ -68,6 +68,25 @@ fn a_library_that_keeps_results_or_knows_the_phase_is_told() {
 }
 
 #[test]
+fn a_kernel_that_is_wrong_without_timing_is_not_accused_of_cheating() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let of = |command: &str| {
+        let mut command = scene.command(command);
+        command.arg("--kernel").arg(format!("lib:{}:is_always_wrong", library.display()));
+        scene.run(command.args(["--launches", "20", "--warmup", "1", "--audit"]))
+    };
+    let (code, record) = of("profile");
+    let failure = record.results.entries[0].failure().unwrap().clone();
+    assert_eq!((code, failure.kind), (1, FailureKind::Unsupported), "{}", failure.message);
+    assert!(
+        failure.message.contains("is wrong by this comparison") && failure.message.contains("--compare"),
+        "{failure:?}"
+    );
+    assert_eq!(end_of(&of("check").1.results.entries[0]), "mismatch");
+}
+
+#[test]
 fn a_library_that_leaves_out_its_output_while_it_is_timed_is_told() {
     each_ends(
         &["--audit"],

@@ -82,7 +82,7 @@ fn what_is_wrong_is_said_and_what_to_do() {
         (&["estimate"][..], "give --params"),
         (&["estimate", "--params", "4e9", "--offload", "cpu"], "add --zero 2"),
         (&["estimate", "--params", "many"], "such as 4e9, 7B"),
-        (&["estimate", "--params", "4e9", "--optimizer", "adagrad"], "adam, adam8bit, adafactor, sgd"),
+        (&["estimate", "--params", "4e9", "--optimizer", "sophia"], "adam, adam8bit, adafactor, sgd"),
         (&["estimate", "--params", "4e9", "--tp", "2"], "add --convention megatron"),
         (&["ledger", "--params", "4e9"], "give --reading"),
         (&["ledger", "--params", "4e9", "--reading", "init"], "write STAGE=BYTES"),
@@ -253,4 +253,98 @@ fn their_schemas_are_printed() {
         let schema: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((code, &schema["properties"]["schema"]["const"]), (0, &json!(format!("plimsoll.{name}/1"))));
     }
+}
+
+#[test]
+fn weights_that_a_file_keeps_quantized_have_their_own_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.json");
+    let weights = |config: &Value, more: &[&str]| {
+        fs::write(&path, config.to_string()).unwrap();
+        let (code, found) = document(&[&["estimate", "--config", path.to_str().unwrap()], more].concat());
+        assert_eq!(code, 0);
+        let rows = found["rows"].as_array().unwrap();
+        let item = |name: &str| rows.iter().find(|row| row["item"] == name).map(|row| row["device"].as_u64().unwrap());
+        (
+            item("base_weights").or(item("weights")).unwrap(),
+            found["not_counted"].to_string(),
+            found["notes"].to_string(),
+        )
+    };
+    let mut config = json!({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 16,
+        "intermediate_size": 4096, "vocab_size": 32000, "tie_word_embeddings": false});
+    let all = weights(&config, &["--inference"]).0 / 2;
+    let matrices = 4 * (4 * 1024 * 1024 + 3 * 1024 * 4096);
+    config["quantization_config"] = json!({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true});
+    let expected = (matrices as f64 * (0.5 + 2.5 / 128.0)).ceil() as u64 + 2 * (all - matrices);
+    assert_eq!(weights(&config, &["--inference"]).0, expected);
+    assert_eq!(weights(&config, &["--lora", "8"]).0, expected);
+    // Trained weights are not quantized.
+    let (bytes, _, notes) = weights(&config, &[]);
+    assert!(bytes == 2 * all && notes.contains("are not trained"), "{notes}");
+    config["quantization_config"] = json!({"quant_method": "quip"});
+    let (bytes, named, _) = weights(&config, &["--inference"]);
+    assert!(bytes == 2 * all && named.contains("`quip` is not understood"), "{named}");
+    // Experts alone.
+    let experts = json!({"model_type": "gpt_oss", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 16, "intermediate_size": 96, "vocab_size": 1000, "num_local_experts": 8, "quantization_config": {"quant_method": "mxfp4"}});
+    let fused = 2 * 8 * 3 * 64 * 96;
+    let mut plain = experts.clone();
+    plain.as_object_mut().unwrap().remove("quantization_config");
+    let all = weights(&plain, &["--inference"]).0;
+    assert_eq!(weights(&experts, &["--inference"]).0, all - 2 * fused + fused * 17 / 32);
+}
+
+#[test]
+fn a_classifier_has_no_logits_of_the_vocabulary_and_an_unknown_top_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.json");
+    let of = |architecture: &str| {
+        let config = json!({"model_type": "qwen2", "architectures": [architecture], "hidden_size": 256, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 50000, "id2label": {"0": "good"},
+            "tie_word_embeddings": false});
+        fs::write(&path, config.to_string()).unwrap();
+        estimate(&["estimate", "--config", path.to_str().unwrap(), "--batch", "2", "--seq", "100", "--json"])
+    };
+    let logits = |architecture: &str| {
+        let found: Value = serde_json::from_str(&of(architecture).1).unwrap();
+        let rows = found["rows"].as_array().unwrap().iter().filter(|row| row["item"] == "logits").count();
+        (found["model"]["parameters"].as_u64().unwrap(), rows)
+    };
+    let (whole, causal) = logits("Qwen2ForCausalLM");
+    let (scored, classifier) = logits("Qwen2ForSequenceClassification");
+    let (bare, none) = logits("Qwen2Model");
+    assert_eq!((causal, classifier, none), (1, 0, 0));
+    assert_eq!((whole - bare, scored - bare), (50000 * 256, 256));
+    let (code, _, err) = of("Qwen2ForProcessRewardModel");
+    assert!(
+        code == 2 && err.contains("`Qwen2ForProcessRewardModel` of `qwen2`") && err.contains("give --params"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_training_configuration_alone_tells_diagnose_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, config) = (dir.path().join("train.log"), dir.path().join("ta.json"));
+    fs::write(&log, "step 3 loss 2.0\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+        79.10 GiB of which 1.00 GiB is free. Of the allocated memory 76.00 GiB is allocated by PyTorch, and 500.00 MiB is reserved by PyTorch but unallocated.\n")
+    .unwrap();
+    fs::write(
+        &config,
+        json!({"output_dir": "x", "per_device_train_batch_size": 10, "gradient_accumulation_steps": 2}).to_string(),
+    )
+    .unwrap();
+    let advice = |more: &[&str]| {
+        let (code, out, err) = estimate(&[&["diagnose", log.to_str().unwrap(), "--all-advice"], more].concat());
+        assert_eq!(code, 1, "{err}");
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for more in [&[][..], &["--params", "1e9", "--seq", "512"]] {
+        let out = advice(&[&["--batch", "6", "--accumulation", "3", "--gpus", "2"], more].concat());
+        assert!(out.contains("6 -> 3") && out.contains("x3 -> x6"), "{out}");
+    }
+    let out = advice(&["--config", config.to_str().unwrap()]);
+    assert!(out.contains("10 -> 5") && out.contains("x2 -> x4"), "{out}");
+    assert!(!advice(&[]).contains("micro-batch: micro"));
 }

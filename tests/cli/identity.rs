@@ -33,14 +33,15 @@ fn names(kernel: &KernelIdentity) -> Vec<&str> {
     kernel.sources.keys().map(String::as_str).collect()
 }
 
-/// A kernel of two modules and a file that it reads; it keeps a cache beside itself, and reads a file of Python's.
+/// A kernel of two modules, a file that it reads and a library that needs another; it keeps a cache beside itself, and reads a file of Python's.
 const KERNEL: &str = r"
-import json, os, torch
+import ctypes, json, os, torch
 import rows
 here = os.path.dirname(__file__)
 scale = json.load(open(os.path.join(here, 'scale.json')))
 open(os.path.join(here, 'log.txt'), 'a').write('loaded')
 open(json.__file__).read()
+ctypes.CDLL(os.path.join(here, 'libouter.so'))
 if not os.path.exists(os.path.join(here, '__pycache__', 'tuned.json')):
     os.makedirs(os.path.join(here, '__pycache__'), exist_ok=True)
     json.dump(1, open(os.path.join(here, '__pycache__', 'tuned.json'), 'w'))
@@ -66,20 +67,29 @@ fn a_python_kernel_is_its_modules_and_the_files_that_it_reads() {
     file("rows.py", "def gather(input, weight):\n    return weight[input]\n");
     file("late.py", "zero = 0\n");
     file("scale.json", "1");
+    let build = |answer: &str| {
+        file("inner.c", &format!("int inner(void) {{ return {answer}; }}\n"));
+        compile(&folder, &["-o", "libinner.so", "inner.c"]);
+        compile(&folder, &["-o", "libouter.so", "outer.c", "-L.", "-linner", "-Wl,-rpath,$ORIGIN"]);
+    };
+    file("outer.c", "int inner(void);\nint outer(void) { return inner(); }\n");
+    build("1");
     let kernel = format!("py:{}", own.display());
     let (record, identity) = checked(&scene, &kernel, &[]);
-    assert_eq!(names(&identity), ["late.py", "rows.py", "scale.json"]);
+    assert_eq!(names(&identity), ["late.py", "libinner.so", "libouter.so", "rows.py", "scale.json"]);
     // The second run finds the first run's compiled file.
     assert_eq!(checked(&scene, &kernel, &[]).0.semantics_digest, record.semantics_digest);
     // An edit of any part changes the digest, and the change is named.
     let before = scene.path("before.json");
     fs::rename(scene.record(), &before).unwrap();
     file("scale.json", "1.0");
+    build("2 * 21");
     file("late.py", "zero = 0.0\n");
     checked(&scene, &kernel, &[]);
     let (code, out, _) = run(plimsoll().arg("compare").arg(&before).arg(scene.record()));
     assert_eq!(code, 1);
     assert!(out.contains("/kernel/sources/scale.json") && out.contains("/kernel/sources/late.py"), "{out}");
+    assert!(out.contains("/kernel/sources/libinner.so") && !out.contains("/kernel/sources/libouter.so"), "{out}");
 }
 
 /// The embedding of the tests as KernelForge writes it, in two files.

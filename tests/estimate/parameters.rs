@@ -35,7 +35,7 @@ impl Scene {
 fn parameters_are_those_of_transformers() {
     let (rows, scene) = (counts(), Scene::new());
     assert!(rows.iter().filter(|row| !row["name"].as_str().unwrap().contains('/')).count() >= 95);
-    assert!(rows.len() > 550);
+    assert!(rows.len() > 950);
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
@@ -65,6 +65,16 @@ fn a_family_that_is_not_known_is_refused_by_its_name_and_with_what_to_do() {
     let eyes = json!({"model_type": "gemma3n", "vision_config": {"architecture": "mobilenetv5_base"}});
     let message = scene.model(&eyes).unwrap_err().to_string();
     assert!(message.contains("gemma3n_vision") && message.contains("gemma3n`"), "{message}");
+    // So is a class whose top is not counted, and the decoder of a multimodal model alone.
+    for (family, class) in [
+        ("llama", "LlamaForScore"),
+        ("bert", "BertForPretzels"),
+        ("mllama", "MllamaForCausalLM"),
+        ("gemma3", "Gemma3TextModel"),
+    ] {
+        let message = scene.model(&json!({"model_type": family, "architectures": [class]})).unwrap_err().to_string();
+        assert!(message.contains(&format!("`{class}` of `{family}`")), "{message}");
+    }
     // What speaks does not matter if it is switched off.
     let spoken = |on: bool| json!({"model_type": "qwen3_omni_moe", "enable_audio_output": on, "talker_config": {}});
     let message = scene.model(&spoken(true)).unwrap_err().to_string();

@@ -36,9 +36,9 @@ from parameter_configs import FAMILIES, PUBLISHED, vary  # noqa: E402
 NOISE = re.compile(
     r"dropout|_token_id|token_index|^output_(?!dim)|use_cache|_eps$|epsilon|return_dict|initializer|_coef$|^norm_topk|is_encoder_d|"
     r"multiplier|softcap|_pdrop|^transformers_version|pretraining_tp|^mask_|^id2label|^label2id|^problem|chunk_size_feed|"
-    r"time_step_(min|max|floor|scale|limit)|_jitter|_factor$|scaling|theta|residual_in|rescale|_act$|_std$|^hidden_act|"
-    r"activation_function|layerdrop|suppress|^begin_|^_|^dtype|^topk|^scale_|^summary|^use_(mamba|assoc|mem_eff)|rope|"
-    r"^is_decoder|^classifier_|^apply_spec|^contrastive|^ctc|^router_|^alibi"
+    r"time_step_(min|max|floor|scale|limit)|_jitter|(?<!scale)_factor$|scaling|theta|residual_in|rescale|_act$|_std$|^hidden_act|"
+    r"activation_function|layerdrop|suppress|^begin_|^_|^dtype|^topk|^scale_(?!factor)|^summary|^use_(mamba|assoc|mem_eff)|(?<!qk_)rope|"
+    r"^is_decoder|^classifier_(?!proj|bias)|^apply_spec|^contrastive|^ctc|^router_|^alibi"
 )
 
 
@@ -133,6 +133,21 @@ def defaults():
     print(len(names), "families,", DEFAULTS.stat().st_size, "bytes")
 
 
+#: Parts of models, which are refused.
+PARTS = {"MllamaForCausalLM"}
+#: Mappings of tasks to classes: what `architectures` may name.
+TASKS = [name for name in dir(auto) if name.startswith("MODEL") and name.endswith("MAPPING_NAMES")]
+
+
+def architectures(family):
+    """The classes that a configuration of `family` may name in `architectures`."""
+    found = set()
+    for task in TASKS:
+        named = getattr(auto, task).get(family, ())
+        found.update([named] if isinstance(named, str) else named)
+    return sorted(name for name in found if hasattr(transformers, name) and name not in PARTS)
+
+
 BROKEN = {"nemotron", "hunyuan_v1_dense", "hunyuan_v1_moe", "dbrx", "dots1", "lfm2_moe", "ministral"}
 
 
@@ -149,6 +164,18 @@ def counts():
                 rows.append({"name": f"{family}/{seed}", "config": config, "parameters": count(config)})
             except Exception as error:
                 failed.append((family, seed, str(error)[:160]))
+    for family in FAMILIES:
+        for at, architecture in enumerate(architectures(family)):
+            config = vary(family, random.Random(f"{family}/head/{at}"))
+            if config is None:
+                continue
+            labels = at % 5 + 1
+            config.pop("num_labels", None)
+            config.update({"architectures": [architecture], "id2label": {str(label): f"LABEL_{label}" for label in range(labels)}})
+            try:
+                rows.append({"name": f"{family}/{architecture}", "config": config, "parameters": count(config)})
+            except Exception as error:
+                failed.append((family, architecture, str(error)[:160]))
     COUNTS.write_text("".join(json.dumps(row, sort_keys=True) + "\n" for row in rows))
     print(len(rows), "rows,", COUNTS.stat().st_size, "bytes")
     for failure in failed:

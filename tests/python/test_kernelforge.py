@@ -3,6 +3,7 @@ written."""
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -94,6 +95,25 @@ class KernelForge(unittest.TestCase):
         self.assertAlmostEqual(stats["std_time_ms"], (sum((time - sum(times) / 3) ** 2 for time in times) / 3) ** 0.5)
         self.assertEqual((stats["device"], stats["warmup_runs"], stats["timed_runs"], stats["errors"]), ("cpu", 25, 100, []))
         json.dumps(stats)
+
+    def test_a_kernel_within_the_tolerance_is_timed_and_one_beyond_it_is_not_called_a_cheat(self):
+        near = "def launch(input, scale):\n    return input * (scale * 1.01)\n"
+        self.assertEqual(self.validate(near, ".py")[0], True)
+        self.assertEqual(kernelforge.profile_kernel(self.paths)[0]["errors"], [])
+        (self.paths["tmp_dir"] / "kernel.py").write_text(near.replace("1.01", "1.5"))
+        with self.assertRaisesRegex(kernelforge.Failed, "wrong by this comparison"):
+            kernelforge.profile_kernel(self.paths)
+
+    def test_a_check_with_its_comparison_times_a_right_kernel(self):
+        (self.paths["tmp_dir"] / "kernel.py").write_text(PYTHON)
+        ended = subprocess.run(
+            [program(), "check", str(self.paths["io_dir"]), "--kernel", f"kernelforge:{self.paths['tmp_dir']}", "--compare", "kernelforge",
+             "--python", sys.executable, "--json"], capture_output=True, text=True, cwd=self.folder)
+        record = json.loads(ended.stdout)
+        self.assertEqual(ended.returncode, 0, record["verdicts"])
+        for entry in record["results"]["entries"]:
+            self.assertEqual(entry["profile"]["status"], "timed")
+            self.assertNotIn("half_precision", entry["validation"]["blindness"])
 
     def test_entries_are_selected_and_those_that_fail_are_named(self):
         (self.paths["tmp_dir"] / "kernel.py").write_text(

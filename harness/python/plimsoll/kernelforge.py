@@ -23,6 +23,8 @@ from plimsoll._program import NoProgram, program
 __all__ = ["Failed", "NoProgram", "profile_kernel", "validate_kernel"]
 
 WARMUP, LAUNCHES = 25, 100
+# Timed launches of an audit are held to the same comparison as the validation.
+COMPARED = ("--compare", "kernelforge")
 # Error texts for a kernel that cannot be built: from torch, and for code without the function.
 UNBUILT = ("RuntimeError: Error building extension", "RuntimeError: Error compiling", "has no function `")
 
@@ -45,7 +47,7 @@ def validate_kernel(code, paths, *, extension=".cu", options=()):
     with open(os.path.join(folder, "kernel" + extension), "w", encoding="utf-8") as file:
         file.write(code)
     try:
-        record = _run("validate", paths, ["--compare", "kernelforge", *options])
+        record = _run("validate", paths, [*COMPARED, *options])
     except Failed as error:
         return False, f"[System Error] {error}"
     entries = record["results"]["entries"]
@@ -66,7 +68,7 @@ def profile_kernel(paths, *, baseline=False, device_index=0, previous_stats=None
 
     Raises Failed if no entry could be timed. Entries that could not be timed are in `errors`.
     """
-    record = _run("profile", paths, ["--warmup", str(WARMUP), "--launches", str(LAUNCHES), *options], device_index)
+    record = _run("profile", paths, [*COMPARED, "--warmup", str(WARMUP), "--launches", str(LAUNCHES), *options], device_index)
     results, errors = [], []
     for entry in record["results"]["entries"]:
         figures = entry["profile"].get("statistics")

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
-use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind, Verdict};
-use plimsoll::estimate::{self, Ladder, Limits};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind, KnownBatch, Verdict};
+use plimsoll::estimate::{self, EstimateError, Ladder, Limits};
 use plimsoll::report::terminal;
 
 use super::model::ModelFlags;
@@ -66,6 +66,7 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
         };
     }
     let mut analysis = Analysis::default();
+    know_batch(diagnose, &mut analysis)?;
     let (mut failures, mut snapshots) = (Vec::new(), Vec::new());
     for file in &diagnose.files {
         match read(file, &mut analysis) {
@@ -86,12 +87,28 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     Ok(if failures.is_empty() { code } else { USAGE })
 }
 
+/// Gives the analysis the batch of the flags and configurations.
+fn know_batch(diagnose: &Diagnose, analysis: &mut Analysis) -> Result<(), Failed> {
+    let settings = diagnose.model.settings()?;
+    let world = match (settings.gpus, settings.nodes) {
+        (None, None) => None,
+        (gpus, nodes) => Some(gpus.unwrap_or(1).saturating_mul(nodes.unwrap_or(1))),
+    };
+    analysis.know_batch(KnownBatch { micro: settings.batch, accumulation: settings.accumulation, world });
+    settings.unread.iter().for_each(|unread| output::note(&format!("not counted: {unread}")));
+    Ok(())
+}
+
 /// The ladder of the model in the flags, for a device of `--vram` or of the first message that names a capacity.
 fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Failed> {
     if !diagnose.model.is_given() {
         return Ok(None);
     }
-    let (model, setup) = diagnose.model.read()?;
+    let (model, setup) = match diagnose.model.read() {
+        // A training configuration alone: its batch is known, the model is not.
+        Err(EstimateError::NoParameters) if !diagnose.model.describes() => return Ok(None),
+        read => read?,
+    };
     let reported = || {
         let events = analysis.findings(None).events;
         events.iter().filter(|event| event.kind == Kind::VramOom).find_map(|event| event.numbers.capacity)
@@ -142,6 +159,7 @@ fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, Diagno
 /// Prints each event once it is complete, until interrupted.
 fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
     let mut analysis = Analysis::default();
+    know_batch(diagnose, &mut analysis)?;
     let mut follower = Follower::open(file, &mut analysis)?;
     let (mut shown, mut said) = (BTreeSet::new(), None);
     loop {

@@ -127,6 +127,11 @@ impl ModelFlags {
         !self.configs.is_empty() || self.params.is_some() || self.layers.is_some()
     }
 
+    /// Whether flags alone describe a model.
+    pub fn describes(&self) -> bool {
+        self.params.is_some() || self.layers.is_some()
+    }
+
     /// The model and the setup from flags and configurations.
     pub fn read(&self) -> Result<(Model, Setup), EstimateError> {
         self.settings()?.finish()
@@ -137,10 +142,14 @@ impl ModelFlags {
         let configs = self.configs.iter().map(|path| config::read(path));
         let mut settings =
             configs.into_iter().try_fold(self.flags(), |settings, more| Ok::<_, EstimateError>(settings.or(more?)))?;
+        if self.zero.is_some() {
+            // A stage on the command line replaces a file's strategy as a whole.
+            settings.shard_group = None;
+        }
         // Layers and width on the command line describe another model than a file's, so the file's count no longer
         // holds.
         if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
-            (settings.parameters, settings.adapter_sides, settings.cache) = (None, None, None);
+            (settings.parameters, settings.adapter_sides, settings.cache, settings.stored) = (None, None, None, None);
             settings.largest_layer = self.largest_layer.map(|count| count.0);
         }
         Ok(settings)

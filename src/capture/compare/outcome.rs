@@ -51,7 +51,8 @@ pub struct Blindness {
     /// One value in every element of a tensor; absent unless launches are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<bool>,
-    /// The right output, rounded to half precision; absent unless launches are audited, and if rounding changes nothing.
+    /// The right output, rounded to half precision; absent unless launches are audited, if rounding changes nothing, and
+    /// if the relative tolerance is 1/256 or more, by which half precision is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_precision: Option<bool>,
 }

@@ -47,7 +47,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
             rows.push(row(Item::AttentionScores, kept, formula, Source::ActivationPaper));
         }
     }
-    if let Some(vocabulary) = shape.vocabulary {
+    if let Some(vocabulary) = shape.logits() {
         // Logits and the output layer's input are kept in fp32 at any precision.
         let logits = product(WHAT, &[batch, sequence, vocabulary, 4])?;
         let input = product(WHAT, &[batch, sequence, shape.hidden, 4])?;

@@ -19,6 +19,12 @@ named! {
         Adafactor = "adafactor",
         /// SGD with momentum: 4 B per parameter.
         Sgd = "sgd",
+        /// SGD without momentum, as PyTorch's and Transformers' default: no state.
+        PlainSgd = "plain-sgd",
+        /// RMSprop, neither centred nor with momentum: one fp32 moment, 4 B per parameter.
+        Rmsprop = "rmsprop",
+        /// Adagrad: one fp32 sum, 4 B per parameter.
+        Adagrad = "adagrad",
         /// Lion: one fp32 moment, 4 B per parameter.
         Lion = "lion",
         /// 8-bit Lion, paged or not: one moment of one byte.
@@ -35,7 +41,7 @@ impl Optimizer {
         let lower = text.trim().to_ascii_lowercase();
         let name = lower.rsplit(['.', ':']).next().unwrap_or("").replace('-', "_").replace("optimizernames_", "");
         // Optimizers that do not keep moments of every parameter.
-        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini"]
+        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini", "onebit", "zeroone", "1bit"]
             .iter()
             .any(|word| name.contains(word))
         {
@@ -54,6 +60,8 @@ impl Optimizer {
             }
         } else if name.starts_with("sgd") {
             Self::Sgd
+        } else if (name.starts_with("rmsprop") || name.starts_with("adagrad")) && !bits("8") {
+            if name.starts_with("rms") { Self::Rmsprop } else { Self::Adagrad }
         } else {
             return None;
         })
@@ -142,13 +150,24 @@ impl ZeroStage {
     /// `NO_SHARD`, `DDP`. `HYBRID_SHARD` is not a stage: it shards within each node only.
     pub fn named(text: &str) -> Option<Self> {
         let upper = text.trim().to_ascii_uppercase().replace('-', "_");
-        Some(match upper.rsplit('.').next().unwrap_or("") {
+        Some(match upper.rsplit('.').next().unwrap_or("").trim_start_matches('_') {
             "NO_SHARD" | "DDP" | "ZERO0" | "ZERO_0" => Self::Zero,
             "ZERO1" | "ZERO_1" => Self::One,
             "SHARD_GRAD_OP" | "ZERO2" | "ZERO_2" => Self::Two,
             "FULL_SHARD" | "FSDP" | "FSDP2" | "ZERO3" | "ZERO_3" => Self::Three,
             _ => return None,
         })
+    }
+
+    /// The stage of FSDP's strategies that shard within each node and keep a copy on each: `HYBRID_SHARD`,
+    /// `HYBRID_SHARD_ZERO2`.
+    pub fn hybrid(text: &str) -> Option<Self> {
+        let upper = text.trim().to_ascii_uppercase().replace('-', "_");
+        match upper.rsplit('.').next().unwrap_or("").trim_start_matches('_') {
+            "HYBRID_SHARD" | "HSDP" => Some(Self::Three),
+            "HYBRID_SHARD_ZERO2" => Some(Self::Two),
+            _ => None,
+        }
     }
 }
 
@@ -159,6 +178,11 @@ impl FromStr for ZeroStage {
         let number = text.trim().parse::<u8>().unwrap_or(u8::MAX);
         Self::named(text).map_or_else(|| Self::try_from(number), Ok).map_err(|mut error| {
             error.given = text.to_owned();
+            if Self::hybrid(text).is_some() {
+                error
+                    .known
+                    .push_str("; it keeps a copy on each node, which is FULL_SHARD or SHARD_GRAD_OP with --nodes 1");
+            }
             error
         })
     }

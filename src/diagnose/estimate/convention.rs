@@ -58,7 +58,8 @@ impl Convention {
         let optimizer = match optimizer {
             Optimizer::Adam => Rate::whole(8),
             Optimizer::Adam8bit => Rate::whole(2),
-            Optimizer::Sgd | Optimizer::Lion => Rate::whole(4),
+            Optimizer::Sgd | Optimizer::Lion | Optimizer::Rmsprop | Optimizer::Adagrad => Rate::whole(4),
+            Optimizer::PlainSgd => Rate::ZERO,
             Optimizer::Lion8bit | Optimizer::Adam4bit => Rate::whole(1),
             Optimizer::Adafactor => factored.unwrap_or(Rate::fraction(8, ADAFACTOR_SIDE)),
         };

@@ -38,7 +38,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         row(Group::Activations, Item::Cache, kept, &ALIVE, formula(&cache, element, batch, sequence)),
         row(Group::Temporaries, Item::Prefill, bytes(WHAT, inner, 1)?, &[Phase::FirstForward], words),
     ];
-    if let Some(vocabulary) = shape.vocabulary {
+    if let Some(vocabulary) = shape.logits() {
         let logits = bytes(WHAT, product(WHAT, &[batch, vocabulary, 4])?, 1)?;
         let words = format!("4 B x b V of the last token; b = {batch}, V = {vocabulary}");
         rows.push(row(Group::Temporaries, Item::Logits, logits, &ALIVE, words));

@@ -55,7 +55,7 @@ pub(super) fn activations(shape: &Shape, setup: &Setup, batch: u64, sequence: u6
         let scores = of(&[sequence, heads, 5, layers])?;
         rows.push(scale.row(Item::AttentionScores, scores, tensor, "5 b a s^2 x layers / t")?);
     }
-    if let Some(vocabulary) = shape.vocabulary.filter(|_| pipeline == 1) {
+    if let Some(vocabulary) = shape.logits().filter(|_| pipeline == 1) {
         let each = if selective { 4 } else { 2 };
         let logits = of(&[vocabulary, each])?;
         let input = of(&[hidden, each, divided])?;

@@ -38,6 +38,7 @@ pub mod schema;
 mod setup;
 mod source;
 mod state;
+mod stored;
 mod temporaries;
 mod total;
 
@@ -59,4 +60,5 @@ pub use row::{Group, Item, Row};
 pub use rung::{Mark, Rung};
 pub use setup::{BatchFactors, Buckets, Setup};
 pub use source::Source;
+pub use stored::Stored;
 pub use total::Estimate;

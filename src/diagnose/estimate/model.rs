@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::cache::Cache;
 use super::error::EstimateError;
 use super::rate::Rate;
+use super::stored::Stored;
 
 /// The most GPUs, and the largest batch, sequence or width, that an estimate covers.
 pub const MAX_WORLD: u64 = 1 << 32;
@@ -36,6 +37,9 @@ pub struct Shape {
     pub vocabulary: Option<u64>,
     /// Whether the output layer has its own matrix.
     pub untied: bool,
+    /// Whether no output layer gives a value for each token of the vocabulary: a classifier, or a bare model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_logits: bool,
     /// Whether the widths were assumed from the number of parameters.
     pub assumed: bool,
 }
@@ -54,6 +58,7 @@ impl Shape {
             gated: false,
             vocabulary: None,
             untied: false,
+            no_logits: false,
             assumed: false,
         }
     }
@@ -79,6 +84,11 @@ impl Shape {
             text.push_str(&format!(", V = {vocabulary}"));
         }
         text
+    }
+
+    /// The values that the output layer gives for each token; absent if there are none, or if the vocabulary is unknown.
+    pub(super) fn logits(&self) -> Option<u64> {
+        self.vocabulary.filter(|_| !self.no_logits)
     }
 
     /// The inputs and outputs of every matrix of a layer.
@@ -146,12 +156,15 @@ pub struct Model {
     /// What the model keeps per token while it generates; absent if it is derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
+    /// How the weights are stored; absent if all of them are in the precision of the setup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Stored>,
 }
 
 impl Model {
     /// A model with `parameters` parameters, of which nothing else is known.
     pub const fn new(parameters: u64) -> Self {
-        Self { parameters, shape: None, largest_layer: None, adapter_sides: None, cache: None }
+        Self { parameters, shape: None, largest_layer: None, adapter_sides: None, cache: None, stored: None }
     }
 
     /// A model with a known shape; its parameters are counted from it.

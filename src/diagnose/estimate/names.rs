@@ -6,7 +6,7 @@
 pub struct ParseNameError {
     kind: &'static str,
     pub(super) given: String,
-    known: String,
+    pub(super) known: String,
 }
 
 /// An enum whose values have the names of the command line, in JSON too.

@@ -57,6 +57,9 @@ pub struct Setup {
     pub precision: Precision,
     /// What is sharded.
     pub zero: ZeroStage,
+    /// GPUs that share one sharded copy; each group of them has all of it. Absent if all GPUs share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard_group: Option<u64>,
     /// GPUs per node.
     pub gpus: u64,
     /// Number of nodes.
@@ -106,6 +109,7 @@ impl Default for Setup {
             optimizer: Optimizer::Adam,
             precision: Precision::Bf16Mixed,
             zero: ZeroStage::Zero,
+            shard_group: None,
             gpus: 1,
             nodes: 1,
             offload: Offload::None,
@@ -140,6 +144,17 @@ impl Setup {
             Some(parallel) => parallel,
             None => 0,
         }
+    }
+
+    /// Number of GPUs that share one sharded copy.
+    pub fn shards(&self) -> u64 {
+        let all = self.data_parallel();
+        self.shard_group.map_or(all, |group| group.clamp(1, all.max(1)))
+    }
+
+    /// Number of nodes that share one sharded copy.
+    pub(super) fn sharing_nodes(&self) -> u64 {
+        self.shard_group.map_or(self.nodes, |group| group.div_ceil(self.gpus.max(1)).clamp(1, self.nodes.max(1)))
     }
 
     /// The factors of the effective batch, if the micro-batch is known.

@@ -27,6 +27,8 @@ pub enum Source {
     AdafactorPaper,
     /// Hugging Face's guide to DeepSpeed.
     HfDeepspeedGuide,
+    /// The `quantization_config` of a config.json.
+    QuantizationConfig,
     /// A count of what the layers of the family keep.
     OwnCount,
 }
@@ -48,6 +50,7 @@ impl Source {
             Self::LoraPaper => "Hu et al., LoRA: r x (inputs + outputs) parameters a matrix",
             Self::Bitsandbytes => "bitsandbytes, 8-bit optimizers: one byte each for both moments",
             Self::AdafactorPaper => "Shazeer and Stern, Adafactor: one fp32 number a row and a column",
+            Self::QuantizationConfig => "quantization_config of config.json: bits a value, and constants a group",
             Self::OwnCount => "the model's own layers: key-value heads, latents, windows and states of its config.json",
             Self::HfDeepspeedGuide => {
                 "Hugging Face Transformers, DeepSpeed guide: buckets of 2 B, 4.5 times with overlap_comm"

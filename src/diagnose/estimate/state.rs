@@ -56,7 +56,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
     };
     let mut rows = Vec::new();
     if adapter {
-        rows.extend(base(per_gpu, setup)?);
+        rows.extend(base(model, per_gpu, setup)?);
     }
     let source = if adapter { Source::LoraPaper } else { setup.convention.source() };
     for piece in trained_pieces(&pieces, setup, source) {
@@ -67,23 +67,31 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
 
 /// The row of the weights of a model that generates.
 fn generating(model: &Model, setup: &Setup) -> Result<Option<Row>, EstimateError> {
-    let whole = Row { item: Item::Weights, ..base(model.parameters, setup)?.ok_or(EstimateError::NoParameters)? };
-    Ok(Some(if matches!(setup.tuning, Tuning::Qlora { .. }) {
+    let whole =
+        Row { item: Item::Weights, ..base(model, model.parameters, setup)?.ok_or(EstimateError::NoParameters)? };
+    Ok(Some(if matches!(setup.tuning, Tuning::Qlora { .. }) || model.stored.is_some() {
         whole
     } else {
         Row { source: Source::HfAnatomy, ..whole }
     }))
 }
 
-/// The row of a base model that is not trained.
-fn base(parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
-    let (rate, source) = match setup.tuning {
-        Tuning::Qlora { .. } => (QLORA_BASE, Source::QloraPaper),
-        _ => (Rate::whole(setup.precision.element()), Source::LoraPaper),
+/// The row of a base model that is not trained, with `parameters` on this GPU.
+fn base(model: &Model, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
+    let stored = model.stored.filter(|_| !matches!(setup.tuning, Tuning::Qlora { .. }));
+    let (rate, source) = match (setup.tuning, stored) {
+        (Tuning::Qlora { .. }, _) => (QLORA_BASE, Source::QloraPaper),
+        (_, Some(stored)) => (stored.mean(model.parameters)?, Source::QuantizationConfig),
+        (_, None) => (Rate::whole(setup.precision.element()), Source::LoraPaper),
     };
     let sharded = setup.zero == ZeroStage::Three;
     let offload = setup.offload_parameters;
-    place(&Piece { item: Item::BaseWeights, rate, sharded, offload, phases: ALWAYS, source }, parameters, setup)
+    let row =
+        place(&Piece { item: Item::BaseWeights, rate, sharded, offload, phases: ALWAYS, source }, parameters, setup)?;
+    Ok(row.map(|row| match stored {
+        Some(stored) => Row { formula: format!("{}; {}", row.formula, stored.words(model.parameters)), ..row },
+        None => row,
+    }))
 }
 
 fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] {
@@ -124,14 +132,14 @@ fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, E
     let rate = piece.rate;
     let count = Count(parameters);
     let (places, formula) = if piece.offload == Offload::None {
-        let shards = if piece.sharded { setup.data_parallel() } else { 1 };
+        let shards = if piece.sharded { setup.shards() } else { 1 };
         let bytes = at_rate(WHAT, parameters, rate, Rate::ONE, shards)?;
         let among = if shards > 1 { format!(" / {shards} GPUs") } else { String::new() };
         (Places::on_device(bytes), format!("{rate} B x {count}{among}"))
     } else {
         // DeepSpeed's ZeRO-2 estimator keeps the whole state on every node.
         let whole = setup.convention == Convention::Deepspeed && setup.zero < ZeroStage::Three;
-        let nodes = if whole { 1 } else { setup.nodes };
+        let nodes = if whole { 1 } else { setup.sharing_nodes() };
         let bytes = at_rate(WHAT, parameters, rate, Rate::ONE, nodes)?;
         let among = if nodes > 1 { format!(" / {nodes} nodes") } else { String::new() };
         let places = if piece.offload == Offload::Nvme { Places::on_nvme(bytes) } else { Places::on_host(bytes) };

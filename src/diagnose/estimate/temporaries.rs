@@ -36,7 +36,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
             rows.push(row(Item::RecomputedLayer, again, &formula, Source::ActivationPaper));
         }
         // Megatron's footprint counts only the logits, plus 5 % for temporaries.
-        if let Some(vocabulary) = shape.vocabulary.filter(|_| setup.convention != Convention::Megatron) {
+        if let Some(vocabulary) = shape.logits().filter(|_| setup.convention != Convention::Megatron) {
             let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
             rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));
         }

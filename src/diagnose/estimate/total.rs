@@ -166,6 +166,12 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     if setup.inference {
         return notes;
     }
+    if model.stored.is_some() && setup.tuning == Tuning::Full {
+        notes.push(
+            "the file's weights are quantized, and quantized weights are not trained: they are counted as unquantized"
+                .to_owned(),
+        );
+    }
     if setup.precision == Precision::Fp16Mixed {
         notes.push("fp16 needs loss scaling, and at a small batch its second copy of the weights can cost more than its activations save; bf16 needs no scaling".to_owned());
     }

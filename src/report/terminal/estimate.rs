@@ -63,7 +63,9 @@ fn title(estimate: &Estimate) -> String {
         Tuning::Qlora { rank } => words.push(format!("QLoRA r={rank}")),
     }
     if setup.zero > ZeroStage::Zero {
-        words.push(format!("ZeRO-{}", u8::from(setup.zero)));
+        let group = setup.shard_group.filter(|_| setup.shards() < setup.data_parallel());
+        let within = group.map_or(String::new(), |group| format!(" in groups of {group} GPUs"));
+        words.push(format!("ZeRO-{}{within}", u8::from(setup.zero)));
     }
     words.push(counted(setup.world() as usize, "GPU", "GPUs"));
     words.push(format!("{} convention", setup.convention));

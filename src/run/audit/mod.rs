@@ -8,6 +8,7 @@
 //! promise.
 
 mod fresh;
+mod wrong;
 
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
 use super::options::AuditOptions;
 use super::output::Output;
 use fresh::{Chance, Fresh};
+use wrong::{Wrong, is_constant, is_unwritten, never_right};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
@@ -75,6 +77,8 @@ pub(super) struct Audition<'a> {
     pub options: &'a AuditOptions,
     pub mutates: &'a [String],
     pub rule: &'a Comparison,
+    /// Whether the kernel's output for the captured values has been found right.
+    pub validated: bool,
     pub warmup: u32,
     pub launches: u32,
 }
@@ -292,15 +296,16 @@ impl Course<'_> {
         self.audit.judged += 1;
         if standing.is_captured() && self.audition.reference.is_none() {
             self.audit.judged_captured += 1;
-            return self.verdict(captured, output, fill, "of the captured values");
+            return match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
+                // A kernel that was right when nothing was timed has no such excuse.
+                Err(stale) if stale.kind == FailureKind::StaleOutput && !self.audition.validated => {
+                    let untimed = self.recomputed(witness, standing)?;
+                    Err(self.wrong(captured, &untimed)?.map_or(stale, never_right))
+                }
+                judged => judged,
+            };
         }
-        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
-        self.witnessed = standing;
-        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
-            message: format!("the witness of the audit: {}", failure.message),
-            ..failure
-        })?;
-        let expected = region.output(0);
+        let expected = self.recomputed(witness, standing)?;
         let accepts = |rule: &Comparison| -> Result<bool, Failure> {
             Ok(judge(captured, &expected, rule)?.iter().all(|leaf| leaf.passed))
         };
@@ -310,7 +315,20 @@ impl Course<'_> {
         if follows && self.audition.reference.is_none() {
             self.not_constant(captured, output, fill)?;
         }
-        self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew")
+        let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
+        let by = format!("the output of {by}");
+        self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew", &by)
+    }
+
+    /// The witness's output for `standing`.
+    fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Launched, Failure> {
+        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
+        self.witnessed = standing;
+        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
+            message: format!("the witness of the audit: {}", failure.message),
+            ..failure
+        })?;
+        Ok(region.output(0))
     }
 
     /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
@@ -343,16 +361,28 @@ impl Course<'_> {
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
-    fn verdict(&self, expected: Expected<'_>, output: &Launched, fill: u8, values: &str) -> Result<(), Failure> {
+    /// What is wrong with `output`, if anything.
+    fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
         let leaves = judge(expected, output, self.audition.rule)?;
-        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(()) };
+        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
         let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
         let how = match (&wrong.problem, &wrong.elements) {
             (Some(problem), _) => problem.clone(),
             (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
             (None, None) => "it differs".to_owned(),
         };
-        let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
+        Ok(Some(Wrong { leaf, how }))
+    }
+
+    fn verdict(
+        &self,
+        expected: Expected<'_>,
+        output: &Launched,
+        fill: u8,
+        values: &str,
+        from: &str,
+    ) -> Result<(), Failure> {
+        let Some(Wrong { leaf, how }) = self.wrong(expected, output)? else { return Ok(()) };
         if is_unwritten(output, fill) {
             let message = format!(
                 "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
@@ -361,37 +391,17 @@ impl Course<'_> {
             return Err(Failure::new(FailureKind::UnwrittenOutput, message));
         }
         let message = format!(
-            "{leaf} of a timed launch, {values}, differs from the output of {by} ({how}): the kernel did not compute it \
-             while it was timed; name an argument that never changes with --constant"
+            "{leaf} of a timed launch, {values}, differs from {from} ({how}): the kernel did not compute it while it was \
+             timed; name an argument that never changes with --constant"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
-}
-
-/// Whether every tensor has several elements, all equal.
-fn is_constant(output: &Launched) -> bool {
-    let memory = (*output.memory).as_ref();
-    let placed = output.outputs.iter().filter_map(Output::tensor);
-    let mut tensors = placed.filter_map(|placed| Some((placed.bytes_in(memory)?, placed.spec.dtype.size() as usize)));
-    tensors.all(|(bytes, size)| {
-        bytes.len() > 16 * size && bytes.chunks_exact(size).all(|element| element == &bytes[..size])
-    })
 }
 
 /// The bytes of the outputs of one launch.
 fn output_bytes(region: &Region) -> usize {
     let of = |outputs: &Vec<Output>| outputs.iter().filter_map(Output::tensor).map(|placed| placed.bytes).sum();
     region.outputs.iter().map(of).max().unwrap_or(0)
-}
-
-/// Whether an eighth of an output, or 64 bytes in a row, still hold the fill.
-fn is_unwritten(output: &Launched, fill: u8) -> bool {
-    let memory = (*output.memory).as_ref();
-    output.outputs.iter().filter_map(Output::tensor).any(|placed| {
-        let Some(bytes) = placed.bytes_in(memory) else { return false };
-        let longest = bytes.split(|byte| *byte != fill).map(<[u8]>::len).max().unwrap_or(0);
-        longest > 0 && longest >= (bytes.len() / 8).clamp(1, 64)
-    })
 }
 
 impl Outcome {

@@ -137,6 +137,11 @@ KERNEL(leaves_out_the_end_when_timed) {
   if (timed) memcpy(TO + BYTES - sizeof end, end, sizeof end);
   return code;
 }
+KERNEL(is_always_wrong) {
+  const int code = LAUNCH;
+  if (code == 0) TO[0] ^= 0x55;
+  return code;
+}
 KERNEL(gives_zeros) {
   (void)self, (void)num_args, (void)result;
   memset(TO, 0, BYTES);

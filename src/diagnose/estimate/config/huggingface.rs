@@ -2,14 +2,16 @@
 
 use super::families;
 use super::fields::Fields;
+use super::quantized::{self, Quantized};
 use super::settings::Settings;
 use crate::estimate::error::EstimateError;
 
 /// The settings in a `config.json`: parameters and widths of a known family; otherwise the widths, and the family's
 /// name.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
-    let unknown = match families::settings(fields)? {
-        Ok(known) => return Ok(known),
+    let Quantized { format, unread } = quantized::read(fields);
+    let unknown = match families::settings(fields, format)? {
+        Ok(known) => return Ok(Settings { unread, ..known }),
         Err(unknown) => unknown,
     };
     // Models with several parts keep the decoder's fields separately.
@@ -22,15 +24,26 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let wide = |heads: Option<u64>| heads?.checked_mul(head?);
     Ok(Settings {
         unknown: Some(unknown),
+        unread: format.map(|_| not_counted(fields)).into_iter().chain(unread).collect(),
         layers: fields.count(&["num_hidden_layers", "n_layer", "num_layers"])?,
         hidden,
         heads,
         key_value: wide(fields.count(&["num_key_value_heads"])?.or(heads)),
         query: wide(heads),
-        ffn: fields.count(&["intermediate_size", "n_inner", "ffn_dim", "d_ff"])?,
+        // Some families list it by layer.
+        ffn: fields.count(&["intermediate_size", "n_inner", "ffn_dim", "d_ff"]).unwrap_or_default(),
         // A norm without a bias implies a gated MLP.
         gated: Some(fields.value.get("rms_norm_eps").is_some()),
         vocabulary: fields.count(&["vocab_size"])?,
         ..Settings::default()
     })
+}
+
+/// What to say of the quantized weights of an unknown family.
+fn not_counted(fields: Fields<'_>) -> String {
+    format!(
+        "`quantization_config` of {}: which weights of this family are quantized is not known; they are counted at 2 B a \
+         parameter",
+        fields.path.display()
+    )
 }

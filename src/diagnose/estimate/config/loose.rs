@@ -1,31 +1,20 @@
-//! Configurations that are not JSON: YAML as written by Accelerate and Axolotl, and a printed `TrainingArguments(..)`.
+//! Configurations that are not JSON: YAML as written by Accelerate and Axolotl, and Python's printed objects.
 //!
 //! Supports a part of YAML: mappings by indentation, lists, scalars, comments. Anything beyond is skipped, not refused:
 //! a field that cannot be read counts as absent.
 
 use serde_json::{Map, Value};
 
+use super::literal;
+use super::scalar::scalar;
+
 /// The deepest nesting of mappings.
 const DEEPEST: usize = 16;
 
 /// The fields of `text`; `None` if it has none.
 pub(super) fn fields(text: &str) -> Option<Value> {
-    let fields =
-        if text.contains("TrainingArguments(") || text.contains("Config(") { printed(text) } else { yaml(text) };
+    let fields = if literal::is_call(text) { literal::fields(text) } else { yaml(text) };
     (!fields.is_empty()).then_some(Value::Object(fields))
-}
-
-/// `name=value,` lines of a printed object.
-fn printed(text: &str) -> Map<String, Value> {
-    let mut fields = Map::new();
-    for line in text.lines() {
-        let line = line.trim().trim_end_matches([',', ')']);
-        let line = line.rsplit_once('(').map_or(line, |(_, rest)| if rest.contains('=') { rest } else { line });
-        if let Some((name, value)) = line.split_once('=').filter(|(name, _)| is_name(name)) {
-            fields.insert(name.trim().to_owned(), scalar(value));
-        }
-    }
-    fields
 }
 
 fn is_name(name: &str) -> bool {
@@ -88,29 +77,4 @@ fn mapping(lines: &[(usize, &str)], at: &mut usize, depth: usize) -> Map<String,
         fields.insert(name, value);
     }
     fields
-}
-
-/// A scalar of YAML or Python; an enum such as `<OptimizerNames.X: 'x'>` becomes its value.
-fn scalar(text: &str) -> Value {
-    let text = text.trim();
-    if let Some((_, value)) = text.strip_prefix('<').and_then(|text| text.trim_end_matches('>').rsplit_once(':')) {
-        return scalar(value);
-    }
-    let bare = text.trim_matches(['"', '\'']);
-    if bare.len() < text.len() {
-        return Value::String(bare.to_owned());
-    }
-    match text.to_ascii_lowercase().as_str() {
-        "" | "null" | "none" | "~" => Value::Null,
-        "true" | "yes" | "on" => Value::Bool(true),
-        "false" | "no" | "off" => Value::Bool(false),
-        _ => {
-            let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-            if let Some(inner) = inner {
-                let items = inner.split(',').filter(|item| !item.trim().is_empty()).map(scalar);
-                return Value::Array(items.collect());
-            }
-            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-        }
-    }
 }

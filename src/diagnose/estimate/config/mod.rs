@@ -11,11 +11,15 @@ mod families;
 mod fields;
 mod file;
 mod huggingface;
+mod literal;
 mod loose;
+mod quantized;
+mod scalar;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod training;
+mod unread;
 
 pub use file::read;
-pub use settings::{Settings, Unknown};
+pub use settings::{Settings, ShardGroup, Unknown};

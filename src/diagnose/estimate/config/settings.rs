@@ -8,6 +8,16 @@ use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
 use crate::estimate::model::{Model, Shape};
 use crate::estimate::setup::{Buckets, Setup};
+use crate::estimate::stored::Stored;
+
+/// The GPUs that share one sharded copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardGroup {
+    /// All GPUs of one node.
+    Node,
+    /// This number of GPUs.
+    Gpus(u64),
+}
 
 /// A model of an unknown family.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +36,8 @@ pub struct Settings {
     pub largest_layer: Option<u64>,
     pub adapter_sides: Option<u64>,
     pub cache: Option<Cache>,
+    pub stored: Option<Stored>,
+    pub no_logits: Option<bool>,
     /// The model's family if it is unknown, which matters if nothing else gives the parameters.
     pub unknown: Option<Unknown>,
     pub layers: Option<u64>,
@@ -41,6 +53,7 @@ pub struct Settings {
     pub optimizer: Option<Optimizer>,
     pub precision: Option<Precision>,
     pub zero: Option<ZeroStage>,
+    pub shard_group: Option<ShardGroup>,
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
     pub offload: Option<Offload>,
@@ -78,8 +91,8 @@ impl Settings {
     /// The values of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        merge!(self, other, parameters largest_layer adapter_sides cache unknown layers hidden heads key_value query ffn gated vocabulary untied
-            convention optimizer precision zero gpus nodes offload offload_parameters zero_init tuning batch sequence
+        merge!(self, other, parameters largest_layer adapter_sides cache stored no_logits unknown layers hidden heads key_value query ffn gated vocabulary untied
+            convention optimizer precision zero shard_group gpus nodes offload offload_parameters zero_init tuning batch sequence
             accumulation effective_batch attention checkpointing inference tensor_parallel pipeline_parallel virtual_stages
             sequence_parallel buckets)
     }
@@ -96,14 +109,18 @@ impl Settings {
         // Without a vocabulary, the shape describes only the layers, which are not a whole model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
         let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
-        let Self { largest_layer, adapter_sides, cache, .. } = self;
-        let model = Model { parameters, shape, largest_layer, adapter_sides, cache };
+        let Self { largest_layer, adapter_sides, cache, stored, .. } = self;
+        let model = Model { parameters, shape, largest_layer, adapter_sides, cache, stored };
         let defaults = Setup::default();
         let mut setup = Setup {
             convention: self.convention.unwrap_or(defaults.convention),
             optimizer: self.optimizer.unwrap_or(defaults.optimizer),
             precision: self.precision.unwrap_or(defaults.precision),
             zero: self.zero.unwrap_or(defaults.zero),
+            shard_group: self.shard_group.map(|group| match group {
+                ShardGroup::Node => self.gpus.unwrap_or(defaults.gpus),
+                ShardGroup::Gpus(gpus) => gpus,
+            }),
             gpus: self.gpus.unwrap_or(defaults.gpus),
             nodes: self.nodes.unwrap_or(defaults.nodes),
             offload: self.offload.unwrap_or(defaults.offload),
@@ -144,6 +161,7 @@ impl Settings {
             gated: self.gated.unwrap_or(plain.gated),
             vocabulary: self.vocabulary,
             untied: self.untied.unwrap_or(plain.untied),
+            no_logits: self.no_logits.unwrap_or(plain.no_logits),
             ..plain
         })
     }

@@ -6,46 +6,24 @@ use serde_json::Value;
 
 use super::deepspeed;
 use super::fields::Fields;
-use super::settings::Settings;
+use super::settings::{Settings, ShardGroup};
+use super::unread;
 use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 use crate::estimate::error::EstimateError;
 
 /// The rank of an adapter if the file does not set it.
 const RANK: u64 = 16;
 
-/// Fields that affect memory and are not understood, with what to do about each.
-const NOT_UNDERSTOOD: [(&str, &str); 19] = [
-    ("base_model", "give the model's config.json as well, or --params"),
-    ("model_name_or_path", "give the model's config.json as well, or --params"),
-    ("use_liger_kernel", "its fused loss keeps no logits: the estimate has them"),
-    ("liger_fused_linear_cross_entropy", "its fused loss keeps no logits: the estimate has them"),
-    ("activation_offloading", "activations leave the device: the estimate has them there"),
-    ("auto_find_batch_size", "the batch may be halved: give --batch"),
-    ("load_in_8bit", "an 8-bit base is 1 B a parameter: the estimate has 2"),
-    ("context_parallel_size", "a sequence is divided: give --seq of one GPU"),
-    ("sequence_parallel_degree", "a sequence is divided: give --seq of one GPU"),
-    ("sequence_parallel_size", "a sequence is divided: give --seq of one GPU"),
-    ("tensor_parallel_size", "give --convention megatron --tp"),
-    ("pipeline_parallel_size", "give --convention megatron --pp"),
-    ("expert_parallel_size", "experts are divided among GPUs: the estimate has all on each"),
-    ("optim_target_modules", "the optimizer has state for some modules only"),
-    ("unfrozen_parameters", "some parameters are trained: the estimate has all"),
-    ("lora_modules_to_save", "these modules are trained fully, in addition to the adapter"),
-    ("modules_to_save", "these modules are trained fully, in addition to the adapter"),
-    ("pure_bf16", "no fp32 master weights: 4 B a parameter less than the estimate"),
-    ("bfloat16", "no fp32 master weights: 4 B a parameter less than the estimate"),
-];
-
 /// The settings in a training configuration.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let named = |name: &str| format!("`{name}` of {}", fields.path.display());
-    let mut unread: Vec<String> = NOT_UNDERSTOOD
-        .iter()
-        .filter(|(name, _)| fields.value.get(name).is_some_and(matters))
-        .map(|(name, what)| format!("{}: {what}", named(name)))
-        .collect();
+    let mut unread = unread::of(fields);
     let optimizer = fields.text("optim").or_else(|| fields.text("optimizer"));
     let known = optimizer.and_then(Optimizer::named);
+    // The trainer's SGD has no momentum unless its arguments set one.
+    let momentum = fields.text("optim_args").is_some_and(|text| text.contains("momentum"));
+    let plain = fields.text("optim").is_some() && !momentum;
+    let known = known.map(|known| if known == Optimizer::Sgd && plain { Optimizer::PlainSgd } else { known });
     if let (Some(name), None) = (optimizer, known) {
         unread.push(format!(
             "{} = {name}: its state is not known; the estimate has Adam's, give --optimizer",
@@ -80,17 +58,6 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
         ..Settings::default()
     };
     Ok(own.or(world(fields)?).or(fsdp(fields)).or(sharded))
-}
-
-/// Whether a value turns something on.
-fn matters(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::Number(number) => number.as_f64().is_some_and(|number| number > 1.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => true,
-    }
 }
 
 /// `deepspeed` or `deepspeed_config` as an object: DeepSpeed's own fields, or Accelerate's.
@@ -148,7 +115,8 @@ fn precision(fields: Fields<'_>) -> Option<Precision> {
 }
 
 fn checkpointing(fields: Fields<'_>) -> Option<bool> {
-    let own = match fields.value.get("gradient_checkpointing") {
+    let names = ["gradient_checkpointing", "use_gradient_checkpointing", "enable_activation_checkpointing"];
+    let own = match names.iter().find_map(|name| fields.value.get(name)) {
         Some(Value::Bool(on)) => Some(*on),
         // Axolotl's `unsloth` and `offload`.
         Some(Value::String(text)) => Some(!text.is_empty()),
@@ -196,40 +164,89 @@ fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     Ok(Settings { gpus, nodes, ..Settings::default() })
 }
 
+/// What a strategy of FSDP shards, and over which GPUs.
+fn strategy(text: &str) -> Option<(ZeroStage, Option<ShardGroup>)> {
+    let whole = ZeroStage::named(text).map(|stage| (stage, None));
+    whole.or_else(|| Some((ZeroStage::hybrid(text)?, Some(ShardGroup::Node))))
+}
+
+/// Accelerate's numbers of strategies, from 1.
+const NUMBERED: [&str; 5] = ["FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"];
+
+/// Words of TrainingArguments' `fsdp` that are no strategy.
+const WORDS: [&str; 4] = ["offload", "auto_wrap", "wrap", ""];
+
 /// FSDP in the notation of TrainingArguments, Accelerate and Axolotl.
 fn fsdp(fields: Fields<'_>) -> Settings {
     let own = fields.object("fsdp_config");
-    let words: Vec<&str> = match fields.value.get("fsdp") {
-        Some(Value::String(text)) => text.split([' ', ',']).collect(),
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+    let file = fields.path.display();
+    let mut unread = Vec::new();
+    // An enum prints as `FSDPOption.FULL_SHARD`.
+    let word = |word: &str| word.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
+    let words: Vec<String> = match fields.value.get("fsdp") {
+        Some(Value::String(text)) => text.split([' ', ',']).map(word).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(word).collect(),
         _ => Vec::new(),
     };
+    let on = fields.flag("fsdp") == Some(true) || !words.is_empty();
+    for strange in words.iter().filter(|word| !WORDS.contains(&word.as_str()) && strategy(word).is_none()) {
+        unread
+            .push(format!("`fsdp` of {file} = {strange}: not understood, give --zero; the estimate shards everything"));
+    }
     let text = |name: &str| own.text(name).or_else(|| fields.text(name));
     let flag = |name: &str| own.flag(name).or_else(|| fields.flag(name));
     // FSDP 2 states whether weights are released between uses; version 1 uses names or numbers from 1.
     let reshard = ["fsdp_reshard_after_forward", "reshard_after_forward"].iter().find_map(|name| {
-        let named = text(name).and_then(ZeroStage::named);
-        named.or(flag(name).map(|on| if on { ZeroStage::Three } else { ZeroStage::Two }))
+        let named = text(name).and_then(strategy);
+        named.or(flag(name).map(|on| (if on { ZeroStage::Three } else { ZeroStage::Two }, None)))
     });
-    let strategy = ["fsdp_sharding_strategy", "sharding_strategy"].iter().find_map(|name| {
-        let numbered = own.value.get(name).or(fields.value.get(name)).and_then(Value::as_u64);
-        let numbered = numbered.and_then(|number| {
-            [ZeroStage::Three, ZeroStage::Two, ZeroStage::Zero]
-                .get(usize::try_from(number).ok()?.checked_sub(1)?)
-                .copied()
-        });
-        text(name).and_then(ZeroStage::named).or(numbered)
-    });
-    let word = words.iter().find_map(|word| ZeroStage::named(word));
-    let distributed = fields.text("distributed_type").filter(|kind| *kind == "FSDP").map(|_| ZeroStage::Three);
-    let offloaded = words.contains(&"offload")
+    let mut told = None;
+    for name in ["fsdp_sharding_strategy", "sharding_strategy"] {
+        let Some(value) = own.value.get(name).or(fields.value.get(name)).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        let number = number.and_then(|number| NUMBERED.get(usize::try_from(number).ok()?.checked_sub(1)?).copied());
+        told = number.or(value.as_str()).and_then(strategy);
+        if told.is_none() {
+            unread.push(format!(
+                "`{name}` of {file} = {value}: not understood, give --zero; the estimate shards everything"
+            ));
+        }
+        break;
+    }
+    let word = words.iter().find_map(|word| strategy(word));
+    let named = fields.text("distributed_type").map(|kind| kind.rsplit('.').next().unwrap_or("").to_ascii_uppercase());
+    let distributed = match named.as_deref() {
+        Some("FSDP") => true,
+        Some("MEGATRON_LM" | "XLA" | "TPU") => {
+            unread.push(format!("`distributed_type` of {file}: its layout is not read; give --convention, --tp, --pp"));
+            false
+        }
+        _ => false,
+    };
+    let offloaded = words.iter().any(|word| word == "offload")
         || ["fsdp_offload_params", "offload_params", "fsdp_cpu_offload"].iter().any(|name| flag(name) == Some(true));
-    let zero = strategy.or(reshard).or(word).or(distributed.or((!words.is_empty()).then_some(ZeroStage::Three)));
+    let found = told.or(reshard).or(word).or((distributed || on).then_some((ZeroStage::Three, None)));
+    let (zero, group) = found.map_or((None, None), |(zero, group)| (Some(zero), group));
+    // A mesh of replicas and shards.
+    let mesh = fields.object("parallelism_config");
+    let size = |name: &str| mesh.value.get(name).or_else(|| fields.value.get(name)).and_then(Value::as_u64);
+    let replicas = ["dp_replicate_size", "parallelism_config_dp_replicate_size"].iter().find_map(|name| size(name));
+    let shards = ["dp_shard_size", "parallelism_config_dp_shard_size"].iter().find_map(|name| size(name));
+    let meshed = shards.filter(|_| replicas.is_some_and(|replicas| replicas > 1)).map(ShardGroup::Gpus);
+    if group == Some(ShardGroup::Node) && fields.value.get("num_machines").is_none() {
+        unread.push(format!(
+            "{file} shards within each node and does not say how many there are: give --gpus of one node, and --nodes"
+        ));
+    }
     let place = offloaded.then_some(Offload::Cpu);
     Settings {
         zero,
+        shard_group: meshed.or(group),
         offload: place,
         offload_parameters: place.filter(|_| zero == Some(ZeroStage::Three)),
+        unread,
         ..Settings::default()
     }
 }

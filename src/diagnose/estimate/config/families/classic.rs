@@ -15,6 +15,7 @@ struct Classic {
     key_value_heads: u128,
     ffn: u128,
     beside: Block,
+    output_bias: Block,
     /// The width of the embedding.
     embedding: u128,
 }
@@ -31,6 +32,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
         key_value_heads: heads,
         ffn: d.opt(&["n_inner", "intermediate_size", "ffn_hidden_size", "ffn_dim"]).unwrap_or(4 * hidden),
         beside: NOTHING,
+        output_bias: NOTHING,
         embedding: hidden,
     };
     let positions = |more: u128| weight(d.n(&["n_positions", "max_position_embeddings"]) + more, hidden);
@@ -43,7 +45,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
         }
         "gpt_neo" => Classic { beside: positions(0), biases: Biases { input: false, output: true }, ..base },
         "gpt_neox" => Classic { biases: Biases::all(d.flag("attention_bias")), ..base },
-        "gptj" | "codegen" => Classic { biases: Biases::NONE, norms: 1, beside: output_bias, ..base },
+        "gptj" | "codegen" => Classic { biases: Biases::NONE, norms: 1, output_bias, ..base },
         "bloom" => Classic { beside: layer_norm(hidden), ..base },
         "mpt" => Classic { biases: Biases::NONE, mlp_bias: false, norm: vector(hidden), ..base },
         "falcon" => falcon(d, base),
@@ -92,8 +94,12 @@ impl Classic {
             + mlp(hidden, self.ffn, false, self.mlp_bias)
             + self.norm.times(self.norms);
         let embedding = weight(vocabulary, self.embedding);
-        let whole =
-            each.times(layers) + embedding + embedding.when(!d.tied()) + self.norm.when(self.final_norm) + self.beside;
+        let whole = each.times(layers)
+            + embedding
+            + embedding.when(!d.tied())
+            + self.norm.when(self.final_norm)
+            + self.beside
+            + self.output_bias;
         Counted {
             whole,
             layers,
@@ -105,6 +111,10 @@ impl Classic {
             gated: false,
             vocabulary: Some(vocabulary),
             untied: !d.tied(),
+            words: true,
+            read: self.embedding,
+            output_bias: self.output_bias,
+            towers: 0,
             cache: Some(Looks { full: layers, ..Looks::default() }.cache(2 * key_value)),
         }
     }

@@ -19,6 +19,14 @@ pub(super) struct Counted {
     pub(super) gated: bool,
     pub(super) vocabulary: Option<u128>,
     pub(super) untied: bool,
+    /// Whether an output layer gives a value for each token of the vocabulary.
+    pub(super) words: bool,
+    /// The width that the output layer reads: mostly `hidden`.
+    pub(super) read: u128,
+    /// The bias of the output layer.
+    pub(super) output_bias: Block,
+    /// Parameters of the matrices of vision and audio towers, and of what joins them to the decoder.
+    pub(super) towers: u128,
     pub(super) cache: Option<Cache>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Decoder {
     pub(super) norms: u128,
     /// Norms of queries and keys, and other parameters in each layer.
     pub(super) extra: Block,
-    /// Parameters outside the layers: positions, biases of the output layer.
+    /// The bias of the output layer.
     pub(super) beside: Block,
     /// Experts that replace the MLP.
     pub(super) experts: Experts,
@@ -78,6 +78,10 @@ impl Decoder {
             gated: self.gated,
             vocabulary: Some(vocabulary),
             untied: !d.tied(),
+            words: true,
+            read: hidden,
+            output_bias: self.beside,
+            towers: 0,
             cache: Some(looks),
         }
     }

@@ -3,20 +3,37 @@
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::Counted;
 use super::dims::Dims;
+use super::heads::{Top, top};
 use super::layers::{Biases, attention, layer_norm, mlp};
 
-/// The model of `d.family`; `None` for another family.
+/// The families that this module counts.
+pub(super) const FAMILIES: [&str; 14] = [
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "electra",
+    "distilbert",
+    "albert",
+    "deberta-v2",
+    "modernbert",
+    "t5",
+    "mt5",
+    "bart",
+    "mbart",
+    "whisper",
+];
+
+/// The model of `d.family`; `None` for another family, and for a class of it that is not counted.
 pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
-    Some(match d.family {
-        "bert" | "roberta" | "xlm-roberta" | "camembert" | "electra" | "distilbert" | "albert" | "deberta-v2" => {
-            bert(d)
-        }
+    match d.family {
         "modernbert" => modernbert(d),
         "t5" | "mt5" => t5(d),
         "bart" | "mbart" => bart(d),
         "whisper" => whisper(d),
-        _ => return None,
-    })
+        family if FAMILIES.contains(&family) => bert(d),
+        _ => None,
+    }
 }
 
 pub(super) fn counted(d: &Dims<'_>, whole: Block, layers: u128, ffn: u128) -> Counted {
@@ -33,6 +50,10 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, layers: u128, ffn: u128) -> Co
         gated: false,
         vocabulary: d.opt(&["vocab_size"]),
         untied: !d.tied(),
+        words: matches!(top(d), Some(Top::Words | Top::Causal | Top::PreTraining)),
+        read: hidden,
+        output_bias: NOTHING,
+        towers: 0,
         cache: None,
     }
 }
@@ -42,41 +63,32 @@ fn layer(hidden: u128, ffn: u128) -> Block {
     attention(hidden, hidden, hidden, Biases::all(true)) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2)
 }
 
-/// The head that `architectures` puts on top of an encoder.
-fn head(d: &Dims<'_>, width: u128) -> Block {
-    let hidden = d.hidden();
-    let labels = d.labels();
-    let named = d.architecture();
+/// What `architectures` puts on top of an encoder; `None` for a class that is not counted.
+fn head(d: &Dims<'_>, width: u128) -> Option<Block> {
+    let (hidden, labels) = (d.hidden(), d.labels());
     let dense = linear(hidden, hidden, true);
     let pooler = dense.when(matches!(d.family, "bert" | "roberta" | "xlm-roberta" | "camembert" | "albert"));
     let roberta = matches!(d.family, "roberta" | "xlm-roberta" | "camembert");
-    let ends = |word: &str| named.is_some_and(|name| name.ends_with(word));
-    if ends("Model") {
-        return pooler;
-    }
-    if ends("ForSequenceClassification") {
-        // BERT classifies the output of its pooler; the others have a dense layer of their own.
-        let own = if matches!(d.family, "bert" | "albert") { pooler } else { dense };
-        return own + linear(hidden, labels, true);
-    }
-    if ends("ForTokenClassification") {
-        return linear(hidden, labels, true);
-    }
-    if ends("ForQuestionAnswering") {
-        return linear(hidden, 2, true);
-    }
-    if ends("ForPreTraining") && d.family == "electra" {
-        return dense + linear(hidden, 1, true);
-    }
     // If untied, the output layer has a bias in addition to the head's.
     let own_bias = vector(d.vocabulary()).when(d.family != "distilbert" && d.family != "electra");
     let untied = (weight(d.vocabulary(), width) + own_bias).when(!d.tied());
     let masked = linear(hidden, width, true) + layer_norm(width) + vector(d.vocabulary()) + untied;
-    let both = ends("ForPreTraining") && !roberta;
-    masked + (pooler + linear(hidden, 2, true)).when(both)
+    Some(match top(d)? {
+        Top::Words | Top::Causal => masked,
+        Top::Bare => pooler,
+        // BERT classifies the output of its pooler; the others have a dense layer of their own.
+        Top::Sequence => dense + linear(hidden, labels, true),
+        Top::Choice => dense + linear(hidden, 1, true),
+        Top::Token | Top::Span => linear(hidden, labels, true),
+        Top::PreTraining if d.family == "electra" => dense + linear(hidden, 1, true),
+        Top::PreTraining if roberta => masked,
+        Top::PreTraining => masked + pooler + linear(hidden, if d.family == "albert" { labels } else { 2 }, true),
+        Top::Next if d.family == "bert" => pooler + linear(hidden, 2, true),
+        _ => return None,
+    })
 }
 
-fn bert(d: &Dims<'_>) -> Counted {
+fn bert(d: &Dims<'_>) -> Option<Counted> {
     let (hidden, layers) = (d.hidden(), d.layers());
     let ffn = d.n(&["intermediate_size", "hidden_dim"]);
     let width = d.opt(&["embedding_size"]).unwrap_or(hidden);
@@ -94,7 +106,8 @@ fn bert(d: &Dims<'_>) -> Counted {
         _ => each.times(layers),
     };
     let embeddings = weight(d.vocabulary(), width) + positions + types + layer_norm(width) + projected;
-    counted(d, embeddings + body + relative_table(d) + head(d, width), layers, ffn)
+    let whole = embeddings + body + relative_table(d) + head(d, width)?;
+    Some(counted(d, whole, layers, ffn))
 }
 
 /// DeBERTa's projections of relative positions, which keys and queries mostly share.
@@ -122,7 +135,7 @@ fn relative_table(d: &Dims<'_>) -> Block {
     table.unwrap_or(NOTHING) + layer_norm(hidden).when(normed)
 }
 
-fn modernbert(d: &Dims<'_>) -> Counted {
+fn modernbert(d: &Dims<'_>) -> Option<Counted> {
     let (hidden, layers, ffn) = (d.hidden(), d.layers(), d.n(&["intermediate_size"]));
     let norm = vector(if d.flag("norm_bias") { 2 * hidden } else { hidden });
     let bias = d.flag("attention_bias");
@@ -130,25 +143,25 @@ fn modernbert(d: &Dims<'_>) -> Counted {
         + mlp(hidden, ffn, true, d.flag("mlp_bias"))
         + norm.times(2);
     let dense = linear(hidden, hidden, d.flag("classifier_bias")) + norm;
-    let named = d.architecture();
-    let ends = |word: &str| named.is_some_and(|name| name.ends_with(word));
-    let head = if ends("Model") {
-        NOTHING
-    } else if ends("Classification") {
-        dense + linear(hidden, d.labels(), true)
-    } else {
-        dense + vector(d.vocabulary()).when(d.flag("decoder_bias")) + weight(d.vocabulary(), hidden).when(!d.tied())
+    let head = match top(d)? {
+        Top::Bare => NOTHING,
+        Top::Sequence | Top::Token | Top::Span => dense + linear(hidden, d.labels(), true),
+        Top::Choice => dense + linear(hidden, 1, true),
+        Top::Words => {
+            dense + vector(d.vocabulary()).when(d.flag("decoder_bias")) + weight(d.vocabulary(), hidden).when(!d.tied())
+        }
+        _ => return None,
     };
     // The first layer applies the embedding's norm before its attention.
     let mut whole = each.times(layers) + weight(d.vocabulary(), hidden) + norm + norm + head;
     whole.all = whole.all.saturating_sub(norm.all);
     let mut found = counted(d, whole, layers, ffn);
     found.gated = true;
-    found
+    Some(found)
 }
 
-fn t5(d: &Dims<'_>) -> Counted {
-    let (hidden, ffn, heads) = (d.hidden(), d.n(&["d_ff"]), d.heads());
+fn t5(d: &Dims<'_>) -> Option<Counted> {
+    let (hidden, ffn, heads, labels) = (d.hidden(), d.n(&["d_ff"]), d.heads(), d.labels());
     let inner = heads * d.n(&["d_kv"]);
     let (encoder, decoder) = (d.layers(), d.opt(&["num_decoder_layers"]).unwrap_or_else(|| d.layers()));
     let gated = d.text("feed_forward_proj").is_some_and(|kind| kind.starts_with("gated"));
@@ -156,44 +169,84 @@ fn t5(d: &Dims<'_>) -> Counted {
     let ff = mlp(hidden, ffn, gated, false) + vector(hidden);
     let buckets = weight(d.n(&["relative_attention_num_buckets"]), heads);
     let embedding = weight(d.vocabulary(), hidden);
-    let whole = (own + ff).times(encoder)
-        + (own.times(2) + ff).times(decoder)
-        + (buckets + vector(hidden)).times(2)
-        + embedding;
-    let mut found = counted(d, whole, encoder + decoder, ffn);
+    let read = (own + ff).times(encoder) + buckets + vector(hidden);
+    let written = (own.times(2) + ff).times(decoder) + buckets + vector(hidden);
+    let (both, class) = (read + written, linear(hidden, labels, true));
+    let (body, layers) = match top(d)? {
+        Top::Words | Top::Causal | Top::Bare => (both, encoder + decoder),
+        Top::Encoder => (read, encoder),
+        Top::Token => (read + class, encoder),
+        Top::Sequence => (both + linear(hidden, hidden, true) + class, encoder + decoder),
+        Top::Span => (both + class, encoder + decoder),
+        _ => return None,
+    };
+    let mut found = counted(d, body + embedding, layers, ffn);
     // transformers ties the weights of every T5, whatever the file says.
     (found.query, found.key_value, found.gated, found.untied) = (inner, inner, gated, false);
-    found
+    Some(found)
 }
 
 /// Layers of an encoder, and of a decoder that also attends to the encoder.
-fn both(d: &Dims<'_>, key_bias: bool) -> (Block, u128, u128) {
-    let hidden = d.hidden();
-    let (encoder, decoder) = (d.n(&["encoder_layers"]), d.n(&["decoder_layers"]));
-    let (ffn, wide) = (d.n(&["encoder_ffn_dim"]), d.n(&["decoder_ffn_dim"]));
-    let mut own = attention(hidden, hidden, hidden, Biases::all(true)) + layer_norm(hidden);
-    own.all -= if key_bias { 0 } else { hidden };
-    let rest = |ffn| mlp(hidden, ffn, false, true) + layer_norm(hidden);
-    ((own + rest(ffn)).times(encoder) + (own.times(2) + rest(wide)).times(decoder), encoder + decoder, ffn)
+struct Both {
+    encoder: (Block, u128),
+    decoder: (Block, u128),
+    ffn: u128,
 }
 
-fn bart(d: &Dims<'_>) -> Counted {
-    let hidden = d.hidden();
-    let (layers, count, ffn) = both(d, true);
-    let positions = weight(d.n(&["max_position_embeddings"]) + 2, hidden).times(2);
+impl Both {
+    fn of(d: &Dims<'_>, key_bias: bool) -> Self {
+        let hidden = d.hidden();
+        let (encoder, decoder) = (d.n(&["encoder_layers"]), d.n(&["decoder_layers"]));
+        let (ffn, wide) = (d.n(&["encoder_ffn_dim"]), d.n(&["decoder_ffn_dim"]));
+        let mut own = attention(hidden, hidden, hidden, Biases::all(true)) + layer_norm(hidden);
+        own.all -= if key_bias { 0 } else { hidden };
+        let rest = |ffn| mlp(hidden, ffn, false, true) + layer_norm(hidden);
+        Self {
+            encoder: ((own + rest(ffn)).times(encoder), encoder),
+            decoder: ((own.times(2) + rest(wide)).times(decoder), decoder),
+            ffn,
+        }
+    }
+}
+
+fn bart(d: &Dims<'_>) -> Option<Counted> {
+    let (hidden, untied) = (d.hidden(), !d.tied());
+    let Both { encoder, decoder, ffn } = Both::of(d, true);
+    let positions = weight(d.n(&["max_position_embeddings"]) + 2, hidden);
     let embedding = weight(d.vocabulary(), hidden);
-    let norms = layer_norm(hidden).times(if d.family == "mbart" { 4 } else { 2 });
+    let side = positions + layer_norm(hidden).times(if d.family == "mbart" { 2 } else { 1 });
     // If untied, encoder and decoder have embeddings of their own, in addition to the output layer.
-    let whole = layers + positions + norms + embedding + embedding.times(3).when(!d.tied());
-    counted(d, whole, count, ffn)
+    let both = encoder.0 + decoder.0 + side.times(2) + embedding + embedding.times(2).when(untied);
+    let class = |labels| linear(hidden, labels, true);
+    let (whole, layers) = match top(d)? {
+        Top::Words => (both + embedding.when(untied), encoder.1 + decoder.1),
+        Top::Bare => (both, encoder.1 + decoder.1),
+        Top::Sequence => (both + class(hidden) + class(d.labels()), encoder.1 + decoder.1),
+        Top::Span => (both + class(2), encoder.1 + decoder.1),
+        // The decoder alone, which attends to something else.
+        Top::Causal => (decoder.0 + side + embedding + embedding.when(untied), decoder.1),
+        _ => return None,
+    };
+    Some(counted(d, whole, layers, ffn))
 }
 
-fn whisper(d: &Dims<'_>) -> Counted {
+fn whisper(d: &Dims<'_>) -> Option<Counted> {
     let hidden = d.hidden();
-    let (layers, count, ffn) = both(d, false);
+    let Both { encoder, decoder, ffn } = Both::of(d, false);
     let convolutions = weight(3 * d.n(&["num_mel_bins"]), hidden) + weight(3 * hidden, hidden) + vector(2 * hidden);
-    let positions = weight(d.n(&["max_source_positions"]) + d.n(&["max_target_positions"]), hidden);
+    let heard = encoder.0 + convolutions + weight(d.n(&["max_source_positions"]), hidden) + layer_norm(hidden);
     let embedding = weight(d.vocabulary(), hidden);
-    let whole = layers + convolutions + positions + layer_norm(hidden).times(2) + embedding + embedding.when(!d.tied());
-    counted(d, whole, count, ffn)
+    let written = decoder.0 + weight(d.n(&["max_target_positions"]), hidden) + layer_norm(hidden) + embedding;
+    let words = embedding.when(!d.tied());
+    let (whole, layers) = match top(d)? {
+        Top::Words => (heard + written + words, encoder.1 + decoder.1),
+        Top::Bare => (heard + written, encoder.1 + decoder.1),
+        Top::Causal => (written + words, decoder.1),
+        Top::Audio => {
+            let width = d.opt(&["classifier_proj_size"]).unwrap_or(256);
+            (heard + linear(hidden, width, true) + linear(width, d.labels(), true), encoder.1)
+        }
+        _ => return None,
+    };
+    Some(counted(d, whole, layers, ffn))
 }

@@ -47,6 +47,10 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: 
         gated: true,
         vocabulary: Some(d.vocabulary()),
         untied: !d.tied(),
+        words: true,
+        read: d.hidden(),
+        output_bias: NOTHING,
+        towers: 0,
         cache: Some(cache),
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of layers: attention, MLPs, experts, state-space mixers.
 
-use super::block::{Block, NOTHING, linear, vector, weight};
+use super::block::{Block, NOTHING, fused, linear, vector, weight};
 use super::dims::Dims;
 
 /// The biases of an attention's matrices.
@@ -36,7 +36,7 @@ pub(super) fn mlp(hidden: u128, ffn: u128, gated: bool, bias: bool) -> Block {
 /// `count` experts with a router; each matrix of all experts is a single weight.
 pub(super) fn experts(hidden: u128, count: u128, ffn: u128, gated: bool) -> Block {
     let whole = count.saturating_mul(if gated { 3 } else { 2 });
-    weight(whole.saturating_mul(hidden), ffn) + weight(count, hidden)
+    fused(whole.saturating_mul(hidden), ffn) + weight(count, hidden)
 }
 
 /// LayerNorm with a bias.

@@ -10,6 +10,7 @@ mod counted;
 mod decoder;
 mod dims;
 mod encoders;
+mod heads;
 mod hybrid;
 mod layers;
 mod multimodal;
@@ -18,8 +19,10 @@ mod speech;
 mod vision;
 
 use super::fields::Fields;
+use super::quantized::Format;
 use super::settings::{Settings, Unknown};
 use crate::estimate::error::EstimateError;
+use crate::estimate::stored::Stored;
 use counted::Counted;
 use dims::Dims;
 
@@ -27,6 +30,8 @@ use dims::Dims;
 enum Uncounted {
     /// The family of the model, or of one of its parts, is unknown.
     Family(String),
+    /// The family is known; what `architectures` puts on top is not.
+    Top,
     /// A field is missing or impossible.
     Refused(EstimateError),
 }
@@ -65,15 +70,25 @@ fn first_of(d: &Dims<'_>, family: &str, groups: &[Composition]) -> Option<Result
 fn whole(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     if multimodal::FAMILIES.contains(&d.family) {
         let found = multimodal::of(d)?;
+        // A model that speaks is named `Model` as a whole.
+        let found = if multimodal::speaks(d) { Some(found) } else { heads::on_multimodal(d, found) };
         d.check().map_err(Uncounted::Refused)?;
-        return Ok(found);
+        return found.ok_or(Uncounted::Top);
     }
-    let found = decoder_of(d).or_else(|| first_of(d, d.family, &[encoders::of, vision::of]));
-    found.ok_or_else(|| Uncounted::family(d.family))?.map_err(Uncounted::Refused)
+    if let Some(found) = decoder_of(d) {
+        let found = heads::on_decoder(d, found.map_err(Uncounted::Refused)?);
+        d.check().map_err(Uncounted::Refused)?;
+        return found.ok_or(Uncounted::Top);
+    }
+    match first_of(d, d.family, &[encoders::of, vision::of]) {
+        Some(found) => found.map_err(Uncounted::Refused),
+        None if encoders::FAMILIES.contains(&d.family) || vision::FAMILIES.contains(&d.family) => Err(Uncounted::Top),
+        None => Err(Uncounted::family(d.family)),
+    }
 }
 
 /// The settings in a `config.json` of a known family; the unknown family otherwise.
-pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, EstimateError> {
+pub(super) fn settings(fields: Fields<'_>, format: Option<Format>) -> Result<Result<Settings, Unknown>, EstimateError> {
     let family = fields.text("model_type").unwrap_or("");
     let unknown = |family: String| Unknown { path: fields.path.to_owned(), family };
     let flat = flattened(fields, family);
@@ -84,12 +99,23 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, 
             return Ok(Err(unknown(format!("{part}` in `{family}"))));
         }
         Err(Uncounted::Family(_)) => return Ok(Err(unknown(family.to_owned()))),
+        Err(Uncounted::Top) => {
+            let named = fields.value.get("architectures").and_then(|named| named.get(0)?.as_str()).unwrap_or("");
+            return Ok(Err(unknown(format!("{named}` of `{family}"))));
+        }
         Err(Uncounted::Refused(error)) => return Err(error),
     };
     let narrow = |value: u128| u64::try_from(value).ok();
     let parameters = narrow(found.whole.all).ok_or(EstimateError::TooLarge { what: "the number of parameters" })?;
+    let stored = format.map(|Format { rate, experts, towers }| {
+        let of = if experts { found.whole.experts } else { found.whole.matrices };
+        let of = if towers || experts { of } else { of.saturating_sub(found.towers) };
+        Stored { parameters: narrow(of).unwrap_or(parameters), rate }
+    });
     Ok(Ok(Settings {
         parameters: Some(parameters),
+        stored,
+        no_logits: Some(!found.words),
         largest_layer: narrow(found.whole.largest).filter(|&largest| largest > 0),
         adapter_sides: narrow(found.whole.sides).filter(|&sides| sides > 0),
         cache: found.cache,

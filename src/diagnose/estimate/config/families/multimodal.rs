@@ -31,9 +31,14 @@ pub(super) const FAMILIES: [&str; 21] = [
     "qwen3_omni_moe",
 ];
 
+/// Whether a model also speaks.
+pub(super) fn speaks(d: &Dims<'_>) -> bool {
+    matches!(d.family, "qwen2_5_omni" | "qwen3_omni_moe")
+}
+
 /// The parts of a model, counted together.
 pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
-    if matches!(d.family, "qwen2_5_omni" | "qwen3_omni_moe") {
+    if speaks(d) {
         return speaking(d);
     }
     let words = d.part("text_config");
@@ -62,11 +67,12 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
         "llava" => !d.tied() && !words.tied(),
         _ => !d.tied(),
     };
-    let mut whole = decoder.whole + tower + ears + joint + embedding.when(untied && !decoder.untied);
+    let seen = tower + ears + joint;
+    let mut whole = decoder.whole + seen + embedding.when(untied && !decoder.untied);
     if decoder.untied && !untied {
         whole.all = whole.all.saturating_sub(embedding.all);
     }
-    Ok(Counted { whole, untied, ..decoder })
+    Ok(Counted { whole, untied, towers: seen.matrices, ..decoder })
 }
 
 /// The audio tower, and the layers between it and a decoder of width `hidden`.
@@ -84,7 +90,7 @@ fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     let found = of(&thinker)?;
     thinker.check().map_err(Uncounted::Refused)?;
     let voice = if d.is_false("enable_audio_output") { Block::default() } else { speech::voice(d) };
-    Ok(Counted { whole: found.whole + voice, ..found })
+    Ok(Counted { whole: found.whole + voice, towers: found.towers + voice.matrices, ..found })
 }
 
 /// The layers that feed Gemma 3n's images or sounds into a decoder of width `hidden`.
@@ -157,6 +163,10 @@ fn cross_attending(d: &Dims<'_>) -> Counted {
         gated: true,
         vocabulary: Some(d.vocabulary()),
         untied: true,
+        words: true,
+        read: hidden,
+        output_bias: Block::default(),
+        towers: 0,
         cache: Some(super::counted::Looks { full: layers, ..Default::default() }.cache(2 * key_value)),
     }
 }

@@ -1,28 +1,60 @@
 //! Vision models and towers: ViT, CLIP, SigLIP, Pixtral, and those of Qwen, Llama and InternVL.
 
-use super::block::{Block, linear, vector, weight};
+use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::Counted;
 use super::dims::Dims;
 use super::encoders::counted;
+use super::heads::{Top, top};
 use super::layers::{Biases, attention, layer_norm, mlp};
 
-/// The model of `d.family`; `None` for another family.
+/// The families that this module counts.
+pub(super) const FAMILIES: [&str; 4] = ["vit", "dinov2", "clip", "siglip"];
+
+/// The model of `d.family`; `None` for another family, and for a class of it that is not counted.
 pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
+    if !FAMILIES.contains(&d.family) {
+        return None;
+    }
+    let top = top(d)?;
     Some(match d.family {
         "vit" => {
-            let hidden = d.hidden();
-            let classifier = d.architecture().is_some_and(|name| name.ends_with("Classification"));
-            let top = match classifier {
-                true => linear(hidden, d.labels(), true),
-                false => linear(hidden, hidden, true),
+            let (hidden, side) = (d.hidden(), d.side("patch_size"));
+            let above = match top {
+                Top::Image => linear(hidden, d.labels(), true),
+                Top::Words | Top::Bare => linear(hidden, hidden, true),
+                // A token for masked patches, and their pixels.
+                Top::MaskedImage => {
+                    let stride = d.opt(&["encoder_stride"]).unwrap_or(side);
+                    vector(hidden) + linear(hidden, stride * stride * d.opt(&["num_channels"]).unwrap_or(3), true)
+                }
+                _ => return None,
             };
             let (tower, ffn) = (vit(d), d.n(&["intermediate_size"]));
-            counted(d, tower + top, d.layers(), ffn)
+            counted(d, tower + above, d.layers(), ffn)
         }
         "dinov2" => {
             let (tower, ffn) = dinov2(d);
-            counted(d, tower, d.layers(), ffn)
+            let above = match top {
+                // The class token beside the mean of the patches.
+                Top::Image => linear(2 * d.hidden(), d.labels(), true),
+                Top::Words | Top::Bare | Top::Backbone => NOTHING,
+                _ => return None,
+            };
+            counted(d, tower + above, d.layers(), ffn)
         }
+        "clip" | "siglip" if top == Top::Image => {
+            let eyes = d.part("vision_config");
+            let tower = tower(&eyes)?;
+            let found = counted(
+                &eyes,
+                tower + linear(eyes.hidden(), d.labels(), true),
+                eyes.layers(),
+                eyes.n(&["intermediate_size"]),
+            );
+            d.absorb(&eyes);
+            found
+        }
+        _ if !matches!(top, Top::Words | Top::Bare) => return None,
         "clip" | "siglip" => {
             let (words, eyes) = (d.part("text_config"), d.part("vision_config"));
             let (read, tower) = (written(&words, d.family), tower(&eyes)?);
@@ -167,7 +199,7 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
 /// Gemma 3n's MobileNet, as built by timm; `None` for another network or another shape.
 fn mobilenet(d: &Dims<'_>) -> Option<Block> {
     let same = d.text("architecture") == Some("mobilenetv5_300m_enc") && !d.has("model_args");
-    same.then_some(Block { all: 294_126_912, sides: 0, largest: 7_864_320 })
+    same.then_some(Block { all: 294_126_912, largest: 7_864_320, ..NOTHING })
 }
 
 fn internvl_norms(d: &Dims<'_>) -> Block {
