@@ -5,6 +5,7 @@ The supervisor starts it, sends one JSON object a line over a Unix stream socket
 Environment
     PLIMSOLL_CHANNEL   descriptor of the socket
     PLIMSOLL_OUTPUTS   descriptor of a memfd, sealed against shrinking, which the worker grows and writes outputs to
+    PLIMSOLL_FOLDER_OF_ONE   a folder that one worker at a time uses, if the worker is in a name space of its own
 Standard input, output and error are the kernel's own.
 
 supervisor -> worker
@@ -89,6 +90,7 @@ class Process:
         self.pid = os.getpid()
         self.stray = mmap.mmap(-1, 1)
         self.rounds = []
+        self.folder_of_one = os.environ.pop("PLIMSOLL_FOLDER_OF_ONE", None)
         self.channel, self.outputs, self.values = (int(os.environ.pop(name, -1)) for name in DESCRIPTORS)
         for descriptor in (self.channel, self.outputs, self.values):
             if descriptor >= 0:
@@ -382,7 +384,7 @@ def main():
             import plimsoll_cuda as cuda
 
             device = cuda.Device(hello["device"], hello.get("small_context", False))
-        locks.install()
+        locks.install(process.folder_of_one)
         from torch.utils import cpp_extension
 
         sources = plimsoll_sources.Sources()

@@ -6,16 +6,17 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use command_fds::{CommandFdExt, FdMapping};
+use command_fds::FdMapping;
 use plimsoll::meter::{Breach, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
+use crate::confine::Started;
 use crate::protocol::{self, Inbox, Reply, Request};
 use crate::signals::Cancel;
 
@@ -112,7 +113,7 @@ fn shared_memory(name: &str) -> io::Result<File> {
 
 /// A running worker.
 pub struct WorkerProcess {
-    child: Child,
+    process: Started,
     pid: Pid,
     id: ProcessId,
     pidfd: OwnedFd,
@@ -127,8 +128,14 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`].
-    pub fn start(mut command: Command, sources: Option<OwnedFd>, arguments: Option<&File>) -> io::Result<Self> {
+    /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`]. A command that is
+    /// `separated` starts the worker in a name space.
+    pub fn start(
+        mut command: Command,
+        sources: Option<OwnedFd>,
+        arguments: Option<&File>,
+        separated: bool,
+    ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (memory, values) = (shared_memory("plimsoll-outputs")?, shared_memory("plimsoll-values")?);
@@ -149,22 +156,18 @@ impl WorkerProcess {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .fd_mappings(mappings)
-            .map_err(io::Error::other)?;
-        let mut child = command.spawn()?;
-        // The command holds the worker's end of the channel: while it is open, the end of the worker is not seen.
-        drop(command);
-        let pid = Pid::from_child(&child);
-        let id = ProcessId::of(child.id()).map_err(io::Error::other)?;
-        let stdout = child.stdout.take().map(OwnedFd::from);
-        let stderr = child.stderr.take().map(OwnedFd::from);
+            .process_group(0);
+        let mut process = Started::by(command, mappings, separated)?;
+        let pid = process.pid();
+        let id = ProcessId::of(number(pid)).map_err(io::Error::other)?;
+        let stdout = process.stdout.take().map(OwnedFd::from);
+        let stderr = process.stderr.take().map(OwnedFd::from);
         for fd in stdout.iter().chain(&stderr) {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
-            child,
+            process,
             pid,
             id,
             pidfd,
@@ -181,7 +184,12 @@ impl WorkerProcess {
 
     /// The process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        number(self.pid)
+    }
+
+    /// The children of this process that belong to the worker.
+    pub fn family(&self) -> Vec<u32> {
+        self.process.family()
     }
 
     /// The process, distinct from a later one with the same number.
@@ -340,7 +348,7 @@ impl WorkerProcess {
     pub fn was_killed(&mut self, patience: Duration) -> bool {
         let began = Instant::now();
         loop {
-            match self.child.try_wait() {
+            match self.process.try_wait() {
                 Ok(None) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(1)),
                 ended => return matches!(ended, Ok(Some(status)) if status.signal().is_some()),
             }
@@ -349,30 +357,33 @@ impl WorkerProcess {
 
     /// Kills the worker with all its processes, and reads its remaining output.
     pub fn kill(mut self, cause: Cause) -> End {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if matches!(self.process.try_wait(), Ok(None)) {
             // The group first: children of the kernel go with it.
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-            let _ = self.child.kill();
         }
-        let status = self.child.wait().unwrap_or_default();
+        let status = self.process.end();
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         drain(&mut self.stdout, &mut self.printed);
         drain(&mut self.stderr, &mut self.complained);
         let complained = self.complained.text();
         let output = if complained.trim().is_empty() { self.printed.text() } else { complained };
-        End { cause, status, pid: self.pid.as_raw_nonzero().get().unsigned_abs(), output }
+        End { cause, status, pid: number(self.pid), output }
     }
 }
 
 impl Drop for WorkerProcess {
     /// A run that could not begin leaves no worker behind.
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if matches!(self.process.try_wait(), Ok(None)) {
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.process.end();
         }
     }
+}
+
+/// The number of a process.
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 const LONGEST_POLL: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 3600, tv_nsec: 0 };
