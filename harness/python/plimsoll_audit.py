@@ -6,13 +6,22 @@ Everything that this module calls is bound before any kernel is loaded.
 """
 
 import ctypes
+import gc
 import mmap
 import os
+import random
+import sys
 from time import perf_counter_ns
 
 import plimsoll_memory as memory
 import torch
+from plimsoll_outputs import BASE, PLAINLY, Refusal, flattened
 
+# Copying an output of this size takes long enough for a thread to write ahead of it.
+LARGE = 64 << 10
+# How many words of a large output are read when its launch returns, and again when it is copied.
+MARKS = 32
+WORD = 8
 
 
 class Values:
@@ -82,24 +91,65 @@ class Audited:
         return sorted(mutated)
 
 
-def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put=ctypes.memmove):
+def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put=ctypes.memmove, unprofiled=sys.setprofile,
+        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
     """Launches once per round. The first write to a page of shared memory can take longer than a launch, and so can the
-    first write of a region, so room for outputs is made on demand and kept."""
+    first write of a region, so room for outputs is made on demand and kept.
+
+    Profilers and tracers of Python end with the launch that set them, and garbage is not collected until its output is
+    copied: what they run would otherwise take no time."""
     durations, leaves, end, keep = [], [], 0, frozenset(keep)
     for index, puts in enumerate(rounds):
         for target, source, size in puts:
             put(target, source, size)
+        places = [CHANCE() for _ in range(MARKS)]
         start = clock()
         output = kernel(*args)
+        unprofiled(None)
+        untraced(None)
+        collects_now = collects()
+        uncollected()
         durations.append(clock() - start)
+        marks = marked(output, places)
         process.check()
         if index in keep:
             kept, end = outputs.write_from(end, output)
             leaves.append(kept)
         else:
             outputs.check(output)
+        if marks and marked(output, places) != marks:
+            what = "its output still changed after the launch had returned: a thread or a process of the kernel goes on writing"
+            raise Refusal("late-write", f"{what}; wait for it before the launch returns")
+        if collects_now:
+            collecting()
         output = None
     return {"durations_ns": durations, "outputs": leaves}
+
+
+# Numbers that a kernel cannot foresee by seeding the usual generator.
+CHANCE = random.SystemRandom().random
+
+
+def marked(output, places):
+    """Words of a large output, at these parts of its memory."""
+    if type(output) is torch.Tensor:
+        tensors = [output]
+    else:
+        tensors = [leaf for _, leaf in flattened(output, "") if isinstance(leaf, torch.Tensor)]
+    marks = []
+    with PLAINLY():
+        for tensor in tensors:
+            if BASE.numel(tensor) * BASE.element_size(tensor) < LARGE or BASE.layout.__get__(tensor) != torch.strided:
+                continue
+            first = BASE.data_ptr(tensor)
+            words = reach(BASE.shape.__get__(tensor), BASE.stride(tensor)) * BASE.element_size(tensor) // WORD
+            marks += [ctypes.string_at(first + int(part * words) * WORD, WORD) for part in places] if first else []
+    return marks
+
+
+def reach(shape, strides):
+    """The number of elements from the first of a tensor to its last."""
+    return 1 + sum((count - 1) * stride for count, stride in zip(shape, strides))
 
 
 def idle(launches, outputs, process):
