@@ -135,6 +135,36 @@ fn a_kernel_that_is_not_trusted_reaches_neither_capture_nor_record_nor_superviso
 }
 
 #[test]
+fn a_supervisor_that_is_stopped_notices_it() {
+    each_ends(&["--audit"], &[("stops_the_supervisor_again_and_again", &["tampered"])]);
+    each_ends(&["--untrusted"], &[("stops_the_supervisor_again_and_again", &["timed"])]);
+}
+
+/// A copy of an output of megabytes takes as long as looking it up.
+#[test]
+fn a_thread_that_writes_ahead_of_the_copy_is_told() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let capture = scene.path("large");
+    let mut generate = plimsoll();
+    generate.args(["generate", "--preset", "embedding", "--vocab", "512", "--dim", "2048", "--seq", "1024"]);
+    let (code, _, err) = run(generate.args(["--entries", "1"]).arg(&capture));
+    assert_eq!(code, 0, "{err}");
+    for (name, ends) in [
+        ("plain", &["timed"][..]),
+        ("writes_ahead_of_the_copy_when_timed", &["late-write", "unwritten-output", "stale-output"]),
+    ] {
+        let mut command = plimsoll();
+        command.arg("check").arg(&capture).arg("--record").arg(scene.record());
+        command.arg("--kernel").arg(format!("lib:{}:{name}", library.display()));
+        command.args(["--launches", "20", "--warmup", "1", "--audit"]);
+        let record = scene.run(&mut command).1;
+        let entry = &record.results.entries[0];
+        assert!(ends.contains(&end_of(entry)), "{name} is to end in {ends:?}: {entry:#?}");
+    }
+}
+
+#[test]
 fn its_processes_are_its_own_if_the_machine_allows_it() {
     let scene = Scene::new(1);
     let library = built(&scene, "tests/kernels/library/audited.c");

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::process::{Command, ExitStatus, Stdio};
@@ -16,6 +17,8 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
+use super::overhead::{processor_time, scheduled, waited};
+use super::pace::{Given, Moment, Pace};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Reply, Request};
 use crate::signals::Cancel;
@@ -31,6 +34,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub const SOURCES_FD: i32 = 5;
 /// The descriptor of the values of audited launches.
 const VALUES_FD: i32 = 6;
+/// The descriptor over which a worker asks for the values of its next launch.
+const TURNS_FD: i32 = 9;
 /// The descriptor of the arguments for a worker without access to paths.
 pub const ARGUMENTS_FD: i32 = 7;
 
@@ -67,6 +72,8 @@ pub enum Cause {
     ChannelClosed,
     /// The worker sent an answer without a request.
     Unasked,
+    /// The worker asked for the values of another launch than the next one.
+    Ahead,
     /// The worker sent a message that the protocol does not know.
     Protocol(String),
     /// The worker did not answer in time.
@@ -121,6 +128,7 @@ pub struct WorkerProcess {
     inbox: Inbox,
     memory: File,
     values: File,
+    turns: UnixStream,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     printed: Tail,
@@ -138,12 +146,15 @@ impl WorkerProcess {
     ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
+        let (turns, their_turns) = UnixStream::pair()?;
+        turns.set_nonblocking(true)?;
         let (memory, values) = (shared_memory("plimsoll-outputs")?, shared_memory("plimsoll-values")?);
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
             FdMapping { parent_fd: memory.try_clone()?.into(), child_fd: outputs_fd },
             FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
+            FdMapping { parent_fd: their_turns.into(), child_fd: TURNS_FD },
         ];
         if let Some(file) = arguments {
             mappings.push(FdMapping { parent_fd: file.try_clone()?.into(), child_fd: ARGUMENTS_FD });
@@ -153,6 +164,7 @@ impl WorkerProcess {
             .env(protocol::CHANNEL, channel_fd.to_string())
             .env(protocol::OUTPUTS, outputs_fd.to_string())
             .env(protocol::VALUES, VALUES_FD.to_string())
+            .env(protocol::TURNS, TURNS_FD.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -175,6 +187,7 @@ impl WorkerProcess {
             inbox: Inbox::default(),
             memory,
             values,
+            turns,
             stdout,
             stderr,
             printed: Tail::default(),
@@ -237,7 +250,7 @@ impl WorkerProcess {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch)?
+                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch, &mut Pace::of(Given::Nothing))?
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
@@ -246,9 +259,19 @@ impl WorkerProcess {
         Ok(())
     }
 
+    /// What the system knows of both sides.
+    pub fn moment(&self, at: Instant) -> Moment {
+        let pid = self.pid();
+        let first = scheduled(&format!("/proc/{pid}/task/{pid}/schedstat"));
+        Moment { at, queued: waited(OWN), ran: processor_time(pid).unwrap_or_default(), first }
+    }
+
     /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
         let mut buffer = [0; 4096];
+        if matches!(self.turns.read(&mut buffer), Ok(1..)) {
+            return true;
+        }
         // The next request notices an end, or an error.
         if let Ok(n) = self.channel.read(&mut buffer) {
             self.inbox.add(&buffer[..n]);
@@ -258,6 +281,11 @@ impl WorkerProcess {
 
     /// Waits for the next answer.
     pub fn answer(&mut self, watch: &Watch<'_>) -> Result<Reply, Cause> {
+        self.answer_in_turns(watch, &mut Pace::of(Given::Nothing))
+    }
+
+    /// Waits for the next answer, and hands out the values of launches meanwhile.
+    pub fn answer_in_turns(&mut self, watch: &Watch<'_>, pace: &mut Pace<'_>) -> Result<Reply, Cause> {
         let mut deadline = Instant::now() + watch.limit;
         let mut building = watch.building.map(|limit| Building::begin(self.pid(), limit));
         loop {
@@ -269,7 +297,7 @@ impl WorkerProcess {
                 Ok(0) => return Err(self.closed()),
                 Ok(n) => self.inbox.add(&buffer[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch)?
+                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch, pace)?
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
@@ -284,13 +312,36 @@ impl WorkerProcess {
         if gone { Cause::Died } else { Cause::ChannelClosed }
     }
 
-    /// Waits until the channel is ready for `flags`, and drains what the worker prints.
+    /// Hands the worker the values of its next launch, if it asks for them.
+    fn hand_out(&mut self, pace: &mut Pace<'_>, woke: Instant) -> Result<(), Cause> {
+        let mut asked = [0; 16];
+        match self.turns.read(&mut asked) {
+            Ok(1) => {}
+            Ok(0) => {
+                pace.closed = true;
+                return Ok(());
+            }
+            Ok(_) => return Err(Cause::Ahead),
+            Err(_) => return Ok(()),
+        }
+        let bytes = pace.next().ok_or(Cause::Ahead)?;
+        self.values.write_all_at(&bytes, 0).map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+        // Not later: the worker may take this thread's processor, and launch.
+        pace.handled += woke.elapsed();
+        pace.handed_out(self.moment(Instant::now()));
+        // A worker that has closed its end is seen by the next read.
+        let _ = self.turns.write(&[0]);
+        Ok(())
+    }
+
+    /// Waits until the channel is ready for `flags`, drains what the worker prints, and hands out values.
     fn wait(
         &mut self,
         flags: PollFlags,
         deadline: &mut Instant,
         building: &mut Option<Building>,
         watch: &Watch<'_>,
+        pace: &mut Pace<'_>,
     ) -> Result<(), Cause> {
         loop {
             if watch.cancel.requested() {
@@ -315,14 +366,28 @@ impl WorkerProcess {
                 PollFd::from_borrowed_fd(watch.meter.breach_fd(), PollFlags::IN),
             ];
             fds.extend(self.stdout.iter().chain(&self.stderr).map(|fd| PollFd::new(fd, PollFlags::IN)));
+            let in_turns = pace.has_launches() && !pace.closed;
+            if in_turns {
+                fds.push(PollFd::new(&self.turns, PollFlags::IN));
+            }
+            let queued = if in_turns { waited(OWN) } else { Duration::ZERO };
             match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
             }
+            let woke = Instant::now();
             let channel_ready = !fds[0].revents().is_empty();
             let gone = !fds[1].revents().is_empty();
+            let turn = in_turns && fds.last().is_some_and(|turns| !turns.revents().is_empty());
+            if in_turns && (channel_ready || turn) {
+                // Only then the worker waits for this thread: it may print while it launches.
+                pace.woken(self.moment(woke), queued);
+            }
             drain(&mut self.stdout, &mut self.printed);
             drain(&mut self.stderr, &mut self.complained);
+            if turn {
+                self.hand_out(pace, woke)?;
+            }
             // A worker that answered and then died has answered: read its message first.
             if channel_ready {
                 return Ok(());
@@ -380,6 +445,9 @@ impl Drop for WorkerProcess {
         }
     }
 }
+
+/// The scheduler's figures of this thread.
+const OWN: &str = "/proc/thread-self/schedstat";
 
 /// The number of a process.
 fn number(pid: Pid) -> u32 {

@@ -260,9 +260,10 @@ class Filling(torch.overrides.TorchFunctionMode):
         self.fill = fill
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if self.fill:
-            fill, self.fill = self.fill, None
-            fill()
+        fill, self.fill = self.fill, None
+        if fill:
+            with torch._C.DisableTorchFunction():
+                fill()
         return function(*args, **(kwargs or {}))
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -312,6 +314,17 @@ KERNEL(limits_the_supervisor) {
   const struct rlimit none = {0, 0};
   return !prlimit(supervisor(), RLIMIT_NOFILE, &none, NULL) ? fails(self, "it was limited") : LAUNCH;
 }
+/* Stops it for a while in every launch; it waits for the worker meanwhile, and ends nothing. */
+KERNEL(stops_the_supervisor_again_and_again) {
+  const pid_t child = fork();
+  if (child == 0) {
+    kill(supervisor(), SIGSTOP), usleep(300);
+    kill(supervisor(), SIGCONT);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  return LAUNCH;
+}
 KERNEL(sees_the_supervisor) { return !kill(supervisor(), 0) ? fails(self, "it can be signalled") : LAUNCH; }
 /* A daemon of this name, which nobody waits for. */
 KERNEL(leaves_a_daemon) {
@@ -323,6 +336,34 @@ KERNEL(leaves_a_daemon) {
     for (;;) pause();
   }
   return LAUNCH;
+}
+/* Looks up on while its output is copied. */
+static struct {
+  char *to;
+  const char *from;
+  const int64_t *rows;
+  size_t count, row;
+} due;
+static volatile int is_due;
+static void *works_later(void *nothing) {
+  for (;;) {
+    while (!is_due) sched_yield();
+    for (size_t i = 0; i < due.count; i++) memcpy(due.to + i * due.row, due.from + due.rows[i] * due.row, due.row);
+    is_due = 0;
+  }
+  return nothing;
+}
+KERNEL(writes_ahead_of_the_copy_when_timed) {
+  if (launches++ < 6) return LAUNCH;
+  if (launches == 7) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, works_later, NULL);
+  }
+  while (is_due) sched_yield();
+  due.to = TO, due.from = table(args), due.rows = indices(args);
+  due.count = (size_t)kernel_numel(kernel_tensor(&args[0])), due.row = BYTES / due.count;
+  is_due = 1;
+  return 0;
 }
 KERNEL(calls_home) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? fails(self, "a socket was opened") : LAUNCH; }
 KERNEL(takes_another_name_space) { return !syscall(SYS_unshare, 0x10000000) ? fails(self, "it has another name space") : LAUNCH; }
