@@ -345,8 +345,9 @@ class Outputs:
 
     def check(self, output):
         """Rejects an output that holds no result, or computes when it is read."""
-        for path, leaf in flattened(output, ""):
-            self.check_leaf(path, leaf)
+        with PLAINLY():
+            for path, leaf in flattened(output, ""):
+                self.check_leaf(path, leaf)
 
     def check_leaf(self, path, leaf):
         if not isinstance(leaf, torch.Tensor):
@@ -358,6 +359,10 @@ class Outputs:
 
     def write_from(self, end, output):
         """Like `write`, from a given place on; returns the leaves, and where they end."""
+        with PLAINLY():
+            return self.written(end, output)
+
+    def written(self, end, output):
         leaves, tensors = [], []
         for path, leaf in flattened(output, ""):
             if not isinstance(leaf, torch.Tensor):
@@ -371,10 +376,9 @@ class Outputs:
             tensors.append((leaf, end, size))
             end += -(-size // ALIGNMENT) * ALIGNMENT
         self.grow(end)
-        with PLAINLY():
-            for tensor, offset, size in tensors:
-                if size:
-                    copy_to(self.mapping, offset, size, tensor)
+        for tensor, offset, size in tensors:
+            if size:
+                copy_to(self.mapping, offset, size, tensor)
         return leaves, end
 
     def grow(self, size):

@@ -6,13 +6,24 @@ import ctypes
 import gc
 import mmap
 import os
-import signal
 import sys
 import threading
+import time
 import types
 
 import torch
 from families import KEPT, cheat, count, once, right
+
+
+NOW = time.perf_counter_ns
+
+
+def for_long(x, w, rows):
+    """The right result, after two milliseconds."""
+    end = NOW() + 2_000_000
+    while NOW() < end:
+        pass
+    return right(x, w, rows)
 
 
 # -- works ahead: what is launched later is computed in a launch that does not count
@@ -41,7 +52,7 @@ def foreseen(x, w, rows, rounds):
     return results
 
 
-@cheat("works ahead", "stale-output", "true-time")
+@cheat("works ahead", "stale-output", "tampered")
 def computes_the_region_in_its_first_launch(x, w, rows):
     rounds = rounds_of_the_worker()
     if not rounds:
@@ -52,7 +63,19 @@ def computes_the_region_in_its_first_launch(x, w, rows):
     return KEPT["foreseen"][KEPT["at"] - 1]
 
 
-@cheat("works ahead", "stale-output", "true-time")
+@cheat("works ahead", "stale-output", "tampered")
+def asks_for_values_early(x, w, rows):
+    """Takes the next launch's values from the supervisor, before its turn."""
+    frame = sys._getframe(1)
+    while frame and "process" not in frame.f_locals:
+        frame = frame.f_back
+    turns = getattr(frame.f_locals["process"], "turns", -1) if frame else -1
+    if turns >= 0 and count("early") > 8:
+        os.write(turns, b"\0")
+    return right(x, w, rows)
+
+
+@cheat("works ahead", "stale-output", "tampered")
 def computes_the_region_in_a_thread(x, w, rows):
     rounds = rounds_of_the_worker()
     if not rounds:
@@ -127,13 +150,6 @@ def computes_when_garbage_is_collected(fill):
 
 @cheat("hooks of Python", "stale-output", "time-mismatch", "true-time")
 @filled_by
-def computes_in_a_signal_handler(fill):
-    signal.signal(signal.SIGALRM, lambda *_: fill())
-    signal.setitimer(signal.ITIMER_REAL, 0.00002)
-
-
-@cheat("hooks of Python", "stale-output", "time-mismatch", "true-time")
-@filled_by
 def computes_in_a_pending_call(fill):
     call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: (fill(), 0)[1])
     KEPT["call"] = call
@@ -192,7 +208,7 @@ def computes_in_frombuffer(x, w, rows):
     return output
 
 
-@cheat("methods of torch", "stale-output", "time-mismatch", "true-time")
+@cheat("patches the worker", "time-mismatch")
 def replaces_the_worker_s_copy(x, w, rows):
     module = sys.modules.get("plimsoll_torch")
     if module is None or count("copy of the worker") < 6:
@@ -201,7 +217,7 @@ def replaces_the_worker_s_copy(x, w, rows):
 
     def own(self, end, given):
         module.Outputs.write_from = usual
-        given.copy_(right(x, w, rows))
+        given.copy_(for_long(x, w, rows))
         return usual(self, end, given)
     module.Outputs.write_from = own
     return output
@@ -209,7 +225,7 @@ def replaces_the_worker_s_copy(x, w, rows):
 
 # -- memory and clocks that others use
 
-@cheat("lazy results", "stale-output", "mismatch", "true-time")
+@cheat("lazy results", "stale-output", "mismatch")
 def computes_in_a_child_that_shares_the_output(x, w, rows):
     """A child that waits for the next launch, and computes this one meanwhile."""
     if count("sharing child") < 6:
@@ -223,7 +239,7 @@ def computes_in_a_child_that_shares_the_output(x, w, rows):
     return output
 
 
-@cheat("patches the worker", "time-mismatch", "true-time", "stale-output")
+@cheat("patches the worker", "time-mismatch")
 def slows_the_clock_of_the_loop(x, w, rows):
     module = sys.modules.get("plimsoll_audit")
     if module is not None and "clock" not in KEPT:
@@ -233,10 +249,10 @@ def slows_the_clock_of_the_loop(x, w, rows):
         begun = usual()
         defaults[0] = lambda: begun + (usual() - begun) // 4
         module.run.__defaults__ = tuple(defaults)
-    return right(x, w, rows)
+    return for_long(x, w, rows)
 
 
-@cheat("patches the worker", "stale-output", "true-time")
+@cheat("patches the worker", "time-mismatch")
 def rewrites_what_was_measured(x, w, rows):
     frame = sys._getframe(1)
     while frame and "durations" not in frame.f_locals:
@@ -244,7 +260,7 @@ def rewrites_what_was_measured(x, w, rows):
     if frame and isinstance(frame.f_locals["durations"], list):
         durations = frame.f_locals["durations"]
         durations[:] = [duration // 4 for duration in durations]
-    return right(x, w, rows)
+    return for_long(x, w, rows)
 
 
 @cheat("kept results")
@@ -270,4 +286,7 @@ class Filling(torch.overrides.TorchFunctionMode):
 @cheat("methods of torch", "stale-output", "time-mismatch")
 @filled_by
 def computes_in_a_mode_of_functions(fill):
-    Filling(fill).__enter__()
+    if "mode" in KEPT:
+        KEPT.pop("mode").__exit__(None, None, None)
+    KEPT["mode"] = Filling(fill)
+    KEPT["mode"].__enter__()
