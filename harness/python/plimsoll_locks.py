@@ -2,7 +2,8 @@
 
 `load_inline` takes a lock by creating a file in its build folder, and later processes wait until the file is gone. A
 worker writes its identity into the file. A later worker on the same machine removes the file if that process is gone. A
-file without an identity belongs to another program, and is waited for as usual.
+file without an identity belongs to another program, and is waited for as usual. In a folder that one worker at a time
+uses, the lock of a worker in another name space is stale: the supervisor has ended it.
 """
 
 import fcntl
@@ -24,8 +25,12 @@ def who(pid):
         return None
 
 
+# The folder that one worker at a time uses, if there is one.
+FOLDER_OF_ONE = []
+
+
 def is_stale(path):
-    """Whether a lock names a worker that would be visible from here, and is gone."""
+    """Whether a lock names a worker that is gone: one that would be visible from here, or an earlier one of this folder."""
     try:
         with open(path, encoding="ascii") as file:
             holder = json.load(file)
@@ -34,8 +39,11 @@ def is_stale(path):
     here = who(os.getpid())
     if not isinstance(holder, dict) or not isinstance(holder.get("plimsoll"), int) or here is None:
         return False
-    same = all(holder.get(key) == here[key] for key in ("boot", "namespace"))
-    return same and who(holder["plimsoll"]) != holder
+    if holder.get("boot") != here["boot"]:
+        return False
+    if holder.get("namespace") != here["namespace"]:
+        return any(os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep) for folder in FOLDER_OF_ONE)
+    return who(holder["plimsoll"]) != holder
 
 
 def remove_stale(path):
@@ -57,8 +65,9 @@ def remove_stale(path):
         os.close(guard)
 
 
-def install():
+def install(folder_of_one=None):
     """Makes torch's own lock record its owner, wherever it has been imported."""
+    FOLDER_OF_ONE[:] = [folder_of_one] if folder_of_one else []
     FileBaton.try_acquire = acquired_by(FileBaton.try_acquire)
 
 

@@ -22,6 +22,11 @@ DEVICES = ("cpu", "cuda")
 DISPATCH = torch.Tensor.__torch_dispatch__
 FUNCTIONS = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
 MISSING = object()
+# The tensors of C, whose methods cannot be replaced, unlike those of torch.Tensor; and functions that could be.
+BASE = torch._C.TensorBase
+EMPTY, FROM_BUFFER = torch.empty, torch.frombuffer
+# Without the modes of torch functions that a kernel has left on.
+PLAINLY = torch._C.DisableTorchFunction
 
 
 class Refusal(Exception):
@@ -83,8 +88,8 @@ def flattened(output, path=""):
         yield path, output
 
 
-def plain(tensor, path="", as_subclass=torch.Tensor.as_subclass, base=torch.Tensor, getattribute=object.__getattribute__,
-          modes=torch._C._len_torch_dispatch_stack, disabled=torch._C.DisableTorchFunction,
+def plain(tensor, path="", as_subclass=BASE.as_subclass, base=torch.Tensor, getattribute=object.__getattribute__,
+          modes=torch._C._len_torch_dispatch_stack, disabled=PLAINLY,
           wrapped=getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", lambda tensor: False)):
     """A tensor of torch's own class over the memory of another, so that reading it computes nothing."""
     kind = type(tensor)
@@ -102,11 +107,11 @@ def plain(tensor, path="", as_subclass=torch.Tensor.as_subclass, base=torch.Tens
     with disabled():
         if wrapped(tensor):
             raise not_a_tensor(path, "is a tensor of a torch.func transform", "what the transform gives")
-        place = base.device.__get__(tensor).type
+        place = BASE.device.__get__(tensor).type
         if place not in DEVICES and place != "meta":
             raise not_a_tensor(path, f"lies on the device {place}, which may compute when it is read", "a tensor of the CPU")
         # A tensor without plain memory is refused where it is written.
-        return as_subclass(tensor, base) if base.layout.__get__(tensor) == torch.strided else tensor
+        return as_subclass(tensor, base) if BASE.layout.__get__(tensor) == torch.strided else tensor
 
 
 def overridden(kind):

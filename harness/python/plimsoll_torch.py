@@ -16,7 +16,7 @@ import traceback
 import plimsoll_memory as memory
 import plimsoll_timing as timing
 import torch
-from plimsoll_outputs import Refusal, flattened
+from plimsoll_outputs import BASE, EMPTY, FROM_BUFFER, PLAINLY, Refusal, flattened
 
 ALIGNMENT = 64
 # The files of which a KernelForge folder has one, its function, and its build flags.
@@ -321,6 +321,17 @@ def dtype_named(name):
     return dtype
 
 
+def copy_to(mapping, offset, size, tensor):
+    """Copies a tensor to a place in a mapping, by functions that a kernel cannot replace."""
+    source = BASE.detach(tensor)
+    if BASE.dtype.__get__(source) == torch.bool:
+        # Copying bools would normalize every byte to 0 or 1.
+        source = BASE.view(source, torch.uint8)
+    room = FROM_BUFFER(mapping, dtype=torch.uint8, offset=offset, count=size)
+    target = EMPTY(0, dtype=BASE.dtype.__get__(source), device="cpu")
+    BASE.copy_(BASE.set_(target, BASE.untyped_storage(room), 0, BASE.shape.__get__(source)), source)
+
+
 class Outputs:
     """The memfd with the outputs of launches, one after the other."""
 
@@ -334,36 +345,40 @@ class Outputs:
 
     def check(self, output):
         """Rejects an output that holds no result, or computes when it is read."""
-        for path, leaf in flattened(output, ""):
-            self.check_leaf(path, leaf)
+        with PLAINLY():
+            for path, leaf in flattened(output, ""):
+                self.check_leaf(path, leaf)
 
     def check_leaf(self, path, leaf):
-        if isinstance(leaf, torch.Tensor) and (leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta):
-            kind = "quantized" if leaf.is_quantized else "meta" if leaf.is_meta else str(leaf.layout)
+        if not isinstance(leaf, torch.Tensor):
+            return
+        layout, quantized, meta = (of.__get__(leaf) for of in (BASE.layout, BASE.is_quantized, BASE.is_meta))
+        if layout != torch.strided or quantized or meta:
+            kind = "quantized" if quantized else "meta" if meta else str(layout)
             raise Refusal("unsupported", f"output {path or '(the only one)'} is a tensor of kind {kind}")
 
     def write_from(self, end, output):
         """Like `write`, from a given place on; returns the leaves, and where they end."""
+        with PLAINLY():
+            return self.written(end, output)
+
+    def written(self, end, output):
         leaves, tensors = [], []
         for path, leaf in flattened(output, ""):
             if not isinstance(leaf, torch.Tensor):
                 leaves.append({"path": path, "value": encoded(leaf)})
                 continue
             self.check_leaf(path, leaf)
-            size = leaf.numel() * leaf.element_size()
-            dtype = str(leaf.dtype).replace("torch.", "")
-            place = {"dtype": dtype, "shape": list(leaf.shape), "offset": end, "bytes": size}
+            size = BASE.numel(leaf) * BASE.element_size(leaf)
+            dtype = str(BASE.dtype.__get__(leaf)).replace("torch.", "")
+            place = {"dtype": dtype, "shape": list(BASE.shape.__get__(leaf)), "offset": end, "bytes": size}
             leaves.append({"path": path, "tensor": place})
             tensors.append((leaf, end, size))
             end += -(-size // ALIGNMENT) * ALIGNMENT
         self.grow(end)
         for tensor, offset, size in tensors:
             if size:
-                # Copying bools would normalize every byte to 0 or 1.
-                source = tensor.detach().view(torch.uint8) if tensor.dtype == torch.bool else tensor.detach()
-                memory = torch.frombuffer(self.mapping, dtype=torch.uint8, offset=offset, count=size)
-                target = torch.empty(0, dtype=source.dtype, device="cpu")
-                target.set_(memory.untyped_storage(), 0, source.shape).copy_(source)
+                copy_to(self.mapping, offset, size, tensor)
         return leaves, end
 
     def grow(self, size):

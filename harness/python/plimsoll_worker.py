@@ -5,6 +5,7 @@ The supervisor starts it, sends one JSON object a line over a Unix stream socket
 Environment
     PLIMSOLL_CHANNEL   descriptor of the socket
     PLIMSOLL_OUTPUTS   descriptor of a memfd, sealed against shrinking, which the worker grows and writes outputs to
+    PLIMSOLL_FOLDER_OF_ONE   a folder that one worker at a time uses, if the worker is in a name space of its own
 Standard input, output and error are the kernel's own.
 
 supervisor -> worker
@@ -16,8 +17,9 @@ supervisor -> worker
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing
-    {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch these bytes, one after the other in the
-    {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"keep":[0,2],"fill":173}    memfd PLIMSOLL_VALUES, are put in
+    {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch the worker sends a byte to PLIMSOLL_TURNS,
+    {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"keep":[0,2],"fill":173}    and when one comes back, these
+                                                      bytes are in the memfd PLIMSOLL_VALUES, one after the other, and are put in
     {"type":"settle","id":7}                          what was captured is put back
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
@@ -67,7 +69,7 @@ from time import perf_counter_ns
 
 PROTOCOL = 2
 PR_SET_PDEATHSIG = 1
-DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS", "PLIMSOLL_VALUES")
+DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS", "PLIMSOLL_VALUES", "PLIMSOLL_TURNS")
 
 
 class Process:
@@ -89,8 +91,9 @@ class Process:
         self.pid = os.getpid()
         self.stray = mmap.mmap(-1, 1)
         self.rounds = []
-        self.channel, self.outputs, self.values = (int(os.environ.pop(name, -1)) for name in DESCRIPTORS)
-        for descriptor in (self.channel, self.outputs, self.values):
+        self.folder_of_one = os.environ.pop("PLIMSOLL_FOLDER_OF_ONE", None)
+        self.channel, self.outputs, self.values, self.turns = (int(os.environ.pop(name, -1)) for name in DESCRIPTORS)
+        for descriptor in (self.channel, self.outputs, self.values, self.turns):
             if descriptor >= 0:
                 os.set_inheritable(descriptor, False)
         os.register_at_fork(after_in_child=self.forked)
@@ -98,7 +101,7 @@ class Process:
     def forked(self):
         """Runs in a forked child: the channel is not its own, and a loop of launches ends with the current one."""
         self.rounds.clear()
-        for descriptor in (self.channel, self.outputs):
+        for descriptor in (self.channel, self.outputs, self.turns):
             try:
                 os.close(descriptor)
             except OSError:
@@ -382,7 +385,7 @@ def main():
             import plimsoll_cuda as cuda
 
             device = cuda.Device(hello["device"], hello.get("small_context", False))
-        locks.install()
+        locks.install(process.folder_of_one)
         from torch.utils import cpp_extension
 
         sources = plimsoll_sources.Sources()

@@ -3,12 +3,24 @@
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
+
+/// Whether this process was stopped, and continued, since the last call. The first call begins to look.
+pub fn was_stopped() -> bool {
+    static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let continued = CONTINUED.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        // If the system refuses, stops are not seen, and their time does not fit the clock.
+        let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&flag));
+        flag
+    });
+    continued.swap(false, Ordering::Relaxed)
+}
 
 /// Whether the user asked to stop. All clones share the request.
 #[derive(Clone, Debug)]

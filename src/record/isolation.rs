@@ -25,11 +25,13 @@ pub enum Layer {
     PrivateFolder,
     /// `/dev/shm` and System V memory are private and of limited size.
     OwnMemory,
+    /// The worker sees no processes but its own, and all of them end with it.
+    OwnProcesses,
 }
 
 impl Layer {
     /// Every layer.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoNewPrivs,
         Self::Landlock,
         Self::LandlockSignals,
@@ -38,6 +40,7 @@ impl Layer {
         Self::CopiedInputs,
         Self::PrivateFolder,
         Self::OwnMemory,
+        Self::OwnProcesses,
     ];
 
     /// The name in the record.
@@ -51,6 +54,7 @@ impl Layer {
             Self::CopiedInputs => "copied-inputs",
             Self::PrivateFolder => "private-folder",
             Self::OwnMemory => "own-memory",
+            Self::OwnProcesses => "own-processes",
         }
     }
 }

@@ -72,6 +72,8 @@ pub struct Region {
     pub seen: Duration,
     /// For how much of it the launching thread, or the caller, waited for a processor.
     pub waited: Duration,
+    /// Whether the caller was stopped, and continued, meanwhile.
+    pub stopped: bool,
     /// Each launch, in nanoseconds, as its process timed it.
     pub durations_ns: Vec<f64>,
     /// The kept outputs, in their order.

@@ -31,7 +31,21 @@ fn audited(scene: &Scene, library: &Path, name: &str, flags: &[&str]) -> Record 
     let mut command = scene.command("check");
     command.arg("--kernel").arg(format!("lib:{}:{name}", library.display()));
     command.args(["--launches", "20", "--warmup", "1", "--timeout", "20s"]).args(flags);
-    scene.run(&mut command).1
+    scene.run(&mut known(&command)).1
+}
+
+/// `command` by a shell that becomes it, and so knows the number that it will have.
+fn known(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "PLIMSOLL_TEST_SUPERVISOR=$$ exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
 }
 
 fn each_ends(flags: &[&str], kernels: &[(&str, &[&str])]) {
@@ -140,6 +154,61 @@ fn a_kernel_that_is_not_trusted_reaches_neither_capture_nor_record_nor_superviso
 }
 
 #[test]
+fn a_supervisor_that_is_stopped_notices_it() {
+    each_ends(&["--audit"], &[("stops_the_supervisor_again_and_again", &["tampered"])]);
+    each_ends(&["--untrusted"], &[("stops_the_supervisor_again_and_again", &["timed"])]);
+}
+
+/// A copy of an output of megabytes takes as long as looking it up.
+#[test]
+fn a_thread_that_writes_ahead_of_the_copy_is_told() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let capture = scene.path("large");
+    let mut generate = plimsoll();
+    generate.args(["generate", "--preset", "embedding", "--vocab", "512", "--dim", "2048", "--seq", "1024"]);
+    let (code, _, err) = run(generate.args(["--entries", "1"]).arg(&capture));
+    assert_eq!(code, 0, "{err}");
+    for (name, ends) in [
+        ("plain", &["timed"][..]),
+        ("writes_ahead_of_the_copy_when_timed", &["late-write", "unwritten-output", "stale-output"]),
+    ] {
+        let mut command = plimsoll();
+        command.arg("check").arg(&capture).arg("--record").arg(scene.record());
+        command.arg("--kernel").arg(format!("lib:{}:{name}", library.display()));
+        command.args(["--launches", "20", "--warmup", "1", "--audit"]);
+        let record = scene.run(&mut command).1;
+        let entry = &record.results.entries[0];
+        assert!(ends.contains(&end_of(entry)), "{name} is to end in {ends:?}: {entry:#?}");
+    }
+}
+
+#[test]
+fn its_processes_are_its_own_if_the_machine_allows_it() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let record = audited(&scene, &library, "sees_the_supervisor", &["--untrusted"]);
+    let isolation = record.policy.capture().unwrap().isolation.clone().unwrap();
+    let held = isolation.held.contains(&Layer::OwnProcesses);
+    assert_eq!(held, end_of(&record.results.entries[0]) == "timed", "{isolation:?}: {:#?}", record.results);
+}
+
+#[test]
+fn a_daemon_ends_with_its_worker() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let name = format!("daemon-{}", std::process::id());
+    let mut command = scene.command("check");
+    command.arg("--kernel").arg(format!("lib:{}:leaves_a_daemon", library.display()));
+    command.args(["--launches", "20", "--warmup", "1", "--untrusted"]).env("PLIMSOLL_TEST_DAEMON", &name);
+    let (code, record) = scene.run(&mut command);
+    assert_eq!(code, 0, "{:#?}", record.results);
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let names = processes.filter_map(|process| std::fs::read_to_string(process.path().join("comm")).ok());
+    assert!(!names.map(|found| found.trim().to_owned()).any(|found| found == name));
+}
+
+#[test]
 fn memory_that_is_mapped_nowhere_counts_against_a_ceiling() {
     // The ceiling is far above what the kernel takes without it.
     each_ends(&["--untrusted", "--peak-rss", "200MiB"], &[("plain", &["timed"]), ("hides_memory", &["ceiling"])]);
@@ -154,7 +223,8 @@ fn shared_memory_is_its_own_if_the_machine_allows_it() {
     command.args(["--launches", "20", "--warmup", "1", "--untrusted"]);
     // The name has the process that supervises, which the shell becomes.
     let mut shell = Command::new("sh");
-    shell.args(["-c", "echo shared > /dev/shm/plimsoll-test-$$; exec \"$0\" \"$@\""]);
+    let script = "echo shared > /dev/shm/plimsoll-test-$$; PLIMSOLL_TEST_SUPERVISOR=$$ exec \"$0\" \"$@\"";
+    shell.args(["-c", script]);
     shell.arg(command.get_program()).args(command.get_args());
     let (code, record) = scene.run(&mut shell);
     for file in std::fs::read_dir("/dev/shm").unwrap().flatten() {

@@ -48,6 +48,14 @@ class LocksTest(unittest.TestCase):
         with open(self.lock, encoding="ascii") as file:
             self.assertEqual(json.load(file), plimsoll_locks.who(os.getpid()))
 
+    def test_a_lock_of_another_name_space_is_taken_in_a_folder_of_one_worker(self):
+        text = json.dumps(dict(plimsoll_locks.who(os.getpid()), namespace="pid:[1]"))
+        plimsoll_locks.install(tempfile.mkdtemp(dir=os.path.dirname(self.lock)))
+        self.assertTrue(self.held(text))
+        plimsoll_locks.install(os.path.dirname(self.lock))
+        self.addCleanup(plimsoll_locks.install)
+        self.assertFalse(self.held(text))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -64,16 +64,14 @@ const SPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Refuses the calls to this process and its descendants.
-pub fn restrict(supervisor: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let rule =
-        |argument, op, value: u64| SeccompRule::new(vec![SeccompCondition::new(argument, Len::Dword, op, value)?]);
-    let networks = NETWORKS.map(|family| rule(0, Op::Eq, family as u64));
-    rules.insert(libc::SYS_socket, networks.into_iter().collect::<Result<_, _>>()?);
-    let spaces = SPACES.map(|space| rule(0, Op::MaskedEq(space as u64), space as u64));
-    rules.insert(libc::SYS_clone, spaces.into_iter().collect::<Result<_, _>>()?);
+/// A rule for an argument of a call.
+fn rule(argument: u8, op: Op, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(argument, Len::Dword, op, value)?])
+}
+
+/// The rules that keep a process from signals and limits.
+fn against(supervisor: u32) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError> {
+    let mut rules = BTreeMap::new();
     // By process number, by group, or everybody.
     let others = [supervisor, supervisor.wrapping_neg(), u32::MAX];
     for call in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
@@ -90,6 +88,20 @@ pub fn restrict(supervisor: u32) -> Result<(), Box<dyn std::error::Error>> {
         (libc::SYS_setpriority, 1),
     ] {
         rules.insert(call, vec![rule(argument, Op::Eq, u64::from(supervisor))?]);
+    }
+    Ok(rules)
+}
+
+/// Refuses the calls to this process and its descendants. `supervisor` is absent if they cannot name it.
+pub fn restrict(supervisor: Option<u32>) -> Result<(), Box<dyn std::error::Error>> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let networks = NETWORKS.map(|family| rule(0, Op::Eq, family as u64));
+    rules.insert(libc::SYS_socket, networks.into_iter().collect::<Result<_, _>>()?);
+    let spaces = SPACES.map(|space| rule(0, Op::MaskedEq(space as u64), space as u64));
+    rules.insert(libc::SYS_clone, spaces.into_iter().collect::<Result<_, _>>()?);
+    if let Some(supervisor) = supervisor {
+        rules.extend(against(supervisor)?);
     }
     let refuse = |rules, error: i32| -> Result<BpfProgram, Box<dyn std::error::Error>> {
         let action = SeccompAction::Errno(error as u32);

@@ -5,7 +5,9 @@
 
 mod calls;
 mod files;
-mod shared;
+mod processes;
+mod spaces;
+mod started;
 
 use std::env;
 use std::ffi::OsString;
@@ -19,6 +21,7 @@ use plimsoll::record::Layer;
 use serde::{Deserialize, Serialize};
 
 pub use files::without;
+pub use started::Started;
 
 /// Names the [`Rights`] in the environment of `plimsoll confined`.
 pub const RIGHTS: &str = "PLIMSOLL_RIGHTS";
@@ -34,6 +37,8 @@ pub struct Rights {
     pub supervisor: u32,
     /// Whether the program has its own shared memory.
     pub own_memory: bool,
+    /// Whether the program has a name space for processes, and sees no others.
+    pub own_processes: bool,
 }
 
 /// Why a program could not be confined.
@@ -68,6 +73,7 @@ pub fn layers(plimsoll: &Path) -> Vec<Layer> {
         Layer::LandlockSignals => landlock >= 6,
         Layer::Seccomp => has_seccomp(),
         Layer::OwnMemory => has_own_memory(plimsoll),
+        Layer::OwnProcesses => has_own_processes(plimsoll),
         Layer::NoNewPrivs | Layer::NotDumpable | Layer::CopiedInputs | Layer::PrivateFolder => true,
     };
     Layer::ALL.into_iter().filter(has).collect()
@@ -76,13 +82,23 @@ pub fn layers(plimsoll: &Path) -> Vec<Layer> {
 /// Whether a confined program can have its own shared memory, tried once.
 pub fn has_own_memory(plimsoll: &Path) -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        let rights = Rights { read: vec![PathBuf::from("/")], own_memory: true, ..Rights::default() };
-        let mut probe = Command::new(plimsoll);
-        probe.arg("confined").arg(plimsoll).arg("--version").env(RIGHTS, rights.text());
-        probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        probe.status().is_ok_and(|status| status.success())
-    })
+    *HAS.get_or_init(|| can_start(plimsoll, Rights { own_memory: true, ..Rights::default() }))
+}
+
+/// Whether a confined program can have its own name space for processes, tried once.
+pub fn has_own_processes(plimsoll: &Path) -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| can_start(plimsoll, Rights { own_processes: true, ..Rights::default() }))
+}
+
+/// Whether a program with these rights can be started.
+fn can_start(plimsoll: &Path, rights: Rights) -> bool {
+    let rights = Rights { read: vec![PathBuf::from("/")], ..rights };
+    let mut probe = Command::new(plimsoll);
+    probe.arg("confined").arg(plimsoll).arg("--version").env(RIGHTS, rights.text());
+    probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = Started::by(probe, Vec::new(), rights.own_processes);
+    started.and_then(|mut started| started.wait()).is_ok_and(|status| status.success())
 }
 
 impl Rights {
@@ -116,14 +132,22 @@ pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible,
         .map_err(|error| ConfineError::Refused { layer: "no_new_privs", reason: error.to_string() })?;
     let refused = |layer, reason: String| ConfineError::Refused { layer, reason };
     // Before the rules that would forbid it.
-    if rights.own_memory {
-        shared::separate().map_err(|error| refused("own memory", error.to_string()))?;
+    if rights.own_memory || rights.own_processes {
+        spaces::separate(rights.own_memory, rights.own_processes)
+            .map_err(|error| refused("name spaces", error.to_string()))?;
+    }
+    if rights.own_processes {
+        processes::begin()
+            .and_then(|()| spaces::show_own_processes())
+            .map_err(|error| refused("own processes", error.to_string()))?;
     }
     if landlock_version() >= 1 {
         files::restrict(&rights).map_err(|error| refused("landlock", error.to_string()))?;
     }
     if has_seccomp() {
-        calls::restrict(rights.supervisor).map_err(|error| refused("seccomp", error.to_string()))?;
+        // In a name space of its own, the number may be another process's.
+        let supervisor = (!rights.own_processes).then_some(rights.supervisor);
+        calls::restrict(supervisor).map_err(|error| refused("seccomp", error.to_string()))?;
     }
     let source = Command::new(first).args(rest).env_remove(RIGHTS).exec();
     Err(ConfineError::Start { program: first.to_string_lossy().into_owned(), source })

@@ -29,6 +29,8 @@ pub const CHANNEL: &str = "PLIMSOLL_CHANNEL";
 pub const OUTPUTS: &str = "PLIMSOLL_OUTPUTS";
 /// Names the descriptor of the shared memory for values in a worker's environment.
 pub const VALUES: &str = "PLIMSOLL_VALUES";
+/// Names the descriptor of the socket in a worker's environment over which it asks for the values of its next launch.
+pub const TURNS: &str = "PLIMSOLL_TURNS";
 
 /// A storage, as a range of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,8 +108,9 @@ pub enum Request {
     Region {
         /// Names this request in the answer.
         id: u64,
-        /// For each launch, the values to put into the arguments before it. The bytes are in the shared memory for
-        /// values, one after the other.
+        /// For each launch, the values to put into the arguments before it. The worker asks for them by a byte over the
+        /// socket for turns; when a byte comes back, those of this launch are in the shared memory for values, one after
+        /// the other.
         launches: Vec<Vec<Place>>,
         /// The launches whose outputs are kept, in order.
         keep: Vec<usize>,
@@ -119,7 +122,7 @@ pub enum Request {
         /// Names this request in the answer.
         id: u64,
     },
-    /// Before any kernel is loaded: a region of launches that do nothing. As many bytes are kept of each launch as are
+    /// Before any kernel is loaded: a region of launches that do nothing, in turns as well. As many bytes are kept of each launch as are
     /// put in before it.
     Idle {
         /// Names this request in the answer.

@@ -110,6 +110,11 @@ impl WorkerCommand {
         self.untrusted.as_ref().is_some_and(Untrusted::has_own_memory)
     }
 
+    /// Whether its workers have a name space for processes.
+    pub fn has_own_processes(&self) -> bool {
+        self.untrusted.as_ref().is_some_and(Untrusted::has_own_processes)
+    }
+
     /// The problem with what an untrusted kernel has written to its folder, if any.
     pub fn excess(&self) -> Option<String> {
         self.untrusted.as_ref().and_then(Untrusted::excess)

@@ -10,15 +10,15 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Adds a worker that has started.
-    pub(super) fn enter(&self, pid: u32) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+    /// Adds the processes of a worker that has started.
+    pub(super) fn enter(&self, family: &[u32]) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).extend(family);
     }
 
     /// Ends the processes that a finished worker left behind, but not other workers and their processes.
-    pub(super) fn leave(&self, pid: u32) {
+    pub(super) fn leave(&self, family: &[u32]) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|other| *other != pid);
+        running.retain(|other| !family.contains(other));
         plimsoll::command::end_children_but(&running);
     }
 }

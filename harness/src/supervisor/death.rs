@@ -31,6 +31,13 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
                  that no answer can be trusted"
             ),
         ),
+        Cause::Ahead => (
+            FailureKind::Tampered,
+            format!(
+                "worker {pid} asked for the values of another launch than the next one: the kernel works ahead of its \
+                 launches, so that no time can be trusted"
+            ),
+        ),
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
             format!(

@@ -224,12 +224,15 @@ impl<'a> WorkerLauncher<'a> {
         let oom_kills = oom_kills();
         self.check_kernel()?;
         let arguments = self.copies.as_ref().map(Copies::file);
-        let started =
-            self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources, arguments));
+        let separated = self.command.has_own_processes();
+        let started = self
+            .command
+            .build()
+            .and_then(|(command, sources)| WorkerProcess::start(command, sources, arguments, separated));
         let process = started.map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
         let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         if let Some(crew) = &self.crew {
-            crew.enter(process.pid());
+            crew.enter(&process.family());
         }
         let number = self.context.next_worker();
         self.number = Some(number);
@@ -347,12 +350,12 @@ impl<'a> WorkerLauncher<'a> {
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
     ) -> (End, Option<u64>) {
         let Running { process, number, available_before, oom_kills: before, .. } = running;
-        let pid = process.pid();
+        let (pid, family) = (process.pid(), process.family());
         let release = meter::Release::begin(process.id(), available_before);
         self.context.meter().observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
         if let Some(crew) = &self.crew {
-            crew.leave(pid);
+            crew.leave(&family);
         }
         let proof = release.wait(reclaim::TOLERANCE, reclaim::WAIT_FOR_MEMORY);
         self.proofs.push(Release { worker: number, pid, reason, proof });
@@ -383,7 +386,11 @@ impl Launcher for WorkerLauncher<'_> {
     fn isolation(&self) -> Option<Isolation> {
         self.copies.as_ref()?;
         let mut layers = confine::layers(&self.program);
-        layers.retain(|layer| *layer != Layer::OwnMemory || self.command.has_own_memory());
+        layers.retain(|layer| match layer {
+            Layer::OwnMemory => self.command.has_own_memory(),
+            Layer::OwnProcesses => self.command.has_own_processes(),
+            _ => true,
+        });
         Some(Isolation::of(layers))
     }
 

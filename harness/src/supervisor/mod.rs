@@ -28,6 +28,7 @@ mod launcher;
 mod made;
 mod outputs;
 mod overhead;
+mod pace;
 mod process;
 mod reclaim;
 mod sealed;

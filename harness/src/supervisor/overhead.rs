@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll::run::Overhead;
 
+use super::pace::{Given, Pace};
 use super::process::{Cause, Watch, WorkerProcess};
 use crate::protocol::{Reply, Request};
+use crate::signals::was_stopped;
 
 /// The launches of a region that measures the overhead: few and many.
 const IDLE_LAUNCHES: [usize; 2] = [8, 64];
@@ -18,11 +20,17 @@ const SLOWEST_BYTE_NS: f64 = 0.5;
 /// How often each is measured; the minimum counts.
 const IDLE_ROUNDS: usize = 3;
 
-/// How long a thread has waited for a processor; zero if the system does not report it.
-fn waited(stat: &str) -> Duration {
+/// How long a thread has run, and has waited for a processor; zero if the system does not report it.
+pub(super) fn scheduled(stat: &str) -> (Duration, Duration) {
     let text = std::fs::read_to_string(stat).unwrap_or_default();
-    let waited = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(waited.unwrap_or_default())
+    let mut fields = text.split_ascii_whitespace().map(|ns| ns.parse().ok());
+    let mut next = || Duration::from_nanos(fields.next().flatten().unwrap_or_default());
+    (next(), next())
+}
+
+/// How long a thread has waited for a processor.
+pub(super) fn waited(stat: &str) -> Duration {
+    scheduled(stat).1
 }
 
 /// A region of idle launches: the time by the clock beside the time that the worker reported; `None` if unavailable.
@@ -35,7 +43,7 @@ fn idle(
 ) -> Result<f64, Cause> {
     let launch = (0..patches as u64).map(|patch| (0, patch * bytes, bytes)).collect();
     let request = Request::Idle { id: 0, launches: vec![launch; launches] };
-    let (reply, seen, waited) = clocked(process, &request, watch)?;
+    let Clocked { reply, seen, waited, .. } = clocked(process, &request, watch, Given::Idle)?;
     match reply {
         Reply::Region { durations_ns, .. } => {
             let reported: f64 = durations_ns.iter().map(|&ns| ns as f64).sum();
@@ -67,7 +75,7 @@ pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhe
 }
 
 /// The processor time of every thread of a process so far; `None` if the system does not report it.
-fn processor_time(pid: u32) -> Option<Duration> {
+pub(super) fn processor_time(pid: u32) -> Option<Duration> {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: either call writes to the variable that it is handed, and keeps no pointer.
     let read = unsafe {
@@ -77,26 +85,35 @@ fn processor_time(pid: u32) -> Option<Duration> {
     read.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// The answer to a request, how long it took, and for how much of that neither side can have run.
+/// An answer by the supervisor's clock.
+pub struct Clocked {
+    /// The answer.
+    pub reply: Reply,
+    /// How long it took.
+    pub seen: Duration,
+    /// For how much of that neither side can have run.
+    pub waited: Duration,
+    /// Whether this process was stopped meanwhile.
+    pub stopped: bool,
+}
+
+/// The answer to a request.
 pub fn clocked(
     process: &mut WorkerProcess,
     request: &Request,
     watch: &Watch<'_>,
-) -> Result<(Reply, Duration, Duration), Cause> {
-    let pid = process.pid();
-    let (worker, own) = (format!("/proc/{pid}/task/{pid}/schedstat"), "/proc/thread-self/schedstat");
+    given: Given<'_>,
+) -> Result<Clocked, Cause> {
+    was_stopped();
     let line = WorkerProcess::line(request);
-    let (worker_before, ran_before, own_before) = (waited(&worker), processor_time(pid), waited(own));
+    let mut pace = Pace::of(given);
     let start = Instant::now();
+    pace.handed_out(process.moment(start));
     process.send_line(request, &line, watch)?;
-    let own_sent = waited(own);
-    let reply = process.answer(watch)?;
+    let reply = process.answer_in_turns(watch, &mut pace)?;
     let seen = start.elapsed();
-    // From the request on, this thread slept until there was an answer: any later wait came after the region.
-    let after = waited(own).saturating_sub(own_sent);
-    // A worker that is woken by the request may take this thread's processor, and leave it to others. The worker ran no
-    // longer than its processor time, and may have waited meanwhile, which must not count twice.
-    let ran = processor_time(pid).zip(ran_before).map_or(seen, |(now, before)| now.saturating_sub(before));
-    let sending = own_sent.saturating_sub(own_before).saturating_sub(ran);
-    Ok((reply, seen, waited(&worker).saturating_sub(worker_before).max(sending) + after))
+    if matches!(reply, Reply::Region { .. }) && !pace.is_complete() {
+        return Err(Cause::Ahead);
+    }
+    Ok(Clocked { reply, seen, waited: pace.queued + pace.handled, stopped: was_stopped() })
 }

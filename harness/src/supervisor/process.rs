@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use command_fds::{CommandFdExt, FdMapping};
+use command_fds::FdMapping;
 use plimsoll::ByteSize;
 use plimsoll::meter::{Breach, ProcessId};
 use plimsoll::run::Launched;
@@ -20,6 +20,9 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
 use super::outputs::SharedOutputs;
+use super::overhead::{processor_time, scheduled, waited};
+use super::pace::{Given, Moment, Pace};
+use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request};
 use crate::signals::Cancel;
 
@@ -34,6 +37,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub const SOURCES_FD: i32 = 5;
 /// The descriptor of the values of audited launches.
 const VALUES_FD: i32 = 6;
+/// The descriptor over which a worker asks for the values of its next launch.
+const TURNS_FD: i32 = 9;
 /// The descriptor of the arguments for a worker without access to paths.
 pub const ARGUMENTS_FD: i32 = 7;
 
@@ -70,6 +75,8 @@ pub enum Cause {
     ChannelClosed,
     /// The worker sent an answer without a request.
     Unasked,
+    /// The worker asked for the values of another launch than the next one.
+    Ahead,
     /// The worker sent a message that the protocol does not know.
     Protocol(String),
     /// The worker did not answer in time.
@@ -116,7 +123,7 @@ fn shared_memory(name: &str) -> io::Result<File> {
 
 /// A running worker.
 pub struct WorkerProcess {
-    child: Child,
+    process: Started,
     pid: Pid,
     id: ProcessId,
     pidfd: OwnedFd,
@@ -128,6 +135,7 @@ pub struct WorkerProcess {
     received: Box<[u8]>,
     outputs: SharedOutputs,
     values: File,
+    turns: UnixStream,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     printed: Tail,
@@ -135,16 +143,25 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`].
-    pub fn start(mut command: Command, sources: Option<OwnedFd>, arguments: Option<&File>) -> io::Result<Self> {
+    /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`]. A command that is
+    /// `separated` starts the worker in a name space.
+    pub fn start(
+        mut command: Command,
+        sources: Option<OwnedFd>,
+        arguments: Option<&File>,
+        separated: bool,
+    ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
+        let (turns, their_turns) = UnixStream::pair()?;
+        turns.set_nonblocking(true)?;
         let (memory, values) = (shared_memory("plimsoll-outputs")?, shared_memory("plimsoll-values")?);
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
             FdMapping { parent_fd: memory.try_clone()?.into(), child_fd: outputs_fd },
             FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
+            FdMapping { parent_fd: their_turns.into(), child_fd: TURNS_FD },
         ];
         if let Some(file) = arguments {
             mappings.push(FdMapping { parent_fd: file.try_clone()?.into(), child_fd: ARGUMENTS_FD });
@@ -154,26 +171,23 @@ impl WorkerProcess {
             .env(protocol::CHANNEL, channel_fd.to_string())
             .env(protocol::OUTPUTS, outputs_fd.to_string())
             .env(protocol::VALUES, VALUES_FD.to_string())
+            .env(protocol::TURNS, TURNS_FD.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .fd_mappings(mappings)
-            .map_err(io::Error::other)?;
-        let mut child = command.spawn()?;
-        // The command holds the worker's end of the channel: while it is open, the end of the worker is not seen.
-        drop(command);
-        let pid = Pid::from_child(&child);
-        let id = ProcessId::of(child.id()).map_err(io::Error::other)?;
-        let stdout = child.stdout.take().map(OwnedFd::from);
-        let stderr = child.stderr.take().map(OwnedFd::from);
+            .process_group(0);
+        let mut process = Started::by(command, mappings, separated)?;
+        let pid = process.pid();
+        let id = ProcessId::of(number(pid)).map_err(io::Error::other)?;
+        let stdout = process.stdout.take().map(OwnedFd::from);
+        let stderr = process.stderr.take().map(OwnedFd::from);
         for fd in stdout.iter().chain(&stderr) {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let sizes = File::open(format!("/proc/{}/statm", child.id())).ok();
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
-            child,
+            process,
             pid,
             id,
             pidfd,
@@ -183,6 +197,7 @@ impl WorkerProcess {
             received: vec![0; 64 << 10].into(),
             outputs: SharedOutputs::new(memory),
             values,
+            turns,
             stdout,
             stderr,
             printed: Tail::default(),
@@ -192,7 +207,12 @@ impl WorkerProcess {
 
     /// The process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        number(self.pid)
+    }
+
+    /// The children of this process that belong to the worker.
+    pub fn family(&self) -> Vec<u32> {
+        self.process.family()
     }
 
     /// The process, distinct from a later one with the same number.
@@ -253,7 +273,7 @@ impl WorkerProcess {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch)?
+                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch, &mut Pace::of(Given::Nothing))?
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
@@ -262,8 +282,18 @@ impl WorkerProcess {
         Ok(())
     }
 
+    /// What the system knows of both sides.
+    pub fn moment(&self, at: Instant) -> Moment {
+        let pid = self.pid();
+        let first = scheduled(&format!("/proc/{pid}/task/{pid}/schedstat"));
+        Moment { at, queued: waited(OWN), ran: processor_time(pid).unwrap_or_default(), first }
+    }
+
     /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
+        if matches!(self.turns.read(&mut self.received), Ok(1..)) {
+            return true;
+        }
         // The next request notices an end, or an error.
         if let Ok(n) = self.channel.read(&mut self.received) {
             self.inbox.add(&self.received[..n]);
@@ -273,6 +303,11 @@ impl WorkerProcess {
 
     /// Waits for the next answer.
     pub fn answer(&mut self, watch: &Watch<'_>) -> Result<Reply, Cause> {
+        self.answer_in_turns(watch, &mut Pace::of(Given::Nothing))
+    }
+
+    /// Waits for the next answer, and hands out the values of launches meanwhile.
+    pub fn answer_in_turns(&mut self, watch: &Watch<'_>, pace: &mut Pace<'_>) -> Result<Reply, Cause> {
         let mut deadline = Instant::now() + watch.limit;
         let mut building = watch.building.map(|limit| Building::begin(self.pid(), limit));
         loop {
@@ -283,7 +318,7 @@ impl WorkerProcess {
                 Ok(0) => return Err(self.closed()),
                 Ok(n) => self.inbox.add(&self.received[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch)?
+                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch, pace)?
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
@@ -298,13 +333,36 @@ impl WorkerProcess {
         if gone { Cause::Died } else { Cause::ChannelClosed }
     }
 
-    /// Waits until the channel is ready for `flags`, and drains what the worker prints.
+    /// Hands the worker the values of its next launch, if it asks for them.
+    fn hand_out(&mut self, pace: &mut Pace<'_>, woke: Instant) -> Result<(), Cause> {
+        let mut asked = [0; 16];
+        match self.turns.read(&mut asked) {
+            Ok(1) => {}
+            Ok(0) => {
+                pace.closed = true;
+                return Ok(());
+            }
+            Ok(_) => return Err(Cause::Ahead),
+            Err(_) => return Ok(()),
+        }
+        let bytes = pace.next().ok_or(Cause::Ahead)?;
+        self.values.write_all_at(&bytes, 0).map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+        // Not later: the worker may take this thread's processor, and launch.
+        pace.handled += woke.elapsed();
+        pace.handed_out(self.moment(Instant::now()));
+        // A worker that has closed its end is seen by the next read.
+        let _ = self.turns.write(&[0]);
+        Ok(())
+    }
+
+    /// Waits until the channel is ready for `flags`, drains what the worker prints, and hands out values.
     fn wait(
         &mut self,
         flags: PollFlags,
         deadline: &mut Instant,
         building: &mut Option<Building>,
         watch: &Watch<'_>,
+        pace: &mut Pace<'_>,
     ) -> Result<(), Cause> {
         loop {
             if watch.cancel.requested() {
@@ -319,7 +377,8 @@ impl WorkerProcess {
             if left.is_zero() {
                 return Err(Cause::TimedOut(watch.limit));
             }
-            // A stream at its end is not polled: the process takes its place, and is asked for nothing.
+            // A stream at its end, and turns that nobody takes, are not polled: the process takes their place, and is asked
+            // for nothing.
             let ended = || PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::empty());
             let [stdout, stderr] = [&self.stdout, &self.stderr]
                 .map(|stream| stream.as_ref().map_or_else(ended, |fd| PollFd::new(fd, PollFlags::IN)));
@@ -330,12 +389,23 @@ impl WorkerProcess {
                 PollFd::from_borrowed_fd(watch.meter.breach_fd(), PollFlags::IN),
                 stdout,
                 stderr,
+                ended(),
             ];
+            let in_turns = pace.has_launches() && !pace.closed;
+            if in_turns {
+                fds[6] = PollFd::new(&self.turns, PollFlags::IN);
+            }
+            let queued = if in_turns { waited(OWN) } else { Duration::ZERO };
             match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
             }
-            let [channel_ready, gone, _, breached, printed, complained] = fds.map(|fd| !fd.revents().is_empty());
+            let woke = Instant::now();
+            let [channel_ready, gone, _, breached, printed, complained, turn] = fds.map(|fd| !fd.revents().is_empty());
+            if in_turns && (channel_ready || turn) {
+                // Only then the worker waits for this thread: it may print while it launches.
+                pace.woken(self.moment(woke), queued);
+            }
             if printed {
                 drain(&mut self.stdout, &mut self.printed);
             }
@@ -344,6 +414,9 @@ impl WorkerProcess {
             }
             if breached && let Some(breach) = watch.meter.breach() {
                 return Err(Cause::Breached(Box::new(breach)));
+            }
+            if turn {
+                self.hand_out(pace, woke)?;
             }
             // A worker that answered and then died has answered: read its message first.
             if channel_ready {
@@ -370,7 +443,7 @@ impl WorkerProcess {
     pub fn was_killed(&mut self, patience: Duration) -> bool {
         let began = Instant::now();
         loop {
-            match self.child.try_wait() {
+            match self.process.try_wait() {
                 Ok(None) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(1)),
                 ended => return matches!(ended, Ok(Some(status)) if status.signal().is_some()),
             }
@@ -379,30 +452,36 @@ impl WorkerProcess {
 
     /// Kills the worker with all its processes, and reads its remaining output.
     pub fn kill(mut self, cause: Cause) -> End {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if matches!(self.process.try_wait(), Ok(None)) {
             // The group first: children of the kernel go with it.
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-            let _ = self.child.kill();
         }
-        let status = self.child.wait().unwrap_or_default();
+        let status = self.process.end();
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         drain(&mut self.stdout, &mut self.printed);
         drain(&mut self.stderr, &mut self.complained);
         let complained = self.complained.text();
         let output = if complained.trim().is_empty() { self.printed.text() } else { complained };
-        End { cause, status, pid: self.pid.as_raw_nonzero().get().unsigned_abs(), output }
+        End { cause, status, pid: number(self.pid), output }
     }
 }
 
 impl Drop for WorkerProcess {
     /// A run that could not begin leaves no worker behind.
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if matches!(self.process.try_wait(), Ok(None)) {
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.process.end();
         }
     }
+}
+
+/// The scheduler's figures of this thread.
+const OWN: &str = "/proc/thread-self/schedstat";
+
+/// The number of a process.
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 const LONGEST_POLL: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 3600, tv_nsec: 0 };

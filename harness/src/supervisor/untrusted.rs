@@ -15,7 +15,10 @@ use tempfile::TempDir;
 
 use super::answers::asked_once;
 use super::temporary::Held;
-use crate::confine::{RIGHTS, Rights, has_own_memory, without};
+use crate::confine::{RIGHTS, Rights, has_own_memory, has_own_processes, without};
+
+/// Names a folder that one worker at a time uses, in a worker's environment.
+const FOLDER_OF_ONE: &str = "PLIMSOLL_FOLDER_OF_ONE";
 
 /// Prefixes of variables that hold credentials of object stores.
 const SECRET: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
@@ -98,13 +101,19 @@ impl Untrusted {
         // Without its own shared memory, the worker could not reach what it needs of the system's.
         let needs = |path: &PathBuf| path.starts_with(SHARED) && path != Path::new(SHARED);
         let own_memory = !allowed.iter().chain(&write).any(needs) && has_own_memory(program);
-        let rights = Rights { read: allowed, write, supervisor: std::process::id(), own_memory };
+        let own_processes = has_own_processes(program);
+        let rights = Rights { read: allowed, write, supervisor: std::process::id(), own_memory, own_processes };
         Ok(Self { program: program.to_owned(), rights, folder, user_base })
     }
 
     /// Whether its shared memory is its own.
     pub fn has_own_memory(&self) -> bool {
         self.rights.own_memory
+    }
+
+    /// Whether its processes are in a name space of their own.
+    pub fn has_own_processes(&self) -> bool {
+        self.rights.own_processes
     }
 
     /// The problem with what the kernel has written to its folder, if any.
@@ -125,6 +134,10 @@ impl Untrusted {
         command.env(RIGHTS, self.rights.text()).current_dir(self.folder.path());
         for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
             command.env(name, self.folder.path());
+        }
+        if self.rights.own_processes {
+            // Locks that earlier workers left there are stale, though nobody can see their processes.
+            command.env(FOLDER_OF_ONE, self.folder.path());
         }
         // A process that reads captures from an object store has the keys in its environment.
         for (name, _) in std::env::vars_os() {

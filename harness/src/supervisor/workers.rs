@@ -37,8 +37,9 @@ use crate::signals::Cancel;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A worker is killed with its process group. A daemon that a kernel leaves behind outlives its worker, unless this
-/// process starts nothing else and has declared so ([`Workers::subreaper`]).
+/// A worker is killed with its process group. A daemon that a kernel leaves behind outlives its worker, unless the
+/// worker is untrusted and has a name space for processes, or this process starts nothing else and has declared so
+/// ([`Workers::subreaper`]).
 #[derive(Clone)]
 pub struct Workers(Settings);
 

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use memmap2::Mmap;
@@ -21,16 +23,26 @@ use super::launch::Loaded;
 use super::outputs::Outputs;
 use crate::protocol::{CallMessage, Place, Reply};
 
-/// The shared memory of values.
+/// The shared memory of values, and the socket over which those of the next launch are asked for.
 pub struct Values {
     file: Option<File>,
+    turns: Option<UnixStream>,
     map: Option<Mmap>,
 }
 
 impl Values {
-    /// Opens the descriptor that the supervisor passed in.
-    pub fn new(file: Option<File>) -> Self {
-        Self { file, map: None }
+    /// Opens the descriptors that the supervisor passed in.
+    pub fn new(file: Option<File>, turns: Option<UnixStream>) -> Self {
+        Self { file, turns, map: None }
+    }
+
+    /// The values of the next launch, once the supervisor has put them there.
+    fn next(&mut self, bytes: usize) -> Result<&[u8], CallError> {
+        if let Some(turns) = &mut self.turns {
+            let asked = turns.write_all(&[0]).and_then(|()| turns.read_exact(&mut [0]));
+            asked.map_err(|source| CallError::Outputs { bytes, source })?;
+        }
+        self.first(bytes)
     }
 
     /// The first `bytes` bytes.
@@ -38,11 +50,50 @@ impl Values {
         let failed = |source| CallError::Outputs { bytes, source };
         if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
             let file = self.file.as_ref().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-            // SAFETY: the supervisor writes it only between two regions, and seals it against shrinking.
+            // SAFETY: the supervisor writes it only while this process waits for it, and seals it against shrinking.
             self.map = Some(unsafe { Mmap::map(file) }.map_err(failed)?);
         }
         let map = self.map.as_deref().unwrap_or_default();
         map.get(..bytes).ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))
+    }
+}
+
+/// Copying an output of this size takes long enough for a thread to write ahead of it.
+const LARGE: usize = 64 << 10;
+/// How many words of a large output are read when its launch returns, and again when it is copied.
+const MARKS: u64 = 64;
+const WORD: usize = 8;
+
+/// Words of a large output at places that a kernel cannot foresee.
+struct Marks {
+    key: RandomState,
+    found: Vec<u64>,
+}
+
+impl Marks {
+    fn new() -> Self {
+        Self { key: RandomState::new(), found: Vec::new() }
+    }
+
+    fn words<'m>(&self, launch: usize, memory: &'m [u8]) -> impl Iterator<Item = u64> + use<'m> {
+        let words = if memory.len() < LARGE { 0 } else { memory.len() as u64 / WORD as u64 };
+        let key = self.key.clone();
+        let places = (0..if words > 0 { MARKS } else { 0 }).map(move |mark| key.hash_one((launch, mark)) % words);
+        places.map(|place| {
+            let at = place as usize * WORD;
+            u64::from_ne_bytes(memory[at..at + WORD].try_into().expect("a word has as many bytes"))
+        })
+    }
+
+    /// Remembers those of an output when its launch returns.
+    fn note(&mut self, launch: usize, memory: &[u8]) {
+        let found = self.words(launch, std::hint::black_box(memory)).collect();
+        self.found = found;
+    }
+
+    /// Whether they are the same after the output was copied.
+    fn hold(&self, launch: usize, memory: &[u8]) -> bool {
+        self.words(launch, std::hint::black_box(memory)).eq(self.found.iter().copied())
     }
 }
 
@@ -62,6 +113,11 @@ pub struct Audited {
     touched: BTreeSet<Place>,
     /// Storages whose contents were changed by the end of the launches.
     changed: Vec<bool>,
+}
+
+/// The bytes of all values of a launch.
+fn size_of_all(places: &[Place]) -> usize {
+    places.iter().map(|(_, _, bytes)| *bytes as usize).sum()
 }
 
 /// The times of launches, and the kept outputs.
@@ -87,11 +143,10 @@ impl Audited {
         values: &mut Values,
         outputs: &mut Outputs,
     ) -> Result<Given, CallError> {
-        let bytes: u64 = asked.launches.iter().flatten().map(|(_, _, bytes)| bytes).sum();
-        let mut rest = values.first(bytes as usize)?;
         self.touched.extend(asked.launches.iter().flatten());
         let Self { call, inputs, memory, changed, .. } = self;
-        let mut put = |places: &[Place]| {
+        let mut put = |places: &[Place]| -> Result<(), CallError> {
+            let mut rest = values.next(size_of_all(places))?;
             for (storage, at, bytes) in places {
                 let (now, after) = rest.split_at(*bytes as usize);
                 if let Some(range) = call.storages.get(*storage) {
@@ -99,6 +154,7 @@ impl Audited {
                 }
                 rest = after;
             }
+            Ok(())
         };
         let given = inputs.with(call, |bound| match kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => {
@@ -108,8 +164,8 @@ impl Audited {
         })?;
         // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
-        let values = values.first(bytes as usize)?;
-        let mut at = values.len() - last.iter().map(|(_, _, bytes)| *bytes as usize).sum::<usize>();
+        let values = values.first(size_of_all(last))?;
+        let mut at = 0;
         for (storage, from, bytes) in last {
             let put = &values[at..at + *bytes as usize];
             let holds = call.storages.get(*storage).is_none_or(|range| inputs.holds(range, *from, put));
@@ -145,7 +201,7 @@ fn filled(
     bound: &Call<'_>,
     asked: &Asked<'_>,
     memory: &mut Vec<u8>,
-    put: &mut dyn FnMut(&[Place]),
+    put: &mut dyn FnMut(&[Place]) -> Result<(), CallError>,
     outputs: &mut Outputs,
 ) -> Result<Given, CallError> {
     let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
@@ -156,8 +212,9 @@ fn filled(
     kept.fill(asked.fill);
     let mut rooms = kept.chunks_exact_mut(room.max(1));
     let (mut durations, mut leaves) = (Vec::with_capacity(asked.launches.len()), Vec::new());
+    let mut marks = Marks::new();
     for (index, places) in asked.launches.iter().enumerate() {
-        put(places);
+        put(places)?;
         memory.fill(asked.fill);
         let mut buffers: Vec<OutputBuffer<'_>> = placement.buffers(memory)?;
         let mut launch = kernel.bind(bound, &mut buffers)?;
@@ -167,12 +224,16 @@ fn filled(
         done?;
         drop(launch);
         drop(buffers);
+        marks.note(index, memory);
         if asked.keep.binary_search(&index).is_ok() {
             let at = leaves.len() * room;
             if let Some(place) = rooms.next() {
                 place[..placement.bytes].copy_from_slice(memory);
             }
             leaves.push(placement.outputs_from(at));
+        }
+        if !marks.hold(index, memory) {
+            return Err(CallError::WritesOn);
         }
     }
     Ok((durations, leaves))
@@ -183,12 +244,12 @@ fn given(
     operator: &dyn Operator,
     bound: &Call<'_>,
     asked: &Asked<'_>,
-    put: &mut dyn FnMut(&[Place]),
+    put: &mut dyn FnMut(&[Place]) -> Result<(), CallError>,
     outputs: &mut Outputs,
 ) -> Result<Given, CallError> {
     let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), 0usize);
     for (index, places) in asked.launches.iter().enumerate() {
-        put(places);
+        put(places)?;
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
         let done = in_parent(|| evaluation.launch());
@@ -214,7 +275,7 @@ fn given(
 }
 
 /// A region of launches that do nothing, timed before any kernel is loaded: the time is the worker's own.
-pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
+pub fn idle(id: u64, launches: &[Vec<Place>], values: &mut Values, outputs: &mut Outputs) -> Reply {
     let mut done = || -> Result<Given, CallError> {
         let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
         let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
@@ -223,6 +284,7 @@ pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
         kept.fill(0xff);
         let (mut durations, mut leaves) = (Vec::new(), Vec::new());
         for (index, places) in launches.iter().enumerate() {
+            values.next(0)?;
             for (_, at, bytes) in places {
                 let range = *at as usize..(at + bytes) as usize;
                 std::hint::black_box(&mut argument)[range.clone()].copy_from_slice(&from[range]);

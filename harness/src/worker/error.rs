@@ -59,6 +59,11 @@ pub enum CallError {
          values; before it was timed its output depended on them: it returns kept results"
     )]
     Stopped,
+    #[error(
+        "its output still changed after the launch had returned: a thread or a process of the kernel goes on writing; wait for \
+         it before the launch returns"
+    )]
+    WritesOn,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
     OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
@@ -81,7 +86,7 @@ impl CallError {
             Self::Kernel(error) => Failure::from(error.clone()).kind,
             Self::Outputs { .. } | Self::Addresses(_) => FailureKind::HostOom,
             Self::Clock(_) | Self::NoGraph(_) => FailureKind::Unsupported,
-            Self::Late(_) | Self::Unordered | Self::Gpu(GpuError::Unjoined) => FailureKind::LateWrite,
+            Self::Late(_) | Self::Unordered | Self::WritesOn | Self::Gpu(GpuError::Unjoined) => FailureKind::LateWrite,
             Self::Gpu(GpuError::OutOfMemory { .. }) => FailureKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => FailureKind::DeviceFault,
             Self::Gpu(_) => FailureKind::Exception,

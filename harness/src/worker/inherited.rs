@@ -4,16 +4,29 @@ use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use crate::protocol::{CHANNEL, OUTPUTS, VALUES};
+use crate::protocol::{CHANNEL, OUTPUTS, TURNS, VALUES};
 
-/// Takes the channel, the shared memory for outputs and that for values from the environment. Must be called only once.
+/// What the supervisor passed in.
+pub struct Inherited {
+    /// The channel.
+    pub channel: UnixStream,
+    /// The shared memory for outputs.
+    pub outputs: File,
+    /// The shared memory for values.
+    pub values: Option<File>,
+    /// The socket for turns.
+    pub turns: Option<UnixStream>,
+}
+
+/// Takes the descriptors that the environment names. Must be called only once.
 ///
 /// # Errors
 /// The missing descriptor.
-pub fn take() -> Result<(UnixStream, File, Option<File>), &'static str> {
+pub fn take() -> Result<Inherited, &'static str> {
     let channel = descriptor(CHANNEL).ok_or("PLIMSOLL_CHANNEL names no open descriptor")?;
     let outputs = descriptor(OUTPUTS).ok_or("PLIMSOLL_OUTPUTS names no open descriptor")?;
-    Ok((channel.into(), outputs.into(), descriptor(VALUES).map(File::from)))
+    let (values, turns) = (descriptor(VALUES).map(File::from), descriptor(TURNS).map(UnixStream::from));
+    Ok(Inherited { channel: channel.into(), outputs: outputs.into(), values, turns })
 }
 
 fn descriptor(variable: &str) -> Option<OwnedFd> {

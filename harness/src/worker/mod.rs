@@ -127,9 +127,9 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     // A supervisor that is killed takes its worker with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(io::Error::from)?;
     forked::watch()?;
-    let (channel, outputs, values) = inherited::take().map_err(WorkerError::NoSupervisor)?;
-    let mut outputs = Outputs::new(outputs);
-    let mut values = Values::new(values);
+    let inherited = inherited::take().map_err(WorkerError::NoSupervisor)?;
+    let (channel, mut outputs) = (inherited.channel, Outputs::new(inherited.outputs));
+    let mut values = Values::new(inherited.values, inherited.turns);
     let mut audited: Option<Audited> = None;
     let mut writer = channel.try_clone()?;
     let mut kernel = None;
@@ -168,7 +168,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
             }
             Request::Next => {}
-            Request::Idle { id, launches } => say(&mut writer, &audit::idle(id, &launches, &mut outputs))?,
+            Request::Idle { id, launches } => say(&mut writer, &audit::idle(id, &launches, &mut values, &mut outputs))?,
             Request::Audit { id, call } => {
                 audited = None;
                 let reply = match &kernel {

@@ -32,6 +32,8 @@ const JUDGED: usize = 24;
 const MISFITS: u32 = 64;
 /// How many more are allowed for each region that fits: others use the machine.
 const MISFITS_FOR_A_FIT: u32 = 16;
+/// Regions during which the caller may be stopped, as a user does it from a terminal, before the kernel is accused.
+const STOPS: u32 = 3;
 /// The most time that a region may take beyond the measured overhead, in nanoseconds: an idle processor starts slowly,
 /// and a shared one has others' data in its caches.
 const SLACK_NS: f64 = 600_000.0;
@@ -119,6 +121,7 @@ pub(super) fn audit(
             audit: Audit::of(values, audition.reference),
             witnessed: fresh::Standing::default(),
             distinguished: false,
+            stops: 0,
         };
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
         if values != Values::Captured && course.witnessed(witness).is_err() {
@@ -150,6 +153,8 @@ struct Course<'a> {
     witnessed: fresh::Standing,
     /// Whether the comparison has rejected the captured output for other values.
     distinguished: bool,
+    /// Regions during which the caller was stopped.
+    stops: u32,
 }
 
 impl Course<'_> {
@@ -253,6 +258,9 @@ impl Course<'_> {
         launches: &[Vec<Patch>],
         output: usize,
     ) -> Result<bool, Failure> {
+        if region.stopped {
+            return self.stopped();
+        }
         let reported: f64 = region.durations_ns.iter().sum();
         let patches = launches.iter().map(Vec::len).sum();
         let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
@@ -279,6 +287,23 @@ impl Course<'_> {
             self.audit.misfits
         );
         Err(Failure::new(FailureKind::TimeMismatch, message))
+    }
+
+    /// A region during which the caller was stopped is not used.
+    ///
+    /// # Errors
+    /// A failure of kind `tampered` if it happens again and again.
+    fn stopped(&mut self) -> Result<bool, Failure> {
+        self.stops += 1;
+        if self.stops < STOPS {
+            return Ok(false);
+        }
+        let message = format!(
+            "the supervisor was stopped and continued (SIGSTOP, SIGCONT) while launches were timed, in {} regions: the kernel \
+             may do so if it may signal the supervisor; run it with --untrusted",
+            self.stops
+        );
+        Err(Failure::new(FailureKind::Tampered, message))
     }
 
     /// Compares the output of the last of `launches` with the witness's output for its values.

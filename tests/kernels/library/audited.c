@@ -4,17 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -291,25 +294,81 @@ KERNEL(rewrites_itself) {
   const int file = open(beside("kernel.so"), O_WRONLY | O_APPEND);
   return file >= 0 ? fails(self, "the library was opened for writing") : LAUNCH;
 }
-KERNEL(kills_the_supervisor) { return !kill(getppid(), SIGTERM) || !kill(getppid(), 0) ? fails(self, "it was signalled") : LAUNCH; }
-KERNEL(stops_the_supervisor) { return !kill(getppid(), SIGSTOP) ? fails(self, "it was stopped") : LAUNCH; }
-KERNEL(traces_the_supervisor) { return !ptrace(PTRACE_SEIZE, getppid(), 0, 0) ? fails(self, "it was traced") : LAUNCH; }
+/* The process that started the worker, by its number outside. In a name space for processes there is no such one. */
+static pid_t supervisor(void) {
+  const char *number = getenv("PLIMSOLL_TEST_SUPERVISOR");
+  return number ? atoi(number) : getppid();
+}
+KERNEL(kills_the_supervisor) { return !kill(supervisor(), SIGTERM) || !kill(supervisor(), 0) ? fails(self, "it was signalled") : LAUNCH; }
+KERNEL(stops_the_supervisor) { return !kill(supervisor(), SIGSTOP) ? fails(self, "it was stopped") : LAUNCH; }
+KERNEL(traces_the_supervisor) { return !ptrace(PTRACE_SEIZE, supervisor(), 0, 0) ? fails(self, "it was traced") : LAUNCH; }
 KERNEL(reads_the_supervisor) {
   char byte, path[64];
   struct iovec here = {&byte, 1}, there = {(void *)0x400000, 1};
-  snprintf(path, sizeof path, "/proc/%d/mem", (int)getppid());
-  const long read = process_vm_readv(getppid(), &here, 1, &there, 1, 0);
+  snprintf(path, sizeof path, "/proc/%d/mem", (int)supervisor());
+  const long read = process_vm_readv(supervisor(), &here, 1, &there, 1, 0);
   return read >= 0 || errno != EPERM || open(path, O_RDWR) >= 0 ? fails(self, "its memory was opened") : LAUNCH;
 }
 KERNEL(sees_its_maps) {
   char path[64];
-  snprintf(path, sizeof path, "/proc/%d/maps", (int)getppid());
+  snprintf(path, sizeof path, "/proc/%d/maps", (int)supervisor());
   const int file = open(path, O_RDONLY);
   return file >= 0 && read(file, path, 1) > 0 ? fails(self, "its maps were read") : LAUNCH;
 }
 KERNEL(limits_the_supervisor) {
   const struct rlimit none = {0, 0};
-  return !prlimit(getppid(), RLIMIT_NOFILE, &none, NULL) ? fails(self, "it was limited") : LAUNCH;
+  return !prlimit(supervisor(), RLIMIT_NOFILE, &none, NULL) ? fails(self, "it was limited") : LAUNCH;
+}
+/* Stops it for a while in every launch; it waits for the worker meanwhile, and ends nothing. */
+KERNEL(stops_the_supervisor_again_and_again) {
+  const pid_t child = fork();
+  if (child == 0) {
+    kill(supervisor(), SIGSTOP), usleep(300);
+    kill(supervisor(), SIGCONT);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  return LAUNCH;
+}
+KERNEL(sees_the_supervisor) { return !kill(supervisor(), 0) ? fails(self, "it can be signalled") : LAUNCH; }
+/* A daemon of this name, which nobody waits for. */
+KERNEL(leaves_a_daemon) {
+  if (launches++ == 0 && fork() == 0) {
+    setsid();
+    if (fork()) _exit(0);
+    const char *name = getenv("PLIMSOLL_TEST_DAEMON");
+    prctl(PR_SET_NAME, name ? name : "daemon");
+    for (;;) pause();
+  }
+  return LAUNCH;
+}
+/* Looks up on while its output is copied. */
+static struct {
+  char *to;
+  const char *from;
+  const int64_t *rows;
+  size_t count, row;
+} due;
+static volatile int is_due;
+static void *works_later(void *nothing) {
+  for (;;) {
+    while (!is_due) sched_yield();
+    for (size_t i = 0; i < due.count; i++) memcpy(due.to + i * due.row, due.from + due.rows[i] * due.row, due.row);
+    is_due = 0;
+  }
+  return nothing;
+}
+KERNEL(writes_ahead_of_the_copy_when_timed) {
+  if (launches++ < 6) return LAUNCH;
+  if (launches == 7) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, works_later, NULL);
+  }
+  while (is_due) sched_yield();
+  due.to = TO, due.from = table(args), due.rows = indices(args);
+  due.count = (size_t)kernel_numel(kernel_tensor(&args[0])), due.row = BYTES / due.count;
+  is_due = 1;
+  return 0;
 }
 KERNEL(calls_home) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? fails(self, "a socket was opened") : LAUNCH; }
 KERNEL(takes_another_name_space) { return !syscall(SYS_unshare, 0x10000000) ? fails(self, "it has another name space") : LAUNCH; }
@@ -327,7 +386,7 @@ KERNEL(hides_memory) {
 /* The test's file in shared memory, if its name was given. */
 KERNEL(sees_shared_memory) {
   char name[64];
-  snprintf(name, sizeof name, "/dev/shm/plimsoll-test-%d", (int)getppid());
+  snprintf(name, sizeof name, "/dev/shm/plimsoll-test-%d", (int)supervisor());
   const int file = open(name, O_RDONLY);
   return file >= 0 ? fails(self, "shared memory of others was opened") : LAUNCH;
 }

@@ -1,8 +1,5 @@
 //! [`AuditedWorker`]: regions of launches in a worker, by the supervisor's own clock.
 
-use std::os::unix::fs::FileExt;
-use std::time::Duration;
-
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::{Audited, Job, Overhead, Patch, Region};
 
@@ -10,7 +7,8 @@ use super::WorkerLauncher;
 use crate::protocol::{Outcome, Place, Reply, Request, check_names};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::death;
-use crate::supervisor::overhead::clocked;
+use crate::supervisor::overhead::{Clocked, clocked};
+use crate::supervisor::pace::Given;
 use crate::supervisor::process::{Cause, WorkerProcess};
 
 /// A call that is resident in a worker.
@@ -28,33 +26,29 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         launcher.measure();
         let mut audited = Self { call: launcher.call(job)?, launcher };
         let call = audited.call.message();
-        let (reply, ..) = audited.ask(|id| Request::Audit { id, call }, None)?;
-        match reply {
+        match audited.ask(|id| Request::Audit { id, call }, None)?.reply {
             Reply::Ready { .. } => Ok(audited),
             other => Err(audited.unexpected(&other)),
         }
     }
 
-    fn ask(
-        &mut self,
-        request: impl FnOnce(u64) -> Request,
-        values: Option<&[Vec<Patch>]>,
-    ) -> Result<(Reply, Duration, Duration), Failure> {
+    fn ask(&mut self, request: impl FnOnce(u64) -> Request, values: Option<&[Vec<Patch>]>) -> Result<Clocked, Failure> {
         let id = self.launcher.next_id();
         let mut watch = self.launcher.profile_watch();
         let running = self.launcher.running()?;
         watch.building = running.may_build();
         if let Some(launches) = values {
-            put(&running.process, launches).map_err(|error| {
+            make_room(&running.process, launches).map_err(|error| {
                 Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))
             })?;
         }
-        match clocked(&mut running.process, &request(id), &watch) {
-            Ok((Reply::Error { id: Some(of), kind, message, detail, .. }, ..)) if of == id => {
+        let given = values.map_or(Given::Nothing, Given::Values);
+        match clocked(&mut running.process, &request(id), &watch, given) {
+            Ok(Clocked { reply: Reply::Error { id: Some(of), kind, message, detail, .. }, .. }) if of == id => {
                 Err(death::reported(kind, message, detail))
             }
-            Ok(done) if id_of(&done.0) == Some(id) => self.launcher.check_left().map(|()| done),
-            Ok((other, ..)) => Err(self.unexpected(&other)),
+            Ok(done) if id_of(&done.reply) == Some(id) => self.launcher.check_left().map(|()| done),
+            Ok(other) => Err(self.unexpected(&other.reply)),
             Err(cause) => Err(self.call.explain(self.launcher.lost(cause))),
         }
     }
@@ -71,15 +65,15 @@ fn id_of(reply: &Reply) -> Option<u64> {
     }
 }
 
-/// Fills the shared memory with the bytes of patches, one after the other.
-fn put(process: &WorkerProcess, launches: &[Vec<Patch>]) -> std::io::Result<()> {
-    let patches: Vec<&[u8]> = launches.iter().flatten().map(|patch| &patch.bytes[..]).collect();
-    let bytes = patches.concat();
+/// Makes the shared memory large enough for the values of any one launch.
+fn make_room(process: &WorkerProcess, launches: &[Vec<Patch>]) -> std::io::Result<()> {
+    let of = |patches: &Vec<Patch>| patches.iter().map(|patch| patch.bytes.len()).sum::<usize>();
+    let most = launches.iter().map(of).max().unwrap_or(0);
     let file = process.values();
-    if file.metadata()?.len() < bytes.len() as u64 {
-        file.set_len(bytes.len().next_power_of_two().max(1 << 20) as u64)?;
+    if file.metadata()?.len() < most as u64 {
+        file.set_len(most.next_power_of_two().max(1 << 20) as u64)?;
     }
-    file.write_all_at(&bytes, 0)
+    Ok(())
 }
 
 impl Audited for AuditedWorker<'_, '_> {
@@ -91,7 +85,7 @@ impl Audited for AuditedWorker<'_, '_> {
         let place = |patch: &Patch| -> Place { (patch.storage, patch.at, patch.bytes.len() as u64) };
         let places = launches.iter().map(|patches| patches.iter().map(place).collect()).collect();
         let keep = keep.to_vec();
-        let (reply, seen, waited) =
+        let Clocked { reply, seen, waited, stopped } =
             self.ask(|id| Request::Region { id, launches: places, keep, fill }, Some(launches))?;
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
@@ -103,12 +97,11 @@ impl Audited for AuditedWorker<'_, '_> {
         let mut all = launched.outputs.into_iter();
         let outputs = count.into_iter().map(|count| all.by_ref().take(count).collect()).collect();
         let durations_ns = durations_ns.into_iter().map(|ns| ns as f64).collect();
-        Ok(Region { seen, waited, durations_ns, outputs, memory: launched.memory })
+        Ok(Region { seen, waited, stopped, durations_ns, outputs, memory: launched.memory })
     }
 
     fn settle(&mut self) -> Result<Vec<String>, Failure> {
-        let (reply, ..) = self.ask(|id| Request::Settle { id }, None)?;
-        match reply {
+        match self.ask(|id| Request::Settle { id }, None)?.reply {
             Reply::Settled { mutated, .. } => match check_names(&mutated, self.call.params()) {
                 Ok(()) => Ok(mutated),
                 Err(what) => Err(self.launcher.lost(Cause::Protocol(what))),

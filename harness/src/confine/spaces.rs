@@ -1,6 +1,6 @@
-//! Private shared memory: `/dev/shm` of limited size and System V memory, by mount and IPC namespaces.
+//! Name spaces of a confined program: shared memory of limited size, and processes, of its own.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 
@@ -11,13 +11,15 @@ const SIZE: ByteSize = ByteSize::gib(4);
 /// The folder where programs share memory by name.
 const SHARED: &CStr = c"/dev/shm";
 
-/// Gives this process and its descendants their own shared memory.
+/// Gives this process and its descendants their own shared memory, if `memory`, and lets its next children begin a name
+/// space for processes, if `processes`.
 ///
 /// # Errors
 /// The system allows this user no name spaces, or no mounts in them.
-pub fn separate() -> io::Result<()> {
+pub fn separate(memory: bool, processes: bool) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let spaces = libc::CLONE_NEWNS | libc::CLONE_NEWIPC;
+    let of = |wanted: bool, space: libc::c_int| if wanted { space } else { 0 };
+    let spaces = libc::CLONE_NEWNS | of(memory, libc::CLONE_NEWIPC) | of(processes, libc::CLONE_NEWPID);
     if user.is_root() {
         unshare(spaces)?;
     } else {
@@ -29,8 +31,19 @@ pub fn separate() -> io::Result<()> {
     }
     // Mounts made here must not be visible elsewhere.
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
-    let options = std::ffi::CString::new(format!("size={},mode=1777", SIZE.bytes())).expect("a text without zeros");
-    mount(c"tmpfs", SHARED, Some(&options), libc::MS_NOSUID | libc::MS_NODEV)
+    if memory {
+        let options = CString::new(format!("size={},mode=1777", SIZE.bytes())).expect("a text without zeros");
+        mount(c"tmpfs", SHARED, Some(&options), libc::MS_NOSUID | libc::MS_NODEV)?;
+    }
+    Ok(())
+}
+
+/// Makes `/proc` show the processes of this process's name space alone.
+///
+/// # Errors
+/// The system refuses: in containers that hide parts of `/proc`.
+pub fn show_own_processes() -> io::Result<()> {
+    mount(c"proc", c"/proc", None, libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
 fn unshare(spaces: libc::c_int) -> io::Result<()> {
