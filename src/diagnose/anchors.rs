@@ -117,6 +117,7 @@ const FACTORS: [&str; 12] = [
 const EVENT: u8 = 1;
 const FACTOR: u8 = 2;
 const TELEMETRY: u8 = 4;
+const EVERY: u8 = EVENT | FACTOR | TELEMETRY;
 
 /// Every text to look for, in one search.
 static ALL: LazyLock<Literals> = LazyLock::new(|| {
@@ -180,8 +181,8 @@ fn middle(bytes: &[u8], span: &Range<usize>) -> Option<usize> {
 fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
     // A text that begins within the span may end after it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
-    let (mut at, mut before) = (span.start, 0);
-    while let Some((first, kinds)) = ALL.find(bytes, at..to).filter(|(hit, _)| *hit < span.end) {
+    let (mut at, mut before, mut search) = (span.start, 0, ALL.search(bytes));
+    while let Some((first, kinds)) = search.find(at..to, EVERY).filter(|(hit, _)| *hit < span.end) {
         let line = line_of(bytes, first, before);
         let mut one = Found { line, event: None, factor: None, telemetry: None };
         let (mut hit, mut now, mut seen) = (first, kinds, 0);
@@ -194,7 +195,7 @@ fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
             }
             seen |= now;
             let end = one.line.end.max(hit + 1).min(to);
-            let next = if seen == EVENT | FACTOR | TELEMETRY { None } else { ALL.find(bytes, hit + 1..end) };
+            let next = if seen == EVERY { None } else { search.find(hit + 1..end, EVERY & !seen) };
             let Some(next) = next.filter(|(next, _)| *next < span.end) else { break };
             (hit, now) = next;
         }
@@ -214,7 +215,7 @@ fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
 
 /// Whether `text` may describe an event.
 pub(super) fn any(text: &str) -> bool {
-    EVENTS.find(text.as_bytes(), 0..text.len()).is_some()
+    EVENTS.search(text.as_bytes()).find(0..text.len(), EVENT).is_some()
 }
 
 #[cfg(test)]

@@ -104,10 +104,11 @@ fn step(lines: &Lines, at: usize) -> Option<u64> {
     let bar = regex!(
         r"\b(\d{1,9})/\d{1,9} +[\[\u{2501}\u{2578}\u{257a}#=|]|\[ *(\d{1,9})/\d{1,9}\]|(?i:\b(?:global[ _])?(?:step|iter|iteration|num_updates|it|update)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)"
     );
-    lines[..at].iter().rev().take(ABOVE).filter(|line| !earlier_message(&line.text)).find_map(|line| {
-        let found = bar.captures_iter(&line.text).last()?;
+    let read = |text: &str| {
+        let found = bar.captures_iter(text).last().filter(|_| !earlier_message(text))?;
         found.iter().skip(1).flatten().find_map(|step| step.as_str().parse().ok())
-    })
+    };
+    lines[..at].iter().rev().take(ABOVE).find_map(|line| line.step(read))
 }
 
 /// Whether the last length is the longest in the lines above, if they state any.

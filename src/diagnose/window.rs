@@ -35,9 +35,16 @@ pub(super) struct Line {
     /// Who wrote the line, according to the collector's object around it.
     told: (Option<String>, Option<u64>),
     origin: OnceCell<Origin>,
+    /// The step that the line states: many events look for it in the same lines above them.
+    step: OnceCell<Option<u64>>,
 }
 
 impl Line {
+    /// The step that the line states, as `read` reads it.
+    pub(super) fn step(&self, read: impl FnOnce(&str) -> Option<u64>) -> Option<u64> {
+        *self.step.get_or_init(|| read(&self.text))
+    }
+
     /// Who wrote the line, and where its own text begins.
     pub(super) fn origin(&self) -> &Origin {
         self.origin.get_or_init(|| {
@@ -54,7 +61,7 @@ impl Line {
         if rest.hot && !self.hot {
             (self.hot, self.shape) = (true, rest.shape);
         }
-        self.origin = OnceCell::new();
+        (self.origin, self.step) = (OnceCell::new(), OnceCell::new());
     }
 
     /// The text after the prefixes of loggers and launchers.
@@ -107,6 +114,7 @@ impl Lines {
                     shape,
                     told: (None, None),
                     origin: OnceCell::new(),
+                    step: OnceCell::new(),
                 };
                 let fills = columns.is_some_and(|columns| length + 1 >= columns);
                 match lines.last_mut().filter(|last| full && (joined || fills) && broken(last, &line)) {
@@ -220,6 +228,7 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
         text,
         told: told.clone(),
         origin: OnceCell::new(),
+        step: OnceCell::new(),
         ..line
     };
     unfolded.texts.into_iter().map(of).collect()
