@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 81] = [
+const ANCHORS: [&str; 91] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -29,6 +29,16 @@ const ANCHORS: [&str; 81] = [
     "Ucciso",
     "Morto",
     "\u{423}\u{431}\u{438}\u{442}\u{43e}",
+    "Unicestwiony",
+    "etaspace",
+    "D\u{f6}dad",
+    "Ge\u{eb}limineerd",
+    "Dr\u{e6}bt",
+    "Tapettu",
+    "Terminado (",
+    "\u{432}\u{435}\u{43a}\u{442}\u{43e}\u{440} ",
+    "\u{5206}\u{914d}\u{5927}\u{5c0f}",
+    "\u{30d9}\u{30af}\u{30c8}\u{30eb}\u{3092}",
     "nlarge memory",
     "SIGBUS",
     "ignal",

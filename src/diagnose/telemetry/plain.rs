@@ -12,7 +12,7 @@ use super::scan::{Number, behind, number, unit, whole};
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 24] = [
+const OTHER: [&str; 29] = [
     "out of memory",
     "OutOfMemory",
     "ried to allocate",
@@ -28,6 +28,11 @@ const OTHER: [&str; 24] = [
     "unallocated",
     "MemTotal",
     "enough memory",
+    "ot enough",
+    "kernel code",
+    "block size",
+    "heap usage:",
+    "Billed Duration",
     "estimat",
     "ailed to",
     "annot ",
@@ -251,6 +256,8 @@ struct Said {
     allocated: bool,
     active: bool,
     total: bool,
+    /// What may be used, not what is.
+    setting: bool,
 }
 
 impl Said {
@@ -265,6 +272,7 @@ impl Said {
                 "rss" | "uss" | "ram" => said.host = true,
                 "active" => said.active = true,
                 "total" => said.total = true,
+                "config" | "maxmemory" | "quota" => said.setting = true,
                 _ => {}
             }
         }
@@ -316,7 +324,7 @@ fn kind(words: &str) -> Option<Metric> {
     let on_device = gpu || cuda || device || said.vram;
     let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
     // An allowance is not a reading.
-    if limit {
+    if limit || said.setting {
         return None;
     }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.
