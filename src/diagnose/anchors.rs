@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 81] = [
+const ANCHORS: [&str; 91] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -29,6 +29,16 @@ const ANCHORS: [&str; 81] = [
     "Ucciso",
     "Morto",
     "\u{423}\u{431}\u{438}\u{442}\u{43e}",
+    "Unicestwiony",
+    "etaspace",
+    "D\u{f6}dad",
+    "Ge\u{eb}limineerd",
+    "Dr\u{e6}bt",
+    "Tapettu",
+    "Terminado (",
+    "\u{432}\u{435}\u{43a}\u{442}\u{43e}\u{440} ",
+    "\u{5206}\u{914d}\u{5927}\u{5c0f}",
+    "\u{30d9}\u{30af}\u{30c8}\u{30eb}\u{3092}",
     "nlarge memory",
     "SIGBUS",
     "ignal",
@@ -120,6 +130,7 @@ const FACTORS: [&str; 15] = [
 const EVENT: u8 = 1;
 const FACTOR: u8 = 2;
 const TELEMETRY: u8 = 4;
+const EVERY: u8 = EVENT | FACTOR | TELEMETRY;
 
 /// Every text to look for, in one search.
 static ALL: LazyLock<Literals> = LazyLock::new(|| {
@@ -183,8 +194,8 @@ fn middle(bytes: &[u8], span: &Range<usize>) -> Option<usize> {
 fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
     // A text that begins within the span may end after it.
     let to = bytes.len().min(span.end + LONGEST_ANCHOR);
-    let (mut at, mut before) = (span.start, 0);
-    while let Some((first, kinds)) = ALL.find(bytes, at..to).filter(|(hit, _)| *hit < span.end) {
+    let (mut at, mut before, mut search) = (span.start, 0, ALL.search(bytes));
+    while let Some((first, kinds)) = search.find(at..to, EVERY).filter(|(hit, _)| *hit < span.end) {
         let line = line_of(bytes, first, before);
         let mut one = Found { line, event: None, factor: None, telemetry: None };
         let (mut hit, mut now, mut seen) = (first, kinds, 0);
@@ -197,7 +208,7 @@ fn lines_of(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Found)) {
             }
             seen |= now;
             let end = one.line.end.max(hit + 1).min(to);
-            let next = if seen == EVENT | FACTOR | TELEMETRY { None } else { ALL.find(bytes, hit + 1..end) };
+            let next = if seen == EVERY { None } else { search.find(hit + 1..end, EVERY & !seen) };
             let Some(next) = next.filter(|(next, _)| *next < span.end) else { break };
             (hit, now) = next;
         }
@@ -217,7 +228,7 @@ fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
 
 /// Whether `text` may describe an event.
 pub(super) fn any(text: &str) -> bool {
-    EVENTS.find(text.as_bytes(), 0..text.len()).is_some()
+    EVENTS.search(text.as_bytes()).find(0..text.len(), EVENT).is_some()
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ const ROUNDING: u64 = 32 * MIB;
 /// A request larger than any single device on sale, for messages that do not state the device's memory.
 const BEYOND_ANY_DEVICE: u64 = 288 * GIB;
 
+/// What the driver never hands out: a device with less than this is full, whatever was requested.
+const REMAINDER: u64 = 16 * MIB;
+
 /// Finds this process among those that a message lists, and fills in what it and the others hold.
 ///
 /// The list shows process ids of the host, which a container does not know: this process is the one that holds what the
@@ -127,7 +130,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
         );
         return decision(Verdict::PrivatePool, text);
     }
-    if let Some(free) = free.filter(|free| *free as f64 > 1.2 * tried as f64) {
+    if let Some(free) = free.filter(|free| *free as f64 > 1.2 * tried as f64 && *free >= REMAINDER) {
         let text = format!(
             "{} were free and {} were requested: neither capacity nor fragmentation explains the refusal.",
             show(free),

@@ -21,6 +21,7 @@ mod analysis;
 mod anchors;
 mod ascii;
 mod batch;
+mod counter;
 mod decide;
 mod dump;
 mod end;

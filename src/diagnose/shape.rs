@@ -13,8 +13,9 @@ use memchr::memmem::Finder;
 
 /// How many lines of a shape with events are read.
 const TELLING: u32 = 1024;
-/// How many lines with events are read at that rate; after them, fewer lines of each shape are read.
-const PATIENT: u64 = 4096;
+/// How many lines with events are read at that rate, about as many as incidents are kept apart; after them, fewer lines
+/// of each shape are read.
+const PATIENT: u64 = 2048;
 const IMPATIENT: u32 = 64;
 /// How many lines of a shape without events are read.
 const SILENT: u32 = 24;

@@ -17,6 +17,9 @@ pub(super) struct Unfolded {
     pub(super) rank: Option<u64>,
 }
 
+/// Fields of a row of a data set for training.
+const LABELS: [&str; 5] = ["label", "labels", "annotation", "ground_truth", "target_text"];
+
 /// Fields that hold what a program wrote.
 const MESSAGES: [&str; 25] = [
     "log",
@@ -114,7 +117,11 @@ fn exported(text: &str) -> Option<Vec<String>> {
 }
 
 fn talk(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| TALK.iter().filter(|key| object.contains_key(**key)).count() >= 1)
+    value.as_object().is_some_and(|object| {
+        // A collector has an object of labels, a row of a data set one label.
+        let labelled = |key: &&str| object.get(*key).is_some_and(|label| label.is_string() || label.is_number());
+        TALK.iter().any(|key| object.contains_key(*key)) || LABELS.iter().any(|key| labelled(&key))
+    })
 }
 
 fn collect(value: &Value, message: bool, depth: usize, unfolded: &mut Unfolded) {

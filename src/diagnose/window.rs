@@ -8,6 +8,7 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::anchors;
+use super::counter::Counted;
 use super::prefix::{self, Origin};
 use super::scan::Window;
 use super::shape;
@@ -35,9 +36,16 @@ pub(super) struct Line {
     /// Who wrote the line, according to the collector's object around it.
     told: (Option<String>, Option<u64>),
     origin: OnceCell<Origin>,
+    /// What the line counts: many events look for it in the same lines above them.
+    counted: OnceCell<Counted>,
 }
 
 impl Line {
+    /// The counter or progress bar of the line.
+    pub(super) fn counted(&self) -> &Counted {
+        self.counted.get_or_init(|| Counted::of(&self.text))
+    }
+
     /// Who wrote the line, and where its own text begins.
     pub(super) fn origin(&self) -> &Origin {
         self.origin.get_or_init(|| {
@@ -54,7 +62,7 @@ impl Line {
         if rest.hot && !self.hot {
             (self.hot, self.shape) = (true, rest.shape);
         }
-        self.origin = OnceCell::new();
+        (self.origin, self.counted) = (OnceCell::new(), OnceCell::new());
     }
 
     /// The text after the prefixes of loggers and launchers.
@@ -107,6 +115,7 @@ impl Lines {
                     shape,
                     told: (None, None),
                     origin: OnceCell::new(),
+                    counted: OnceCell::new(),
                 };
                 let fills = columns.is_some_and(|columns| length + 1 >= columns);
                 match lines.last_mut().filter(|last| full && (joined || fills) && broken(last, &line)) {
@@ -220,6 +229,7 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
         text,
         told: told.clone(),
         origin: OnceCell::new(),
+        counted: OnceCell::new(),
         ..line
     };
     unfolded.texts.into_iter().map(of).collect()

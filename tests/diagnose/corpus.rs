@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen4/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen5/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -136,7 +136,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 20] = [
+const KNOWN: [(&str, &str); 21] = [
     ("a_containers/c_heroku_r14_only", "R14 counts as a limit that was reached: the dyno swaps"),
     ("a_frameworks/f_ort_gpu_mem_limit", "the setting of another line limits the arena"),
     ("a_frameworks/f_xgboost_thrust", "the numbers stand in other lines, in units of their own"),
@@ -151,7 +151,6 @@ const KNOWN: [(&str, &str); 20] = [
     ("a_apps/d_trino", "a server's own limit on a query is an allocation that the host refused, in `unseen3` as well"),
     ("a_apps/d_ora_4036", "as above, for the limit of an instance of Oracle"),
     ("b_apps/d_es_breaker", "as above, for the breaker of Elasticsearch"),
-    ("a_runtimes/r_jvm_requested_array", "an array longer than the language allows: no memory was asked for"),
     ("b_frameworks/f_julia_cuda", "half of the device in one request is a huge request"),
     ("b_torch/t_eb_corrupted_size", "`unseen` has this message as garbage of collectives that are out of step"),
     (
@@ -162,15 +161,20 @@ const KNOWN: [(&str, &str); 20] = [
         "a_torch/seq2seq_eval_nested_concat",
         "the phase of the training stands in `also`, beside the verdict of the numbers",
     ),
+    ("a_long/a_ds_retries", "DeepSpeed's warning of flushes has no figure of the memory, and no finding is made of it"),
+    (
+        "a_serve/a_llamacpp_cuda",
+        "nothing states the device's memory: the refusal of the driver is all that is known, as in `siblings`",
+    ),
     ("a_torch/more_than_one_exabyte", "`unseen` has this message as garbage of collectives that are out of step"),
 ];
 
-/// `unseen2` to `unseen4` were scored while half of each was held back; since then they guard what was learnt.
+/// `unseen2` to `unseen5` were scored while half of each was held back; since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
     let mut known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    for (set, least) in [("unseen2", 290), ("unseen3", 360), ("unseen4", 499)] {
+    for (set, least) in [("unseen2", 290), ("unseen3", 360), ("unseen4", 499), ("unseen5", 434)] {
         let cases = cases(set);
         assert!(cases.len() >= least, "only {} cases in {set}", cases.len());
         for case in cases {

@@ -16,6 +16,8 @@ struct Said {
     reserved: bool,
     active: bool,
     total: bool,
+    /// What may be used, not what is.
+    setting: bool,
 }
 
 impl Said {
@@ -31,6 +33,7 @@ impl Said {
                 "active" => said.active = true,
                 "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,
                 "total" => said.total = true,
+                "config" | "maxmemory" | "quota" => said.setting = true,
                 _ => {}
             }
         }
@@ -82,7 +85,7 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     let on_device = gpu || cuda || device || said.vram;
     let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
     // An allowance is not a reading.
-    if limit {
+    if limit || said.setting {
         return None;
     }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.

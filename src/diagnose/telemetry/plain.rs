@@ -16,7 +16,7 @@ use super::spelled::spelled_out;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 23] = [
+const OTHER: [&str; 28] = [
     "out of memory",
     "OutOfMemory",
     "ried to allocate",
@@ -31,6 +31,11 @@ const OTHER: [&str; 23] = [
     "unallocated",
     "MemTotal",
     "enough memory",
+    "ot enough",
+    "kernel code",
+    "block size",
+    "heap usage:",
+    "Billed Duration",
     "estimat",
     "ailed to",
     "annot ",

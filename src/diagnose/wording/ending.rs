@@ -29,7 +29,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
+                r"(?i)\b(?:did not|didn't|failed to|would not) (?:exit|stop|terminate|shut ?down|respond)\b[^\n]{0,40}\b(?:within|in|after|to)\b|\bafter (?:an? |the |its )?(?:\d+ ?\w+ )?grace period\b|\bgrace(?:ful)?(?: \w+)? (?:period|shutdown|stop|termination)\b[^\n]{0,40}\b(?:expired|exceeded|timed out|elapsed|over)\b|State 'stop-\w+' timed out|\bwaiting for \S+ to (?:stop|exit|terminate)\b|\bkilling '[^']+' \(\d+\) with SIGKILL|Exit timeout\b|\b(?:received|caught|got)\b[^\n]{0,20}\bSIGTERM\b[^\n]{0,60}\b(?:shut|stop|exit|drain|grace|clean)\w*"
             ),
             "it was asked to end and took too long",
         ),
@@ -41,7 +41,13 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b|\b[Cc]pu ?time (?:limit|quota)\b|\bCPU limit exceeded|\bRLIMIT_CPU\b|\bSIGXCPU\b|\bWatchdog timeout\b"
+                r"(?i)\bchaos[- ]?(?:mesh|monkey|toolkit|engine)\b|\b(?:inject(?:ing|ed)|simulat(?:ing|ed)|fault)\b[^\n]{0,30}\b(?:\w*kill\w*|faults?|chaos|crash(?:es)?)\b"
+            ),
+            "an experiment ended it",
+        ),
+        (
+            regex!(
+                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\bexecution took longer than\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b|\b[Cc]pu ?time (?:limit|quota)\b|\bCPU limit exceeded|\bRLIMIT_CPU\b|\bSIGXCPU\b|\bWatchdog timeout\b"
             ),
             "a time limit ended it",
         ),
@@ -67,6 +73,7 @@ mod tests {
             "$ docker stop -t 5 web",
             "2023-06-20T10:11:07.120 container kill 4f21 (image=web:1, name=web, signal=9)",
             "Container api did not exit within 10 seconds",
+            "2024-03-01 10:00:10,000 WARN killing 'web' (811) with SIGKILL",
             "Received SIGTERM, shutting down",
             "Liveness probe failed: HTTP probe failed with statuscode: 503",
             "Container web failed liveness probe, will be restarted",
@@ -74,6 +81,8 @@ mod tests {
             "Build timed out (after 30 minutes). Marking the build as failed.",
             "+ timeout -s KILL 60 ./bench",
             "##[error]The operation was canceled.",
+            "ERROR: Job failed: execution took longer than 1h0m0s seconds",
+            "chaos-mesh: injecting PodKill on web-1",
         ] {
             assert!(reason(text).is_some(), "{text}");
         }

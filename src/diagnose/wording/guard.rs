@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches, source code.
 
 use super::super::window::{Line, Lines};
-use super::{page, regex};
+use super::{mention, page, regex};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -39,7 +39,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     {
         return Some("release notes");
     }
-    if let Some(reason) = page::dismissed(lines, at) {
+    if let Some(reason) = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at)) {
         return Some(reason);
     }
     if code(lines, at) || block_comment(lines, at) {
@@ -73,7 +73,7 @@ fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
-    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]").is_match(text) {
         return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
@@ -104,7 +104,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a command that was typed");
     }
-    if source(text) {
+    if source(text) || regex!(r"^(?:TODO|FIXME|XXX|HACK)\b(?:\([^)]*\))?:? ").is_match(text) {
         return Some("a line of code");
     }
     // Or a message with the place of an amount, which a program has yet to write.
@@ -167,7 +167,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"^(?:\[?\d\d?:\d\d(?::\d\d)?\]?\s*)?<[@+%]?([A-Za-z][\w.|-]{1,23})>\s")
         .captures(text)
         .is_some_and(|name| !["stderr", "stdout", "error", "err", "out", "log", "unknown"].contains(&&name[1]))
-        || regex!(r"(?i)\b(?:any(?:one| ideas?| help| suggestions?)|thanks in advance|please help|what am i|how (?:do|can|should) i)\b[^.]*\?\s*$")
+        || regex!(r"(?i)\b(?:any(?:one| ideas?| help| suggestions?)|thanks in advance|please help|(?:could|can|would|will|did|do|have|are) (?:you|anyone|someone|anybody|we) (?:have|take|look|see|help|check|know|try|tried|seen|please|explain)|what am i|how (?:do|can|should) i)\b[^.]*\?\s*$")
             .is_match(text)
     {
         return Some("words of a conversation");
@@ -197,7 +197,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a title of something else");
     }
     if regex!(
-        r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
+        r"^[✓✔√]\s|^[✕✗✘×]\s(?:.*\(\d+ ?m?s\)$|(?:should|throws|reports|returns|handles|rejects|raises|fails|retries|restarts|detects|recovers|survives|logs|does|is)\b)|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
     )
     .is_match(text)
     {
@@ -214,7 +214,12 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
-    if row(text) {
+    if regex!(r#"^(?:#[~|] ?)?msg(?:id|str)(?:_plural|\[\d\])? ""#).is_match(text) {
+        return Some("a text for users, in a file of texts");
+    }
+    if row(text)
+        || regex!(r#"^\{.*"(?:label|labels|annotation|ground_truth|target_text)"\s*:\s*(?:"|\d)"#).is_match(text)
+    {
         return Some("a row of data");
     }
     None
@@ -222,7 +227,11 @@ fn form(text: &str) -> Option<&'static str> {
 
 /// A heading: words only. The same mark precedes pasted lines, which have numbers or an error class.
 fn heading(text: &str) -> bool {
-    regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text)
+    // A title says what happens, an error what happened.
+    let happens = regex!(
+        r"^#{1,6} (?:The|My|Your|An?) [^:]*\b(?:exits|fails|crashes|dies|stops|restarts|runs out|gets|is|are)\b[^:]*$"
+    );
+    (regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text) || happens.is_match(text))
         && !text.starts_with("# Fatal ")
         && !text.contains("Error")
         && !text.contains("Exception")

@@ -32,7 +32,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
 fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let matched = regex!(
-        r"(?:(Memory cgroup out of memory|Out of memory(?: \([^)]*\))?)(?::|,)? )?(Kill(?:ed)?) process (\d+)(?:, UID \d+,)?,? \(([^\n]*?)\)(?: score (\d+) or sacrifice child|,? ?(?:UID:? ?\d+,? ?)?total-vm:|,? total-vm|$|,)"
+        r"(?:(Memory cgroup out of memory|(?i:(?:memory )?cgroup (?:memory )?limit (?:exceeded|reached))|Out of memory(?: \([^)]*\))?)(?::|,)? )?(Kill(?:ed)?) process (\d+)(?:, UID \d+,)?,? \(([^\n]*?)\)(?: score (\d+) or sacrifice child|,? ?(?:UID:? ?\d+,? ?)?total-vm:|,? total-vm|$|,)"
     )
     .captures(&line.text)?;
     let head = matched.get(1).map(|head| head.as_str());
@@ -41,7 +41,7 @@ fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return None;
     }
     let group = match head {
-        Some(head) if head.starts_with("Memory cgroup") => Some(true),
+        Some(head) if head.to_ascii_lowercase().contains("cgroup") => Some(true),
         Some(_) => Some(false),
         None => None,
     };

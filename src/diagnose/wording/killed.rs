@@ -5,6 +5,13 @@ use super::super::window::Lines;
 use super::position::{Position, position};
 use super::regex;
 
+/// "Killed" in the languages of glibc, as shells and compilers print it.
+macro_rules! translated {
+    () => {
+        r"已杀死|已砍掉|強制終了|죽었음|Getötet|Processus\ arrêté|Terminado\ \(killed\)|Ucciso|Morto|Убито|Unicestwiony|Dödad|Geëlimineerd|Dræbt|Tapettu"
+    };
+}
+
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.text.as_str();
@@ -60,38 +67,48 @@ fn decoy(text: &str) -> Option<&'static str> {
 /// python`. The outer option says whether it is one; the inner option is the process id.
 fn shell(message: &str) -> Option<Option<u64>> {
     let text = message.trim().trim_matches(['*', '_', '`', '"', '\'', '.', '!']).trim();
-    if matches!(
-        text,
-        "Killed"
-            | "Killed: 9"
-            | "killed"
-            | "已杀死"
-            | "已砍掉"
-            | "強制終了"
-            | "죽었음"
-            | "Getötet"
-            | "Processus arrêté"
-            | "Убито"
-            | "Killed (core dumped)"
-    ) {
+    if matches!(text, "Killed" | "Killed: 9" | "killed" | "Killed (core dumped)")
+        || regex!(concat!("^(?:", translated!(), ")$")).is_match(text)
+    {
         return Some(None);
     }
     // A progress bar does not end its line, so the shell's message follows on the same line.
-    if regex!(r"(?:it/s|s/it|B/s)[^\]]*\]\s*Killed$").is_match(text) {
+    let bar = regex!(concat!(
+        r"(?:(?:it/s|s/it|B/s)[^\]]*\]|[it]/s|s/it|B/s|\b(?i:eta|elapsed|remaining):? *[\dhms: ]+|\[[=#> .-]{4,}\][^\n]{0,80}|\d\d:\d\d\]?|\d ?%|[\x{2501}\x{2578}\x{2588}-\x{258f}][|\]]?|[=#>.]{3}\]?)\s*(?:Killed|",
+        translated!(),
+        ")$"
+    ));
+    if bar.is_match(text) || compiler(text) {
         return Some(None);
     }
-    let forms = regex!(
-        r"(?x)^(?: (?:\S+\ ?:\ )?(?:(?:line|第|行|Zeile|ligne|línea|linha|riga|строка|줄)\s?\d+|\d+\ 行)(?:\ 行)?\ ?[:：]\s+(?:(\d+)\s*)?(?:Killed\b|已杀死|已砍掉|強制終了|죽었음|Getötet\b|Processus\ arrêté\b|Terminado\ \(killed\)|Ucciso\b|Morto\b|Убито\b)
+    let forms = regex!(concat!(
+        r"(?x)^(?: (?:\S+\ ?:\ )?(?:(?:line|第|行|Zeile|ligne|línea|linha|riga|строка|줄)\s?\d+|\d+\ 行)(?:\ 行)?\ ?[:：]\s+(?:(\d+)\s*)?(?:Killed\b|",
+        translated!(),
+        r")
         | \S+:\ line\ \d+:\s+(\d+)\ Killed
-        | \[\d+\]\s*[+-]?\s+(?:(\d+)\s+)?(?:Killed|killed|已杀死|已砍掉|強制終了|죽었음|Getötet|Processus\ arrêté|Terminado\ \(killed\)|Ucciso|Morto|Убито)(?:\s|$)
+        | \[\d+\]\s*[+-]?\s+(?:(\d+)\s+)?(?:Killed|killed|",
+        translated!(),
+        r")(?:\s|$)
         | (?:zsh|bash|sh|fish):\s(?:(\d+)\s)?(?:killed|Killed)\b
         | (?:\S+:\ )?line\ \d+:\s+(\d+)\s+Killed
         | \d+\ Killed\s+(?:python|sh|bash|\./|/)
         | Killed\ +\(?(?:python|sh\ |bash\ |\./|/)\S*
         | (?:python3?|torchrun|accelerate|deepspeed|make|srun|mpirun)\S*\ [^:]*:?\ Killed$ )"
-    );
+    ));
     let matched = forms.captures(text)?;
     Some(matched.iter().skip(1).flatten().find_map(|pid| pid.as_str().parse().ok()))
+}
+
+/// A kill that a compiler's driver or make reports of a part, in the language of its user.
+fn compiler(text: &str) -> bool {
+    regex!(concat!(
+        r"^\S+: [^\n]*(?:",
+        translated!(),
+        r")[^\n]*\b(?:cc1(?:plus|obj|objplus)?|lto1|f951|gnat1|collect2|as|ld)\b|^\S*make\S*: \*\*\* \[[^\]]+\] (?:",
+        translated!(),
+        r")$"
+    ))
+    .is_match(text)
 }
 
 /// A kill that a program reports of its child: its position, and the process id.

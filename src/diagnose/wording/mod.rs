@@ -15,6 +15,7 @@ mod kernel;
 mod killed;
 mod library;
 mod manager;
+mod mention;
 mod page;
 pub(super) mod position;
 mod recovered;

@@ -17,7 +17,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a title or a question of a page");
     }
     let own = lines[at].message();
-    if regex!(r#"^(?:\*\*\w+\*\*:? )?(?:Check (?:whether|if|for|that|in|the)|Look (?:for|at|in)|Search (?:for|in|the)|Grep|Scan|Watch (?:for|out)|Verify|Confirm|Inspect|Make sure)\b[^\n]{0,120}[`"'\x{201c}]"#)
+    if regex!(r#"^(?:\*\*\w+\*\*:? )?(?:Check (?:whether|if|for|that|in|the|with|by)|Look (?:for|at|in)|Search (?:for|in|the)|Grep|Scan|Watch (?:for|out)|Verify|Confirm|Inspect|Make sure)\b[^\n]{0,120}[`"'\x{201c}]"#)
         .is_match(own)
     {
         return Some("advice or documentation about such errors");
@@ -74,7 +74,8 @@ fn underlined(lines: &Lines, at: usize) -> bool {
         ["memory", "killed", "error", "fatal", "cuda"].contains(&word.to_ascii_lowercase().trim_end_matches(['!', '.']))
     };
     rule && below.len().abs_diff(own.chars().count()) <= 4
-        && regex!(r"^[A-Z][A-Za-z0-9'(),/& -]*\??$").is_match(own)
+        && regex!(r"^[A-Z][A-Za-z0-9'(),/& -]*\??$|^[A-Z][^:]*[\x{201c}\x22`][^\x{201d}\x22`]+[\x{201d}\x22`]\??$")
+            .is_match(own)
         && words().any(|word| !known(word))
 }
 
@@ -86,7 +87,7 @@ fn listed(lines: &Lines, at: usize) -> bool {
     }
     let above = lines[at.saturating_sub(ABOVE)..at].iter().rev().find(|line| !item(line) || key(&line.text).is_some());
     above.and_then(|line| key(&line.text)).is_some_and(|key| {
-        regex!(r"(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?)$")
+        regex!(r"(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?|(?:on|if|when|for)[_ -](?:messages?|errors?|reasons?|exit[_ -]?codes?|outputs?|logs?)|(?:retr|transient|known|fatal|expected|recoverable)\w*[_ -](?:errors?|messages?|reasons?|codes?|exceptions?))$")
             .is_match(key)
     })
 }
@@ -186,6 +187,10 @@ mod tests {
             ("triggers:\n  - \"oom-kill:\"\n  - \"Out of memory: Killed process\"\n", "Killed process"),
             ("\"error_patterns\": [\n  \"CUDA out of memory\",\n  \"Killed\"\n]\n", "Killed"),
             ("Out-Of-Memory Prevention\n========================\n", "Prevention"),
+            (
+                "My model reports \u{201c}cuda runtime error(2): out of memory\u{201d}\n------------------------------------------------------\n",
+                "cuda",
+            ),
             ("### Why do I get `CUDA out of memory`?\n", "CUDA"),
             ("**Q: Killed by signal 9, what now?**\n", "Killed"),
         ] {

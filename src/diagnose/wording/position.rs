@@ -58,6 +58,10 @@ pub(in super::super) fn is_code(message: &str) -> bool {
     if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
         return false;
     }
+    // A row of an exported log: quoted fields without blanks between them.
+    if regex!(r#"^"(?:[^"]|"")*",(?:"(?:[^"]|"")*"|[\w.:-]*),(?:"|[\w.:-]*,)"#).is_match(message) {
+        return false;
+    }
     regex!(
         r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
             (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
@@ -71,8 +75,9 @@ pub(in super::super) fn is_code(message: &str) -> bool {
 
 /// Why the words are talk, or `None`.
 fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
-    let listing =
-        regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
+    let listing = regex!(
+        r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml|po|pot|properties|xml|html?|adoc|tex|kt|scala|mm?|vue|tsx|jsx|proto|sql|cfg|conf|ini|tf|gradle|cmake|mk|bzl|asm)[:-]\d+[:-]"
+    );
     if listing.is_match(message) {
         return Some("a line of a file, as a search prints it");
     }
@@ -132,7 +137,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
     let before = &before[..package];
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)\s*$|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
     // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
@@ -146,16 +151,23 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
     let explained = regex!(
-        r"(?i)^[\w <>.:`'\x22()*-]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
+        r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
         r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+    );
+    // A name for what a setting or a program is about.
+    let named = regex!(
+        r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
     if general.is_match(after) || harmless.is_match(before) {
         return Some("advice or documentation about such errors");
     }
-    if explained.is_match(after) {
+    // What a program will do.
+    let future = regex!(r"(?i)\b(?:may|might|will|would|should|shall)\s+$").is_match(before)
+        && regex!(r"^(?:exit|die|fail|crash|run|abort|end)\b").is_match(after);
+    if future || explained.is_match(after) || named.is_match(after) {
         return Some("advice or documentation about such errors");
     }
     // An action that could not be done is an event, not a denial.
@@ -205,6 +217,9 @@ mod tests {
             "no CUDA out of memory errors were seen",
             "finished without CUDA out of memory",
             "assert \"CUDA out of memory\" in output",
+            "The error `torch.cuda.OutOfMemoryError: CUDA out of memory` means that the device is full",
+            "src/i18n/de.po:1207:msgid \"CUDA out of memory\"",
+            "docs/errors.xml-12-<title>CUDA out of memory</title>",
         ] {
             assert!(matches!(of(text), Position::Talk(_) | Position::Said(_)), "{text}: {:?}", of(text));
         }

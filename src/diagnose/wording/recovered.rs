@@ -14,7 +14,7 @@ const ON: usize = 40;
 /// Whether the rest of a message announces an alternative.
 pub(super) fn in_words(rest: &str) -> bool {
     regex!(
-        r"(?i)^[^\n]{0,160}?[\s,;.(:-](?:fall(?:ing|s)? back|fell back|fallback to|re-?trying (?:with|using|on|in|after|without|at)|will (?:be )?(?:retr(?:y|ied)|skip(?:ped)?|ignored?|continue|use)|(?:skipping|ignoring|disabling|continuing|proceeding)\b|(?:using|switching to|trying) [\w -]{1,30} instead)"
+        r"(?i)^[^\n]{0,160}?[\s,;.(:-](?:fall(?:ing|s)? back|fell back|fallback to|re-?trying (?:with|using|on|in|after|without|at)|will (?:be )?(?:retr(?:y|ied)|skip(?:ped)?|ignored?|continue|use)|(?:skipping|ignoring|disabling|continuing|proceeding)\b|(?:re)?trying (?:with )?(?:an? |the )?(?:smaller|lower|slower|cheaper|less|another|other|different|next|reduced|alternative)\b|\w+ing [\w -]{1,40} instead)"
     )
     .is_match(rest)
 }
@@ -23,7 +23,7 @@ pub(super) fn in_words(rest: &str) -> bool {
 /// continued.
 pub(super) fn around(lines: &Lines, at: usize) -> bool {
     let again = regex!(
-        r"(?i)\b(?:attempting to recover|recover(?:ed|ing) from|skip(?:ping|ped) (?:this |the )?(?:batch|step|sample|image|file|frame|document|update|iteration)|re-?try(?:ing)?(?: again)?(?: \w+)? (?:with|using|on|at|without)|fall(?:ing|s)? back (?:to|on)|fell back to|(?:reduc|decreas|lower|halv|shrink)(?:ing|ed) (?:the |its )?(?:\w+ ){0,2}(?:batch|chunk|tile|block|window|size|resolution|context)|switch(?:ing|ed) to (?:tiled|cpu|the cpu|low|smaller))"
+        r"(?i)\b(?:attempting to recover|recover(?:ed|ing) from|skip(?:ping|ped) (?:this |the )?(?:batch|step|sample|image|file|frame|document|update|iteration)|re-?try(?:ing)?(?: again)?(?: \w+)? (?:with|using|on|at|without)|fall(?:ing|s)? back (?:to|on)|fell back to|(?:reduc|decreas|lower|halv|shrink)(?:ing|ed) (?:the |its )?(?:\w+ ){0,2}(?:batch|chunk|tile|block|window|size|resolution|context)|switch(?:ing|ed) to (?:tiled|cpu|the cpu|low|smaller)|\btrying (?:batch|chunk|tile|block|window)\b|\bauto[_ -]?batch\b|\bfind(?:ing)? (?:the )?(?:largest|maximum|optimal|best) batch)"
     );
     let on = regex!(
         r"(?i)\b(?:success\w*|succeeded|done|complet\w+|finished|saved|recovered|stopped: `max)\b|\b200 OK\b|\bmodel loaded\b|\blistening (?:on|at)\b|\bserver is (?:listening|ready|running|up)\b|\bstartup complete\b|\btokens per second\b|\d%\||\bit/s\b|\bs/it\b|\bloss\b|\b(?:step|epoch|iter(?:ation)?|batch|request|frame|image|tile)s?\W{1,3}\d"

@@ -152,7 +152,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "r",
         "R could not get memory for an object.",
-        r"cannot allocate vector of (?:size (?P<tried>[\d.]+ [KMGT]b)|length \d+)|(?:impossible d.allouer un vecteur de taille|no se puede (?:ubicar|asignar) un vector de tama[^\n]{1,4}o|impossibile allocare un vettore di dimensione|alocar (?:um )?vetor de tamanho|kann Vektor der Gr[^\n]{1,6}e) (?P<tried_c>[\d.]+ [KMGT])[bo]\b|cannot allocate memory block of size (?P<tried_b>[\d.]+ [KMGT]b)|vector memory (?:exhausted|limit of (?P<allowed>[\d.]+ [KMGT]b) reached)|cons memory exhausted",
+        r"cannot allocate vector of (?:size (?P<tried>[\d.]+ [KMGT]b)|length \d+)|(?:impossible d.allouer un vecteur de taille|no se puede (?:ubicar|asignar) un vector de tama[^\n]{1,4}o|impossibile allocare un vettore di dimensione|alocar (?:um )?vetor de tamanho|kann Vektor der Gr[^\n]{1,6}e|не могу разместить вектор размером|无法分配大小为|サイズ) ?(?P<tried_c>[\d.]+ [KMGT])[bBo](?:\b| ?的| ?の)|cannot allocate memory block of size (?P<tried_b>[\d.]+ [KMGT]b)|vector memory (?:exhausted|limit of (?P<allowed>[\d.]+ [KMGT]b) reached)|cons memory exhausted",
         "Error: cannot allocate vector of size 7.5 Gb",
         "R: src/main/memory.c",
     ),

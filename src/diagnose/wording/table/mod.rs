@@ -43,6 +43,8 @@ pub(super) enum Means {
     Capped,
     /// The host, or a runtime's own limit, refused an allocation.
     Host,
+    /// One request on the host is larger than any could be.
+    Huge,
     /// An allocation was refused, on the device or the host: the surrounding words decide.
     Refused,
     /// A control group, container, job or service reached its limit.
@@ -147,7 +149,7 @@ pub fn known_wordings() -> Vec<KnownWording> {
     let of = |family: &'static str, row: &'static Wording| {
         let (side, meaning) = match row.means {
             Means::Device | Means::Full | Means::Capped => ("device", row.meaning),
-            Means::Host => ("host", row.meaning),
+            Means::Host | Means::Huge => ("host", row.meaning),
             Means::Refused => ("device or host", row.meaning),
             Means::Limit => ("limit", row.meaning),
             Means::Machine => ("machine", row.meaning),
@@ -254,6 +256,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         }
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
+        sighting.huge |= row.means == Means::Huge;
         // Search the sentence: the amount may precede the words that the row matches.
         let from = boundary(text, start.saturating_sub(160));
         amounts::fill(&mut sighting.numbers, &sighting.cause, &text[from..]);
@@ -269,7 +272,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
 
 /// Whether a row reports a refused allocation, which a program may survive.
 fn refused(means: Means) -> bool {
-    matches!(means, Means::Device | Means::Full | Means::Capped | Means::Host | Means::Refused)
+    matches!(means, Means::Device | Means::Full | Means::Capped | Means::Host | Means::Huge | Means::Refused)
 }
 
 fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captures<'_>) -> Cause {
@@ -279,6 +282,7 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
         if numbers { Cause::Device } else { Cause::Library }
     };
     match means {
+        Means::Device if side::pins(lines, at) => Cause::HostAlloc,
         Means::Device => device(),
         Means::Full => Cause::Device,
         Means::Capped => Cause::Library,
@@ -289,7 +293,7 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
         Means::Killed => Cause::Killed,
         Means::Ended(reason) => Cause::OtherEnd(reason),
         Means::Nothing(reason) => Cause::Dismissed(reason),
-        Means::Host | Means::Refused => Cause::HostAlloc,
+        Means::Host | Means::Huge | Means::Refused => Cause::HostAlloc,
     }
 }
 

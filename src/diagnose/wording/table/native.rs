@@ -86,6 +86,22 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "macos",
+        "The allocator of macOS could not get memory.",
+        r"\bmalloc: (?:\*\*\* )?can't allocate region(?:\s*:?\*\*\* (?:mach_vm_map|mmap)\(size=(?P<tried>\d+))?|\*\*\* (?:mach_vm_map|mmap)\(size=(?P<tried_b>\d+)[^\n]*failed",
+        "render(4120,0x1f5a3a080) malloc: *** mach_vm_map(size=17179869184, flags: 100) failed (error code=3)",
+        "libmalloc: magazine_malloc.c",
+    ),
+    row(
+        Host,
+        "blender",
+        "Blender could not get memory.",
+        r"\b(?:Malloc|Calloc|Realloc|Mapalloc) returns null: len=(?P<tried>\d+) in ",
+        "Malloc returns null: len=25769803776 in Mesh Verts, total 1620402120",
+        "blender: intern/guardedalloc",
+    ),
+    row(
+        Host,
         "git",
         "git could not get memory for an object.",
         r"fatal: Out of memory, (?:malloc|calloc|realloc|mmap|strdup)\w* failed(?: \(tried to allocate (?P<tried>\d+ bytes)\))?|mmap failed, check sys\.vm\.max_map_count|packfile \S+ cannot be mapped: Cannot allocate memory",

@@ -1,6 +1,6 @@
 //! Java and languages on its virtual machine, JavaScript engines, .NET, Android and Dart.
 
-use super::Means::{Host, Machine, Nothing};
+use super::Means::{Host, Huge, Machine};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -13,9 +13,9 @@ pub(super) static ROWS: &[Wording] = &[
         "OpenJDK: prims/jvm.cpp",
     ),
     row(
-        Nothing("an array longer than the language allows: no memory was requested"),
-        "",
-        "",
+        Huge,
+        "jvm",
+        "The program asked for an array longer than the virtual machine allows.",
         r"OutOfMemoryError: (?:Requested array size exceeds VM limit|Required array length|Required length exceeds)",
         "java.lang.OutOfMemoryError: Requested array size exceeds VM limit",
         "OpenJDK: memory/universe.cpp",
@@ -64,7 +64,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "jvm",
         "The Java heap is smaller than the work needs: -Xmx was reached.",
-        r"OutOfMemoryError: (?:Java heap space|GC overhead limit exceeded)|\bJava heap space$|JVM heap space is exhausted|JVM Metaspace is exhausted|GC overhead limit exceeded$",
+        r"OutOfMemoryError: (?:Java heap space|GC overhead limit exceeded)|\bJava heap space$|JVM heap space is exhausted|JVM Metaspace is exhausted|(?:^|^The )Daemon will (?:expire|be stopped)[^\n]* running (?:out of JVM|low on JVM|out of) (?:Metaspace|heap space|memory)|^(?:Java heap space|Metaspace|GC overhead limit exceeded)$|GC overhead limit exceeded$",
         "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space",
         "OpenJDK: memory/universe.cpp",
     ),

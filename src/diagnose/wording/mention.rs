@@ -1,0 +1,346 @@
+//! Lines that only mention an event: rows that a database answers, classes that a heap or a loader lists, comments of a
+//! configuration, and the messages that a manual is about.
+
+use super::super::window::{Line, Lines};
+use super::regex;
+
+/// How many lines below a row the count of its rows may be.
+const ROWS: usize = 200;
+/// How many lines around a comment may be settings.
+const SETTINGS: usize = 8;
+/// How many lines of a manual's example may be above the one in question.
+const EXAMPLE: usize = 12;
+/// How many lines a sentence may take.
+const SENTENCE: usize = 3;
+
+/// Why line `at` is not an event, judged by the document that it belongs to.
+pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+    let text = lines[at].text.as_str();
+    if class(text) || counted(text) || answered(lines, at) || exported(lines, at) {
+        return Some("a row of data");
+    }
+    if passed(lines, at) {
+        return Some("a line of a test run");
+    }
+    if property(lines, at) {
+        return Some("a text for users, in a file of texts");
+    }
+    if commented(lines, at) {
+        return Some("a comment");
+    }
+    if titled(lines, at) {
+        return Some("the title of an issue or a page");
+    }
+    if chosen(lines, at) {
+        return Some("a list to choose from");
+    }
+    if coded(lines, at) {
+        return Some("a list of errors in a manual");
+    }
+    if evaluated(lines, at) {
+        return Some("a value that an interpreter printed");
+    }
+    (announced(lines, at) || goes_on(lines, at) || entry(lines, at)).then_some("a manual")
+}
+
+/// A class in the histogram of a heap, or one that was loaded: every heap has a few errors that were never thrown.
+fn class(text: &str) -> bool {
+    regex!(
+        r"^\s*\d+:\s+\d+\s+\d+\s+[\w.$/\[;]+(?:\s\([^)]*\))?$|^\s*(?:0x)?[0-9a-f]{8,16}\s+[\d,]+\s+[\d,]+\s+[A-Z][\w.`+<>,\[\]]*$|\[class,load\w*\s*\]|^\s*\[Loaded \S+ from "
+    )
+    .is_match(text.trim_end())
+}
+
+/// A phrase in quotes with its share or its count, as a statistic of texts prints it.
+fn counted(text: &str) -> bool {
+    regex!(r#"["'][^"']+["'] \((?:0?\.\d+|\d+(?:\.\d+)? ?%|\d+ ?x|\d+ (?:times|hits|matches|occurrences))\)$"#)
+        .is_match(text.trim_end())
+}
+
+/// Whether line `at` is a row of a table of issues: its head names their titles.
+fn titled(lines: &Lines, at: usize) -> bool {
+    let head = regex!(
+        r"^(?:[A-Z][A-Z_-]* +)+(?:TITLE|SUMMARY|SUBJECT)\b|^(?:ISSUE|TICKET|TITLE|SUMMARY|SUBJECT)(?: {2,}[A-Z][A-Z_-]*){2,}"
+    );
+    let gaps = |line: &Line| line.text.contains("  ");
+    gaps(&lines[at])
+        && lines[at.saturating_sub(ROWS)..at]
+            .iter()
+            .rev()
+            .take_while(|line| gaps(line))
+            .any(|line| head.is_match(&line.text))
+}
+
+/// Whether line `at` is an item of a menu: numbered items under a head that asks to choose one.
+fn chosen(lines: &Lines, at: usize) -> bool {
+    let item = |line: &Line| regex!(r"^\s*(?:\d+[).]|\[\d+\]) ").is_match(&line.text);
+    item(&lines[at])
+        && lines[..at].iter().rev().find(|line| !item(line)).is_some_and(|head| {
+            regex!(r"(?i)^\W*(?:please )?(?:select|choose|pick|enter|options|menu|which)\b[^.]*[:?]$")
+                .is_match(head.text.trim_end())
+        })
+}
+
+/// Whether line `at` is a row of a table that a database answered: the number of rows stands below.
+fn answered(lines: &Lines, at: usize) -> bool {
+    let row = |line: &Line| line.text.contains(['|', '\u{2502}']) || regex!(r"^\s*[-+=]{4,}\s*$").is_match(&line.text);
+    let count =
+        |line: &Line| regex!(r"^\s*(?:\(\d+ rows?\)|\d+ rows? in set\b|\d+ rows? selected)").is_match(&line.text);
+    row(&lines[at]) && lines[at + 1..].iter().take(ROWS).find(|line| !row(line)).is_some_and(count)
+}
+
+/// Whether line `at` is a row of comma-separated values without a time, under a head of names.
+fn exported(lines: &Lines, at: usize) -> bool {
+    let fields = |text: &str| {
+        let mut quoted = false;
+        let commas = text.chars().filter(|c| {
+            quoted ^= *c == '"';
+            *c == ',' && !quoted
+        });
+        commas.count() + 1
+    };
+    let (own, text) = (fields(&lines[at].text), lines[at].text.as_str());
+    if own < 3 || text.contains(", ") && !text.contains('"') || regex!(r"\d{1,2}:\d\d:\d\d").is_match(text) {
+        return false;
+    }
+    let above = lines[at.saturating_sub(ROWS)..at].iter().rev();
+    let head = above.take_while(|line| fields(&line.text) == own).last();
+    head.is_some_and(|head| {
+        regex!(r#"^"?[A-Za-z][\w -]{0,30}"?(?:,"?[A-Za-z][\w -]{0,30}"?){2,}$"#).is_match(head.text.trim_end())
+    })
+}
+
+/// Whether line `at` was printed by a test that passed: its beginning is above, and its success below.
+fn passed(lines: &Lines, at: usize) -> bool {
+    let began = regex!(r"^\[ RUN +\] |^=== RUN ");
+    let ended = regex!(r"^\[ +(OK|FAILED|SKIPPED) +\] |^\s*--- (PASS|FAIL|SKIP): ");
+    let mark = |line: &&Line| {
+        let text = line.text.trim_start();
+        let may = text.starts_with("[ ") || text.starts_with("=== ") || text.starts_with("--- ");
+        may && (began.is_match(&line.text) || ended.is_match(&line.text))
+    };
+    let above = lines[at.saturating_sub(ROWS)..at].iter().rev().find(mark);
+    above.is_some_and(|line| began.is_match(&line.text))
+        && lines[at + 1..].iter().take(ROWS).find(mark).is_some_and(|line| {
+            let how = ended.captures(&line.text);
+            how.is_some_and(|how| how.iter().skip(1).flatten().any(|how| ["OK", "PASS"].contains(&how.as_str())))
+        })
+}
+
+/// Whether line `at` is one of several texts for users, each with its key, as in a file of translations.
+fn property(lines: &Lines, at: usize) -> bool {
+    let is = |line: &Line| {
+        regex!(r"^\s*[A-Za-z]\w*[._-][\w.-]*\s?=\s?[^\s=\d]+(?: [^\s=]+)+$").is_match(line.text.trim_end())
+    };
+    let around = at.saturating_sub(3)..lines.len().min(at + 4);
+    is(&lines[at]) && lines[around].iter().filter(|line| is(line)).count() >= 2
+}
+
+/// Whether line `at` is a comment between the settings of a program.
+fn commented(lines: &Lines, at: usize) -> bool {
+    let is = |line: &Line| line.text.trim_start().starts_with(['#', ';']);
+    let setting = |line: &Line| {
+        regex!(
+            r"^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
+        )
+        .is_match(line.text.trim_end())
+    };
+    let raised = regex!(r"^[#;\s]*(?:[\w.]*(?:Error|Exception)|ERROR|FATAL)\b");
+    let around = at.saturating_sub(SETTINGS)..lines.len().min(at + SETTINGS);
+    is(&lines[at])
+        && !raised.is_match(&lines[at].text)
+        && lines[around].iter().filter(|line| !is(line) && setting(line)).count() >= 2
+}
+
+/// Whether line `at` is in a list of exit codes: lines around it have a number and lower-case words, too.
+fn coded(lines: &Lines, at: usize) -> bool {
+    let code = |line: &Line| {
+        regex!(r"^\s*-?\d{1,3}(?:\s+|: +|\s+[-=\x{2013}\x{2014}] +)[a-z][a-zA-Z ,;()/'-]*$").is_match(&line.text)
+    };
+    let around = at.saturating_sub(3)..lines.len().min(at + 4);
+    code(&lines[at]) && lines[around].iter().filter(|line| code(line)).count() >= 3
+}
+
+/// Whether line `at` is the value of an expression that was typed into an interpreter, above it.
+fn evaluated(lines: &Lines, at: usize) -> bool {
+    regex!(r#"^(?:Out\[\d+\]: |=> |\$\d+ = )?(?:'[^']*'|"[^"]*"|:\w+)$"#).is_match(lines[at].text.trim_end())
+        && at.checked_sub(1).is_some_and(|above| {
+            regex!(r"^(?:>>> |In \[\d+\]: |(?:irb|pry)\S*> |julia> |ghci> |> \w|\d+[%>] )").is_match(&lines[above].text)
+        })
+}
+
+/// Whether the line above the example that line `at` belongs to introduces what people may see: it breaks off in the
+/// middle of a condition (`If you see`), or names typical output.
+fn announced(lines: &Lines, at: usize) -> bool {
+    let indented = |line: &&Line| line.text.starts_with('\t') || line.text.starts_with("    ");
+    let fence = |line: &&Line| line.text.trim_start().starts_with("```");
+    let mut above = lines[at.saturating_sub(EXAMPLE)..at].iter().rev();
+    let head = if indented(&&lines[at]) {
+        above.find(|line| !indented(line) && !fence(line))
+    } else if above.clone().any(|line| fence(&line)) {
+        above.find(fence);
+        above.next()
+    } else {
+        above.next()
+    };
+    // A whole sentence introduces nothing, and lines of a log are longer.
+    let open = |line: &&Line| line.text.len() < 240 && !line.text.trim_end().ends_with(['.', '!', ')', ']', '"']);
+    head.filter(open).is_some_and(|head| {
+        regex!(
+            r"(?:^|[\s(*])(?:If|if|When|Whenever|In case|in case) (?:you|your \w+|the \w+|users?)(?: \w+){0,4}? (?:sees?|gets?|encounters?|receives?|hits?|faces?|runs? into|fails? with|crash(?:es)? with|prints?|reports?|says|shows?)(?: [\w`]+){0,6}:?\**$|(?i:\b(?:typical|common|usual|possible|sample|example) (?:\w+ )?(?:messages?|errors?|outputs?|logs?|lines?|symptoms?)(?: (?:is|are|look|looks|like|include|includes|may|be|this))*:?$)|\b[Oo]utput shows\b[^.]*:$|\b(?:is|are|looks?|something) (?:similar to|like) (?:this|the following):$|\b[Yy]ou (?:will|should|may|might|can|could) (?:then )?(?:see|get|find|notice)\b[^.]*:$|\b(?:[Ff]or (?:example|instance)|such as|e\.g\.),?:?$"
+        )
+        .is_match(head.text.trim_end())
+    })
+}
+
+/// Whether line `at` is, or goes on with, a sentence of a manual.
+fn goes_on(lines: &Lines, at: usize) -> bool {
+    if described(lines[at].message()) {
+        return true;
+    }
+    let mut below = &lines[at];
+    for line in lines[at.saturating_sub(SENTENCE)..at].iter().rev() {
+        let broken = line.number + 1 == below.number
+            && below.text.starts_with(|c: char| c.is_lowercase())
+            && line.text.trim_end().ends_with(|c: char| c.is_lowercase() || c == ',');
+        if !broken {
+            return false;
+        }
+        if described(&line.text) {
+            return true;
+        }
+        below = line;
+    }
+    false
+}
+
+/// An entry of a reference: the name of an error, and below it, indented, when it is raised.
+fn entry(lines: &Lines, at: usize) -> bool {
+    regex!(
+        r"^\s*(?:\.\. \w+:: |(?:exception|class|error|struct|enum) )?[A-Za-z_][\w.]*(?:Error|Exception)(?:\(.*\))?:?$"
+    )
+    .is_match(&lines[at].text)
+        && lines.get(at + 1).is_some_and(|below| {
+            regex!(r"^\s{2,}(?:Raised|Thrown|Returned|Signals|Indicates|(?:Subclass|Base class) of) ")
+                .is_match(&below.text)
+        })
+}
+
+/// A sentence of a manual about what a setting, a counter or a message is for.
+fn described(text: &str) -> bool {
+    regex!(
+        r"^(?:This|These|The) (?:(?:[\w-]+ )?(?:values?|flags?|files?|options?|parameters?|settings?|variables?|switch(?:es)?|entr(?:y|ies)|fields?|functions?|methods?|features?|polic(?:y|ies)|propert(?:y|ies)|keys?|metrics?|counters?|messages?|errors?|exceptions?|status|signal) )?(?:contains?|enables?|disables?|controls?|determines?|specif(?:y|ies)|defines?|indicates?|means|lists|describes?|allows?|selects?|toggles?|configures?|counts)\b|^(?:If|When) (?:this |it )?(?:is )?set to\b|^(?:Enables?|Disables?|Controls|Determines|Specifies|Defines|Toggles|Configures) (?:or (?:en|dis)ables? )?(?:whether|how|what|which|if|the|a|an|panic\w*|out)\b"
+    )
+    .is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the line that holds `what` is dismissed.
+    fn is(text: &str, what: &str) -> bool {
+        let lines = Lines::hot(text);
+        dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line")).is_some()
+    }
+
+    #[test]
+    fn rows_of_an_answer_and_of_a_heap_are_data() {
+        for (text, what) in [
+            (
+                "| 1 | std::bad_alloc | w-1 |\n| 2 | OOMKilled | w-2 |\n+---+------+------+\n2 rows in set (0.00 sec)\n",
+                "bad_alloc",
+            ),
+            (" 1 | OOMKilled | w-2\n(1 row)\n", "OOM"),
+            (
+                "Key,Summary,Status\nOPS-12,\"OOMKilled after deploy\",Done\nOPS-13,\"OutOfMemoryError in x\",Open\n",
+                "Error",
+            ),
+            ("=== RUN   TestPool\npool: out of memory\n--- PASS: TestPool (0.00s)\n", "out of"),
+            ("[ RUN      ] Pool.Dies\npool: out of memory\n[       OK ] Pool.Dies (1 ms)\n", "out of"),
+            ("error.full=The disk is full.\nerror.oom=Not enough memory to go on.\n", "memory"),
+            ("ISSUE    EVENTS  TITLE\nWEB-12   311     OutOfMemoryError: Java heap space\n", "OutOf"),
+            ("Choose an error:\n  1) disk full\n  2) out of memory\n", "out of"),
+            ("most frequent: \"out of memory\" (0.98)\n", "out of"),
+            ("   3:           102          11424  java.lang.OutOfMemoryError (java.base@17.0.9)\n", "OutOf"),
+            (" 417:   2   64  java.lang.OutOfMemoryError\n", "OutOf"),
+            ("00007ffd5a1b2c38        3          384 System.OutOfMemoryException\n", "OutOf"),
+            ("[0.011s][info][class,load] java.lang.OutOfMemoryError source: jrt:/java.base\n", "OutOf"),
+            ("[Loaded java.lang.OutOfMemoryError from /usr/lib/jvm/lib/rt.jar]\n", "OutOf"),
+        ] {
+            assert!(is(text, what), "{text}");
+        }
+        for text in [
+            "|  reason  |  OutOfMemoryError: Container killed due to memory usage  |\n+----------+------+\n",
+            "java.lang.OutOfMemoryError: Java heap space\n",
+            "a, b, c\n1, 2, OutOfMemoryError: x\n",
+            "[ RUN      ] Pool.Dies\nOutOfMemoryError\n[  FAILED  ] Pool.Dies (1 ms)\n",
+            "[ RUN      ] A\n[       OK ] A (1 ms)\nOutOfMemoryError\n[ RUN      ] B\n[       OK ] B\n",
+            "lr=0.1\nerror=OutOfMemoryError: x\n",
+            "NAME   READY  STATUS\nweb-1  0/1    OutOfMemoryError\n",
+            "2 errors:\n  1) x\n  2) OutOfMemoryError: y\n",
+            "reason: \"OutOfMemoryError\" (137)\n",
+            "12: java.lang.OutOfMemoryError: Java heap space\n",
+        ] {
+            assert!(!is(text, "OutOf"), "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_between_settings_are_no_events() {
+        for text in [
+            "maxmemory 2gb\nmaxmemory-policy allkeys-lru\n#   (error) OOM command not allowed when used memory > 'maxmemory'\n",
+            "vm.overcommit_memory = 2\n# fork: Cannot allocate memory\nvm.swappiness = 10\n",
+            "; Out of memory\nmemory_limit = 128M\nmax_execution_time = 30\n",
+        ] {
+            assert!(
+                is(
+                    text,
+                    text.split_once("# ").or(text.split_once("; ")).map_or("", |(_, own)| own
+                        .lines()
+                        .next()
+                        .unwrap_or_default()
+                        .trim())
+                ),
+                "{text}"
+            );
+        }
+        for text in [
+            "# python train.py\n# Out of memory\n# done\n",
+            "lr = 0.1\nbatch_size = 4\n# RuntimeError: Out of memory\n",
+            "lr = 0.1\nbatch_size = 4\nOut of memory\n",
+        ] {
+            assert!(!is(text, "Out of memory"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_messages_that_a_manual_is_about_are_no_events() {
+        for text in [
+            "Node limits its heap. If you see\n\n    FATAL ERROR: JavaScript heap out of memory\n\nset NODE_OPTIONS\n",
+            "If your job fails with:\n```\nslurmstepd: out of memory\n```\nask for more.\n",
+            "If you get the following error:\n    x: 1\n    out of memory\n",
+            "This enables or disables panic on out of memory feature.\n",
+            "When set to 1, the kernel panics when out of memory.\n",
+            "This enables or disables killing the task that\nis running when the kernel is in\nout of memory situations.\n",
+            "The output shows that the container was killed:\n\n    state:\n      reason: out of memory\n",
+            "Typical messages are\n\n    RuntimeError: out of memory\n",
+            "Exit codes\n126 not executable\n137 killed, often out of memory\n139 segmentation fault\n",
+            ">>> os.strerror(12)\n'out of memory'\n",
+        ] {
+            assert!(is(text, "out of memory"), "{text}");
+        }
+        assert!(is("exception MemoryError\n    Raised when an operation runs out.\n", "MemoryError"));
+        for text in [
+            "I run it and get\n\n    FATAL ERROR: JavaScript heap out of memory\n",
+            "When I run train.py I get:\n    out of memory\n",
+            "The worker is out of memory\n",
+            "137 out of memory\n",
+            ">>> train()\nout of memory\n",
+            "This enables the cache.\nout of memory\n",
+            "The output is:\n\n    RuntimeError: out of memory\n",
+        ] {
+            assert!(!is(text, "out of memory"), "{text}");
+        }
+    }
+}
