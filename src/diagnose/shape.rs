@@ -16,7 +16,7 @@ const TELLING: u32 = 1024;
 /// How many lines with events are read at that rate, about as many as incidents are kept apart; after them, fewer lines
 /// of each shape are read.
 const PATIENT: u64 = 2048;
-const IMPATIENT: u32 = 64;
+const IMPATIENT: u32 = 24;
 /// How many lines of a shape without events are read.
 const SILENT: u32 = 24;
 /// How many lines of a shape are read that might hold a memory figure and never did: a figure of zero is no

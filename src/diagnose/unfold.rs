@@ -120,7 +120,7 @@ fn talk(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         // A collector has an object of labels, a row of a data set one label.
         let labelled = |key: &&str| object.get(*key).is_some_and(|label| label.is_string() || label.is_number());
-        TALK.iter().any(|key| object.contains_key(*key)) || LABELS.iter().any(|key| labelled(&key))
+        TALK.iter().any(|key| object.contains_key(*key)) || LABELS.iter().any(labelled)
     })
 }
 

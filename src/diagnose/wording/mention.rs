@@ -6,6 +6,8 @@ use super::regex;
 
 /// How many lines below a row the count of its rows may be.
 const ROWS: usize = 200;
+/// How many lines of a test may be above a line that it printed, and below it.
+const TEST: usize = 48;
 /// How many lines around a comment may be settings.
 const SETTINGS: usize = 8;
 /// How many lines of a manual's example may be above the one in question.
@@ -119,9 +121,9 @@ fn passed(lines: &Lines, at: usize) -> bool {
         let may = text.starts_with("[ ") || text.starts_with("=== ") || text.starts_with("--- ");
         may && (began.is_match(&line.text) || ended.is_match(&line.text))
     };
-    let above = lines[at.saturating_sub(ROWS)..at].iter().rev().find(mark);
+    let above = lines[at.saturating_sub(TEST)..at].iter().rev().find(mark);
     above.is_some_and(|line| began.is_match(&line.text))
-        && lines[at + 1..].iter().take(ROWS).find(mark).is_some_and(|line| {
+        && lines[at + 1..].iter().take(TEST).find(mark).is_some_and(|line| {
             let how = ended.captures(&line.text);
             how.is_some_and(|how| how.iter().skip(1).flatten().any(|how| ["OK", "PASS"].contains(&how.as_str())))
         })
