@@ -346,6 +346,7 @@ impl Shared {
         let bytes: u64 = missing.iter().map(|range| range.end - range.start).sum();
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.make_room();
+        sink.reserve(&missing);
         if let Err(error) = self.client.fetch(&file.remote, pieces(&missing), sink, sent) {
             self.held.fetch_sub(bytes, Ordering::Relaxed);
             return Err(error);
