@@ -237,6 +237,9 @@ impl<'a> WorkerLauncher<'a> {
         let number = self.context.next_worker();
         self.number = Some(number);
         self.context.meter().name_process(process.pid(), &format!("{} {number}", self.name));
+        for first in process.family().into_iter().filter(|pid| *pid != process.pid()) {
+            self.context.meter().name_process(first, &format!("name space of {} {number}", self.name));
+        }
         let (hello, measured, launched) = (Hello::ToBeSaid, false, false);
         self.worker = Some(Running { process, number, available_before, oom_kills, hello, measured, launched });
         Ok(())
@@ -352,7 +355,7 @@ impl<'a> WorkerLauncher<'a> {
         let Running { process, number, available_before, oom_kills: before, .. } = running;
         let (pid, family) = (process.pid(), process.family());
         let release = meter::Release::begin(process.id(), available_before);
-        self.context.meter().observe_exit(pid);
+        family.iter().for_each(|pid| self.context.meter().observe_exit(*pid));
         let end = how(process, &self.watch(self.timeout));
         if let Some(crew) = &self.crew {
             crew.leave(&family);
