@@ -84,18 +84,18 @@ impl Started {
         [Some(self.pid), first].into_iter().flatten().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
-    /// How it ended, if it has.
+    /// How the process ended, if it has.
     ///
     /// # Errors
-    /// It is not a child of this process any more.
+    /// The process is not a child of this one any more.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wait_for(WaitOptions::NOHANG)
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends.
     ///
     /// # Errors
-    /// It is not a child of this process any more.
+    /// The process is not a child of this one any more.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.wait_for(WaitOptions::empty())? {

@@ -184,7 +184,7 @@ impl WorkerProcess {
         for fd in stdout.iter().chain(&stderr) {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
-        let sizes = File::open(format!("/proc/{}/statm", child.id())).ok();
+        let sizes = File::open(format!("/proc/{}/statm", number(pid))).ok();
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
             process,

@@ -209,7 +209,9 @@ mod tests {
     use crate::telemetry::{Position, Reader};
 
     /// Device, process, and the amounts in MiB that are used and in total.
-    fn rows(text: &str) -> Vec<(Option<u64>, Option<u64>, u64, Option<u64>)> {
+    type Row = (Option<u64>, Option<u64>, u64, Option<u64>);
+
+    fn rows(text: &str) -> Vec<Row> {
         let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
         for (index, line) in text.split_inclusive('\n').enumerate() {
             reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
