@@ -2,7 +2,7 @@
 
 use super::optimizer::Optimizer;
 use super::progress::{self, Progress};
-use super::sighting::{Sighting, Work};
+use super::sighting::{Lengths, Sighting, Work};
 use super::verdict::Verdict;
 use super::window::{Line, Lines};
 use super::wording::regex;
@@ -11,18 +11,6 @@ use super::wording::regex;
 const ABOVE: usize = 160;
 /// A run that reached this step is late.
 const LATE: u64 = 100;
-
-/// What the text shows of the lengths of inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Lengths {
-    /// Nothing: they may vary.
-    #[default]
-    Unknown,
-    /// The last input is the longest so far.
-    Longest,
-    /// All inputs have one length, or an earlier one was longer.
-    Ruled,
-}
 
 /// Adds to `sighting` what the lines above line `at` show of the phase.
 pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {

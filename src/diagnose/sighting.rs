@@ -2,10 +2,21 @@
 
 use super::findings::{Evidence, Numbers};
 use super::optimizer::Optimizer;
-use super::phase::Lengths;
 use super::progress::Progress;
 use super::verdict::Verdict;
 use super::window::Line;
+
+/// What the text shows of the lengths of inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Lengths {
+    /// Nothing: they may vary.
+    #[default]
+    Unknown,
+    /// The last input is the longest so far.
+    Longest,
+    /// All inputs have one length, or an earlier one was longer.
+    Ruled,
+}
 
 /// What a sighting reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

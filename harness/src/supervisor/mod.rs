@@ -19,6 +19,7 @@
 mod answers;
 mod building;
 mod call;
+mod clock;
 mod command;
 mod crew;
 mod death;

@@ -20,19 +20,6 @@ const SLOWEST_BYTE_NS: f64 = 0.5;
 /// How often each is measured; the minimum counts.
 const IDLE_ROUNDS: usize = 3;
 
-/// How long a thread has run, and has waited for a processor; zero if the system does not report it.
-pub(super) fn scheduled(stat: &str) -> (Duration, Duration) {
-    let text = std::fs::read_to_string(stat).unwrap_or_default();
-    let mut fields = text.split_ascii_whitespace().map(|ns| ns.parse().ok());
-    let mut next = || Duration::from_nanos(fields.next().flatten().unwrap_or_default());
-    (next(), next())
-}
-
-/// How long a thread has waited for a processor.
-pub(super) fn waited(stat: &str) -> Duration {
-    scheduled(stat).1
-}
-
 /// A region of idle launches: the time by the clock beside the time that the worker reported; `None` if unavailable.
 fn idle(
     process: &mut WorkerProcess,
@@ -72,17 +59,6 @@ pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhe
     let byte_ns = ((large - short) / (3 * few as u64 * (much - little)) as f64).clamp(0.0, SLOWEST_BYTE_NS);
     let patch_ns = ((patched - short) / (few * (IDLE_PATCHES - 1)) as f64).max(0.0);
     Ok(Overhead { patch_ns, region_ns: short.max(0.0), launch_ns, byte_ns })
-}
-
-/// The processor time of every thread of a process so far; `None` if the system does not report it.
-pub(super) fn processor_time(pid: u32) -> Option<Duration> {
-    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-    // SAFETY: either call writes to the variable that it is handed, and keeps no pointer.
-    let read = unsafe {
-        libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) == 0
-            && libc::clock_gettime(clock, &raw mut time) == 0
-    };
-    read.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 /// An answer by the supervisor's clock.

@@ -19,8 +19,8 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
+use super::clock::{processor_time, scheduled, waited};
 use super::outputs::SharedOutputs;
-use super::overhead::{processor_time, scheduled, waited};
 use super::pace::{Given, Moment, Pace};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request};
