@@ -20,9 +20,7 @@ export CARGO_TARGET_DIR=$work
 variable=$(tr 'a-z-' 'A-Z_' <<< "$target")
 case $target in
     *-musl)
-        export "CC_${target//-/_}=musl-gcc" "CARGO_TARGET_${variable}_LINKER=musl-gcc"
-        # Those of musl-gcc: Debian's library has none of its own.
-        export "CARGO_TARGET_${variable}_RUSTFLAGS=-C link-self-contained=no -C target-feature=+crt-static"
+        export "CC_${target//-/_}=musl-gcc"
         ;;
     aarch64-unknown-linux-gnu)
         export "CC_${target//-/_}=aarch64-linux-gnu-gcc" "CARGO_TARGET_${variable}_LINKER=aarch64-linux-gnu-gcc"
@@ -45,5 +43,12 @@ if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ] && ! timeout 60 rustu
     fi
     export RUSTC_BOOTSTRAP=1 __CARGO_TESTS_ONLY_SRC_ROOT="$source"
     flags+=(-Zbuild-std=std,panic_abort,test)
+    case $target in
+        *-musl)
+            # A library built here has no musl of its own, as that of rustup has: musl-gcc's is linked.
+            export "CARGO_TARGET_${variable}_LINKER=musl-gcc"
+            export "CARGO_TARGET_${variable}_RUSTFLAGS=-C link-self-contained=no -C target-feature=+crt-static"
+            ;;
+    esac
 fi
 exec cargo "$action" --target "$target" --locked ${flags[@]+"${flags[@]}"} "$@"
