@@ -166,7 +166,7 @@ fn a_thread_that_writes_ahead_of_the_copy_is_told() {
     let library = built(&scene, "tests/kernels/library/audited.c");
     let capture = scene.path("large");
     let mut generate = plimsoll();
-    generate.args(["generate", "--preset", "embedding", "--vocab", "512", "--dim", "2048", "--seq", "1024"]);
+    generate.args(["generate", "--preset", "embedding", "--vocab", "512", "--dim", "2048", "--seq", "256"]);
     let (code, _, err) = run(generate.args(["--entries", "1"]).arg(&capture));
     assert_eq!(code, 0, "{err}");
     for (name, ends) in [
