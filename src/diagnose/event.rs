@@ -224,16 +224,16 @@ fn in_the_step(progress: &Progress, optimizer: Option<&Optimizer>) -> String {
     let several = progress.complete.is_some_and(|complete| complete > 1) || progress.epoch.is_some();
     let whose = name.map_or_else(|| "the optimizer's step".to_owned(), |name| format!("the step of {name}"));
     if several && !creates {
-        let temporaries = "what the step computes comes on top";
-        return format!(" It happened in {whose}; {keeps} exists since the first one, and {temporaries}.")
-            .replace("its moments exists", "its moments exist");
+        let exist = if keeps == "its moments" { "exist" } else { "exists" };
+        return format!(
+            " It happened in {whose}; {keeps} {exist} since the first one, and what the step computes comes on top."
+        );
     }
     match (name, optimizer.map(|optimizer| optimizer.state)) {
         // Plain SGD keeps nothing; its buffers exist if momentum is set.
         (Some(name), Some(State::Momentum)) if !creates && name == "SGD" => format!(" It happened in {whose}."),
-        (Some(_), _) if creates => format!(" It happened in {whose}, where it allocates {keeps}."),
+        _ if creates => format!(" It happened in {whose}, which allocates {keeps}."),
         (Some(_), _) => format!(" It happened in {whose}, which allocates {keeps} the first time."),
-        (None, _) if creates => format!(" It happened in {whose}, where it allocates {keeps}."),
         (None, _) => {
             format!(" It happened in {whose}, where an optimizer such as Adam allocates its moments the first time.")
         }

@@ -107,7 +107,7 @@ fn evaluates(text: &str) -> bool {
     let tested = regex!(
         r"(?i)\btrainer\w*\.(?:predict|test)\(|trainer\w*\.py\x22, line \d+, in (?:predict|test)\b|, in (?:run_|do_|_)?(?:test|testing)(?:_(?:model|epoch|one_epoch|loop|step|net|network|fn|loader|set|dataset|data|batch|accuracy|loss|performance|end|epoch_end))?\b"
     );
-    // A test of the program itself is no evaluation of a model.
+    // A test of the program itself does not evaluate a model.
     let unit = regex!(r"\btest_\w*\.py\x22|_test\.py\x22|/tests?/|/unittest/|/_?pytest/");
     named.is_match(text) || (tested.is_match(text) && !unit.is_match(text))
 }

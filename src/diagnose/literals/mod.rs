@@ -103,7 +103,7 @@ impl Literals {
     }
 }
 
-/// A search that goes on where it was, whatever it is asked next.
+/// A search that keeps its block between calls, so that no block is filtered twice.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     literals: &'a Literals,

@@ -29,7 +29,7 @@ pub(super) struct Quantized {
 const SPARED: [&str; 5] =
     ["modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules"];
 
-/// Parts of names of modules that are no matrices of layers, or too small to matter.
+/// Parts of the names of modules that are not weight matrices of a layer, or are too small to matter.
 const SMALL: [&str; 14] = [
     "lm_head",
     "embed",
