@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 use plimsoll_memory::bytes::ByteSize;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use tempfile::NamedTempFile;
 
-use crate::client::{Client, PIECE, Remote};
 use crate::error::RemoteError;
 use crate::sink::Sink;
 
@@ -42,6 +42,35 @@ pub(crate) struct Cache {
     added: AtomicU64,
 }
 
+/// The place for a piece that the cache does not have.
+pub(crate) struct Vacant<'c> {
+    cache: &'c Cache,
+    path: PathBuf,
+    kept: NamedTempFile,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    _lock: File,
+}
+
+impl Vacant<'_> {
+    /// Adds the next bytes of the piece.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.kept.write_all(bytes).map_err(RemoteError::local(&self.path, "write to the cache"))
+    }
+
+    /// Names the piece, which is complete.
+    pub fn keep(mut self) -> Result<(), RemoteError> {
+        let failed = || RemoteError::local(&self.path, "write to the cache");
+        self.kept.write_all(self.hasher.finalize().as_bytes()).map_err(failed())?;
+        self.kept.persist(&self.path).map_err(|error| failed()(error.error))?;
+        let added = self.bytes + DIGEST;
+        let since = self.cache.added.fetch_add(added, Ordering::Relaxed) + added;
+        if since > self.cache.limit / 16 { self.cache.evict() } else { Ok(()) }
+    }
+}
+
 impl Cache {
     /// Opens the cache in `folder`, or makes it.
     pub fn open(folder: &Path, limit: ByteSize) -> Result<Self, RemoteError> {
@@ -54,43 +83,29 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Writes a piece to `sink`: from the cache, or fetched and then cached.
+    /// Writes the piece named `name` to `sink`, or returns the place to keep it in if the cache does not have it. No other
+    /// process fetches that piece while the place exists.
     pub async fn piece(
         &self,
-        client: &Client,
-        remote: &Remote,
-        range: Range<u64>,
+        name: blake3::Hash,
+        range: &Range<u64>,
         sink: &Sink,
-    ) -> Result<(), RemoteError> {
-        let mut name = blake3::Hasher::new();
-        name.update(remote.identity().as_bytes()).update(&(range.start / PIECE).to_le_bytes());
-        let key = name.finalize().to_hex().to_string();
+    ) -> Result<Option<Vacant<'_>>, RemoteError> {
+        let key = name.to_hex().to_string();
         let path = self.folder.join("pieces").join(&key[..2]).join(&key);
-        if self.given(&path, &range, sink)? {
-            return Ok(());
+        if self.given(&path, range, sink)? {
+            return Ok(None);
         }
-        let _lock = self.lock(&key[..3]).await?;
+        let lock = self.lock(&key[..3]).await?;
         // Another process may have fetched it meanwhile.
-        if self.given(&path, &range, sink)? {
-            return Ok(());
+        if self.given(&path, range, sink)? {
+            return Ok(None);
         }
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = || RemoteError::local(folder, "write to the cache");
         fs::create_dir_all(folder).map_err(failed())?;
-        let mut kept = tempfile::Builder::new().prefix(".piece-").tempfile_in(folder).map_err(failed())?;
-        let (mut at, mut hasher) = (range.start, blake3::Hasher::new());
-        client
-            .stream(remote, range.clone(), &mut |bytes| {
-                sink.write(at, bytes)?;
-                at += bytes.len() as u64;
-                hasher.update(bytes);
-                kept.write_all(bytes).map_err(failed())
-            })
-            .await?;
-        kept.write_all(hasher.finalize().as_bytes()).map_err(failed())?;
-        kept.persist(&path).map_err(|error| failed()(error.error))?;
-        let added = self.added.fetch_add(range.end - range.start + DIGEST, Ordering::Relaxed);
-        if added > self.limit / 16 { self.evict() } else { Ok(()) }
+        let kept = tempfile::Builder::new().prefix(".piece-").tempfile_in(folder).map_err(failed())?;
+        Ok(Some(Vacant { cache: self, path, kept, hasher: blake3::Hasher::new(), bytes: 0, _lock: lock }))
     }
 
     /// Writes the piece at `path` to `sink` if it exists and is whole. A damaged one is removed.

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::address::Address;
-use crate::cache::Cache;
+use crate::cache::{Cache, Vacant};
 use crate::error::RemoteError;
 use crate::options::Options;
 use crate::sink::Sink;
@@ -71,6 +71,13 @@ impl Remote {
             return blake3::hash(text.as_bytes());
         };
         blake3::hash(content.as_bytes())
+    }
+
+    /// The name of its piece `number` in a cache.
+    fn piece(&self, number: u64) -> blake3::Hash {
+        let mut name = blake3::Hasher::new();
+        name.update(self.identity().as_bytes()).update(&number.to_le_bytes());
+        name.finalize()
     }
 
     /// The version to ask for. A weak tag never matches, by the rules of HTTP; it is compared afterwards.
@@ -173,20 +180,25 @@ impl Client {
 
     async fn piece(&self, remote: &Remote, range: Range<u64>, sink: &Sink) -> Result<(), RemoteError> {
         let is_whole = range.start.is_multiple_of(PIECE) && range.end == (range.start + PIECE).min(remote.size);
+        let mut vacant = None;
         if let Some(cache) = self.cache.as_ref().filter(|_| is_whole) {
-            return cache.piece(self, remote, range, sink).await;
+            vacant = cache.piece(remote.piece(range.start / PIECE), &range, sink).await?;
+            if vacant.is_none() {
+                return Ok(());
+            }
         }
         let mut at = range.start;
         self.stream(remote, range, &mut |bytes| {
             sink.write(at, bytes)?;
             at += bytes.len() as u64;
-            Ok(())
+            vacant.as_mut().map_or(Ok(()), |vacant| vacant.write(bytes))
         })
-        .await
+        .await?;
+        vacant.map_or(Ok(()), Vacant::keep)
     }
 
     /// Passes the bytes of `range` to `take`, front to back.
-    pub async fn stream(
+    async fn stream(
         &self,
         remote: &Remote,
         range: Range<u64>,

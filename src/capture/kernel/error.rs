@@ -1,6 +1,7 @@
 //! [`KernelError`]: why a kernel refused a call.
 
-use super::library::Raised;
+use std::fmt;
+
 use crate::{Dtype, OutsideStorage, TensorSpec};
 use plimsoll_memory::text::counted;
 
@@ -206,6 +207,25 @@ pub enum KernelError {
         /// The bytes given.
         given: usize,
     },
+}
+
+/// An error that a kernel raised: a kind such as `ValueError`, and a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// The kind.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kind.as_str(), self.message.as_str()) {
+            ("", "") => f.write_str("an error without a kind or message"),
+            ("", word) | (word, "") => f.write_str(word),
+            (kind, message) => write!(f, "{kind}: {message}"),
+        }
+    }
 }
 
 /// The message of an error of a library's kernel, with its arguments if the error is about them.

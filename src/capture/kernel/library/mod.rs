@@ -27,9 +27,10 @@ use abi::{Any, SafeCall, index};
 use arguments::Arguments;
 use runtime::Runtime;
 
+pub use super::error::Raised;
 pub use error::{LibraryError, WrongFile};
 pub use file::{LibraryFile, PREFIX};
-pub use runtime::{Raised, raise, stream};
+pub use runtime::{raise, stream};
 
 /// The environment variable with the path of `libtvm_ffi.so`, for when the loader does not find it by itself.
 pub const RUNTIME_VARIABLE: &str = "PLIMSOLL_TVM_FFI";

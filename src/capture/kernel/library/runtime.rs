@@ -7,32 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
-use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
+use super::super::error::Raised;
 use super::abi::{Any, ByteArray, DlDevice, ErrorCell, Object, index};
-
-/// An error that a kernel raised: a kind such as `ValueError`, and a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Raised {
-    /// The kind.
-    pub kind: String,
-    /// The message.
-    pub message: String,
-}
-
-impl fmt::Display for Raised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.kind.as_str(), self.message.as_str()) {
-            ("", "") => f.write_str("an error without a kind or message"),
-            ("", word) | (word, "") => f.write_str(word),
-            (kind, message) => write!(f, "{kind}: {message}"),
-        }
-    }
-}
 
 thread_local! {
     /// The error that the kernel on this thread raised without `libtvm_ffi.so`.
