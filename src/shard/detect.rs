@@ -153,6 +153,9 @@ impl Environment<'_> {
         if launcher.name == SLURM_STEP && self.is_outside_step() {
             return Ok(None);
         }
+        if launcher.marker.is_some_and(|(name, is_set)| self.text(name).is_some() != is_set) {
+            return Ok(None);
+        }
         let missing = |set, missing| LauncherError::Missing { launcher: launcher.name, set, missing };
         let (index, rank, ranks, names) = match launcher.numbers {
             Numbers::Counted { index: name, first, count } => {
@@ -178,9 +181,10 @@ impl Environment<'_> {
                 let required = |name| self.number(launcher, name)?.ok_or_else(|| missing(id, name));
                 let least = min.map_or(Ok(1), required)?;
                 let most = required(max)?;
+                // The step between the ids of an array with one id is 0.
                 let step = match step {
-                    Some(name) => self.number(launcher, name)?.unwrap_or(1),
-                    None => 1,
+                    Some(name) if most > least => self.number(launcher, name)?.unwrap_or(1),
+                    _ => 1,
                 };
                 let ids = format!("one of the ids from {least} to {most} by {step}");
                 if step == 0 || number < least || number > most || !(number - least).is_multiple_of(step) {

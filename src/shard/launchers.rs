@@ -32,10 +32,15 @@ pub(super) struct Launcher {
     pub on_node: Option<&'static str>,
     /// The index of the node, from 0.
     pub node: Option<&'static str>,
+    /// A variable that is set under this launcher (`true`), or is not (`false`), if another sets the same variables.
+    pub marker: Option<(&'static str, bool)>,
 }
 
+/// Set in the runs of Heroku CI, which has GitLab's variables but counts from 0.
+const HEROKU: &str = "HEROKU_TEST_RUN_ID";
+
 const fn counted(level: u8, name: &'static str, index: &'static str, first: u64, count: &'static str) -> Launcher {
-    Launcher { name, level, numbers: Numbers::Counted { index, first, count }, local: None, on_node: None, node: None }
+    Launcher::numbered(level, name, Numbers::Counted { index, first, count })
 }
 
 impl Launcher {
@@ -44,7 +49,15 @@ impl Launcher {
     }
 
     const fn numbered(level: u8, name: &'static str, numbers: Numbers) -> Self {
-        Self { name, level, numbers, local: None, on_node: None, node: None }
+        Self { name, level, numbers, local: None, on_node: None, node: None, marker: None }
+    }
+
+    const fn only_if(self, marker: &'static str) -> Self {
+        Self { marker: Some((marker, true)), ..self }
+    }
+
+    const fn unless(self, marker: &'static str) -> Self {
+        Self { marker: Some((marker, false)), ..self }
     }
 
     /// The variable that an index is read from.
@@ -61,7 +74,7 @@ pub(super) const SLURM_STEP: &str = "Slurm step";
 
 /// Every launcher, the innermost first: torchrun runs in processes that `mpirun` or `srun` started, a step in a job of
 /// an array, a job in a run of a CI service.
-pub(super) const LAUNCHERS: [Launcher; 22] = [
+pub(super) const LAUNCHERS: [Launcher; 26] = [
     counted(0, "torchrun", "RANK", 0, "WORLD_SIZE").with_local(
         "LOCAL_RANK",
         Some("LOCAL_WORLD_SIZE"),
@@ -78,6 +91,11 @@ pub(super) const LAUNCHERS: [Launcher; 22] = [
         None,
     ),
     counted(1, "PMI", "PMI_RANK", 0, "PMI_SIZE").with_local("MPI_LOCALRANKID", Some("MPI_LOCALNRANKS"), None),
+    counted(1, "JSM (jsrun)", "JSM_NAMESPACE_RANK", 0, "JSM_NAMESPACE_SIZE").with_local(
+        "JSM_NAMESPACE_LOCAL_RANK",
+        Some("JSM_NAMESPACE_LOCAL_SIZE"),
+        None,
+    ),
     Launcher::numbered(1, "PMIx", Numbers::Uncounted { index: "PMIX_RANK", first: 0 }),
     counted(2, "Flux", "FLUX_TASK_RANK", 0, "FLUX_JOB_SIZE").with_local("FLUX_TASK_LOCAL_ID", None, None),
     counted(2, SLURM_STEP, "SLURM_PROCID", 0, "SLURM_NTASKS").with_local(
@@ -85,6 +103,7 @@ pub(super) const LAUNCHERS: [Launcher; 22] = [
         Some("SLURM_STEP_TASKS_PER_NODE"),
         Some("SLURM_NODEID"),
     ),
+    counted(2, "HTCondor parallel job", "_CONDOR_PROCNO", 0, "_CONDOR_NPROCS"),
     Launcher::numbered(
         3,
         "Slurm array",
@@ -119,12 +138,14 @@ pub(super) const LAUNCHERS: [Launcher; 22] = [
         },
     ),
     Launcher::numbered(3, "PBS array", Numbers::Uncounted { index: "PBS_ARRAY_INDEX", first: 0 }),
+    Launcher::numbered(3, "Torque array", Numbers::Uncounted { index: "PBS_ARRAYID", first: 0 }),
     counted(3, "AWS Batch array", "AWS_BATCH_JOB_ARRAY_INDEX", 0, "AWS_BATCH_JOB_ARRAY_SIZE"),
     counted(3, "AWS Batch nodes", "AWS_BATCH_JOB_NODE_INDEX", 0, "AWS_BATCH_JOB_NUM_NODES"),
     counted(3, "Google Batch", "BATCH_TASK_INDEX", 0, "BATCH_TASK_COUNT"),
     counted(3, "Cloud Run job", "CLOUD_RUN_TASK_INDEX", 0, "CLOUD_RUN_TASK_COUNT"),
     Launcher::numbered(3, "Kubernetes indexed Job", Numbers::Uncounted { index: "JOB_COMPLETION_INDEX", first: 0 }),
-    counted(4, "GitLab parallel", "CI_NODE_INDEX", 1, "CI_NODE_TOTAL"),
+    counted(4, "GitLab parallel", "CI_NODE_INDEX", 1, "CI_NODE_TOTAL").unless(HEROKU),
+    counted(4, "Heroku CI", "CI_NODE_INDEX", 0, "CI_NODE_TOTAL").only_if(HEROKU),
     counted(4, "CircleCI", "CIRCLE_NODE_INDEX", 0, "CIRCLE_NODE_TOTAL"),
     counted(4, "Buildkite", "BUILDKITE_PARALLEL_JOB", 0, "BUILDKITE_PARALLEL_JOB_COUNT"),
     counted(4, "Semaphore", "SEMAPHORE_JOB_INDEX", 1, "SEMAPHORE_JOB_COUNT"),

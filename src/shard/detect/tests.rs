@@ -36,6 +36,17 @@ fn every_launcher_numbers_its_processes() {
             5,
         ),
         ("Grid Engine array", "SGE_TASK_ID=3 SGE_TASK_FIRST=1 SGE_TASK_LAST=4 SGE_TASK_STEPSIZE=1", 2, 4),
+        // Slurm's step is 0 if an array has one id.
+        (
+            "Slurm array",
+            "SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_MAX=5 SLURM_ARRAY_TASK_STEP=0 \
+             SLURM_ARRAY_TASK_COUNT=1",
+            0,
+            1,
+        ),
+        ("JSM (jsrun)", "JSM_NAMESPACE_RANK=3 JSM_NAMESPACE_SIZE=8", 3, 8),
+        ("HTCondor parallel job", "_CONDOR_PROCNO=1 _CONDOR_NPROCS=4", 1, 4),
+        ("Heroku CI", "CI_NODE_INDEX=0 CI_NODE_TOTAL=4 HEROKU_TEST_RUN_ID=1", 0, 4),
         ("LSF array", "LSB_JOBINDEX=2 LSB_JOBINDEX_END=6 LSB_JOBINDEX_STEP=1", 1, 6),
         ("AWS Batch array", "AWS_BATCH_JOB_ARRAY_INDEX=0 AWS_BATCH_JOB_ARRAY_SIZE=12", 0, 12),
         ("AWS Batch nodes", "AWS_BATCH_JOB_NODE_INDEX=2 AWS_BATCH_JOB_NUM_NODES=3", 2, 3),
@@ -53,8 +64,10 @@ fn every_launcher_numbers_its_processes() {
     }
     let kubernetes = given(&[("JOB_COMPLETION_INDEX", "3")], Some(8)).unwrap();
     assert_eq!((kubernetes.launcher, kubernetes.rank, kubernetes.ranks), ("Kubernetes indexed Job", 3, 8));
-    let pbs = given(&[("PBS_ARRAY_INDEX", "1")], Some(2)).unwrap();
-    assert_eq!((pbs.launcher, pbs.rank, pbs.ranks), ("PBS array", 1, 2));
+    for (launcher, variable) in [("PBS array", "PBS_ARRAY_INDEX"), ("Torque array", "PBS_ARRAYID")] {
+        let found = given(&[(variable, "1")], Some(2)).unwrap();
+        assert_eq!((found.launcher, found.rank, found.ranks), (launcher, 1, 2));
+    }
 }
 
 #[test]
@@ -185,6 +198,9 @@ proptest! {
                     let named = [(Some(id), least + process * step), (min, least), (Some(max), last), (by, step), (name, count.into())];
                     variables.extend(named.into_iter().filter_map(|(name, value)| Some((name?, value))));
                 }
+            }
+            if let Some((marker, true)) = LAUNCHERS[row].marker {
+                variables.insert(marker, 1);
             }
             let given = matches!(LAUNCHERS[row].numbers, Numbers::Uncounted { .. }).then_some(count).and_then(NonZeroU32::new);
             let found = detect(|name| variables.get(name).map(u64::to_string), given).unwrap();

@@ -50,7 +50,8 @@ pub fn chosen(choice: ShardChoice) -> Result<Chosen, LauncherError> {
 
 /// The shard according to the launcher of this process.
 pub fn launcher(given: Option<NonZeroU32>) -> Result<Found, LauncherError> {
-    detect(|name| std::env::var(name).ok(), given)
+    // A value that is not text is an error, as any that is not a number.
+    detect(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()), given)
 }
 
 impl Chosen {
