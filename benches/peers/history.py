@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""How well the steps of histories are found, compared with other tools: on real histories marked by people, and on
+"""How well the steps of histories are found, compared with other tools: on real histories that people annotated, and on
 synthetic ones.
 
-usage: benches/peers/history.py DATA [--part develop|held]
+usage: benches/peers/history.py DATA --annotations STUDY [--part develop|held|all]
 
 DATA is a checkout of SAP's performance-regression-data-set (https://github.com/SAP/performance-regression-data-set,
-CC-BY-4.0, which is read and not copied): times of tests of SAP HANA. From its large set, 179 histories drawn by the
-hash of their names were marked by eye as plots (36 of the development half with an early version's steps drawn in):
-benches/peers/history.json has the places, in a strict and a generous reading. Each point is the median of a build.
-`develop` was used for tuning the detector; `held` was used once, when it was finished. The small set has 5 histories
-with the commit that made them slower, and 20 without a regression: spikes, alternating levels, large scatter.
+CC-BY-4.0): times of tests of SAP HANA, of which each build's median is a point. Its small set has 5 histories with the
+commit that made them slower, and 20 without a regression: spikes, alternating levels, large scatter.
+
+STUDY is a checkout of the annotations of Costa and others, "Evaluating Change Point Detection Methods for Software
+Performance Regression Analysis" (https://github.com/mtucci/changepoint-performance-regression-study). At least four
+people annotated each of the 396 histories used here, which are those of SAP HANA that are not synthetic or shuffled.
+The study has no licence, so this program reads the annotations and the project has no copy of them.
+
+`develop` is the half of the histories on which the detector was tuned, chosen by the hash of the test's number; `held`
+was scored once, when the detector was finished.
 
 F1, precision and recall are those of the Turing Change Point Benchmark (van den Burg and Williams 2020): a place counts
-if it is within 5 points of a mark, with precision against the marks of all readings and recall as the mean over the
-readings. Peers that cannot be imported are left out: pip install apache-otava ruptures signal-processing-algorithms
+if it is within 5 points of a mark, with precision against the marks of all annotators and recall as the mean over
+them. Peers that cannot be imported are left out: pip install apache-otava ruptures signal-processing-algorithms
 """
-import argparse, csv, json, math, random, statistics, subprocess, tempfile, time
+import argparse, csv, hashlib, json, math, random, statistics, subprocess, tempfile, time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,14 +29,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--part", choices=["develop", "held"], default="develop")
+    parser.add_argument("--annotations", type=Path, metavar="STUDY", required=True)
+    parser.add_argument("--part", choices=["develop", "held", "all"], default="develop")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tools = peers(Path(folder))
         hana = args.data / "hana"
-        marked = [(large(hana, name), marks) for name, marks in json.loads((ROOT / "benches/peers/history.json").read_text())[args.part].items()]
+        marked = list(annotated(hana, args.annotations, args.part))
         known = list(small(hana))
-        print(f"{len(marked)} marked histories ({args.part}) of {statistics.median(len(series) for series, _ in marked):.0f} builds, "
+        print(f"{len(marked)} annotated histories ({args.part}) of {statistics.median(len(series) for series, _ in marked):.0f} builds, "
               f"{sum(mark is None for _, mark in known)} quiet ones and {sum(mark is not None for _, mark in known)} regressions\n")
         print("| method | F1 | precision | recall | steps without a mark | exact marks | alarms on the quiet | regressions | s a history |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
@@ -43,9 +49,24 @@ def main():
             print(f"| {name} | " + " | ".join(made(find)) + " |", flush=True)
 
 
-def large(hana, name):
+def annotated(hana, study, part):
+    """Each history of a part with the marks of every annotator."""
+    files = {path.name[:5]: path for path in (hana / "large_2022" / "data").glob("*.csv")}
+    for name, readings in sorted(json.loads((study / "rq3" / "annotations.json").read_text()).items()):
+        if not name.startswith("sap_") or "_syn" in name or "_shuf" in name or len(readings) < 4:
+            continue
+        number, *of = name.split("_")[1:]
+        number = number.zfill(5)
+        developed = int(hashlib.sha256(number.encode()).hexdigest()[0], 16) % 2 == 1
+        if part == "all" or (part == "develop") == developed:
+            # The study divided long histories.
+            ends = {"split1": (0, 800), "split2": (750, None)}.get(of[-1] if of else None, (0, None))
+            yield medians(files[number])[slice(*ends)], list(readings.values())
+
+
+def medians(path):
     builds = {}
-    with open(hana / "large_2022" / "data" / f"{name}.csv", newline="") as file:
+    with open(path, newline="") as file:
         for row in csv.DictReader(file):
             builds.setdefault(int(row["sut_version"]), []).append(float(row["value"]))
     return [statistics.median(builds[build]) for build in sorted(builds)]
