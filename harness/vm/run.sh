@@ -52,7 +52,9 @@ apt_of() {
     mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
     if [ ! -e "$state/sources.list" ]; then
         mirror=${PLIMSOLL_VM_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 2> /dev/null |
-            sed -n 's/ Debian$//p' | grep -v security | head -n 1)}
+            sed -n '/security/d; s/ Debian$//p')}
+        # The first of several. A reader that ends early, such as head, would fail the pipe.
+        mirror=${mirror%%$'\n'*}
         [ -n "$mirror" ] || impossible "no mirror of Debian is set up: PLIMSOLL_VM_MIRROR names one"
         echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$state/sources.list"
     fi
@@ -74,7 +76,9 @@ get_kernel() {
         impossible "the packages of $suite cannot be listed ($kernel/log)"
     fi
     image=$(apt_of "$suite" apt-cache show linux-image-cloud-amd64 |
-        sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p; q }')
+        sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p }')
+    # The first of several versions is the newest.
+    image=${image%%$'\n'*}
     # A kernel since 7 has its modules in a package beside it.
     local package release
     release=$(tr ' ' '\n' <<< "$image" | sed -n 's/^linux-image-//p')
