@@ -317,6 +317,8 @@ boot() {
     rm -f "$run/root.img" "$run/swap.img"
 }
 
+# In braces, so that the shell has read all of it when it begins: a run takes minutes, in which this file may change.
+{
 machines=() command=tests
 while [ $# -gt 0 ]; do
     case $1 in
@@ -355,3 +357,5 @@ for machine in "${machines[@]}"; do
     boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
 done
 [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[*]}"; exit 1; }
+exit
+}

@@ -106,8 +106,10 @@ impl Gatherer {
             passes: Throttle::new(
                 options.parts.unwrap_or_else(|| pass_parts(!options.watches.is_empty())),
                 Duration::ZERO,
-            ),
-            discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO),
+            )
+            .with_head_start(),
+            discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO)
+                .with_head_start(),
             newest: NewestId::open(),
             found_up_to: None,
             found_at: Instant::now(),
