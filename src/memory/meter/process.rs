@@ -71,9 +71,9 @@ impl ProcessMemory {
         Status::parse(text).and_then(|status| status.memory).ok_or(MeterError::Malformed { path, field: "VmRSS" })
     }
 
-    /// The same with the resident set that page tables show, and the anonymous part of it.
+    /// Replaces the resident set and the anonymous part of it by those that page tables show.
     pub(crate) fn with_resident(self, rss: ByteSize, anon: ByteSize) -> Self {
-        // Page tables do not tell files from shared memory, of which threads hold the least back.
+        // Page tables do not separate files from shared memory, of which threads hold the least back.
         let file = self.file.map(|_| rss.saturating_sub(anon).saturating_sub(self.shmem.unwrap_or_default()));
         Self { rss, anon: self.anon.map(|_| anon), file, ..self }
     }

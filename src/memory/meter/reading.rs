@@ -67,7 +67,7 @@ impl Reading {
         Self { bytes, source, counter: counter.into(), held_back: None }
     }
 
-    /// The same figure, from which the kernel may hold this much back.
+    /// This figure, if the kernel may hold this much back from it.
     pub(crate) fn holding_back(self, most: ByteSize) -> Self {
         Self { held_back: Some(most).filter(|most| *most > ByteSize::ZERO), ..self }
     }
