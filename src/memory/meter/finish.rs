@@ -177,10 +177,8 @@ impl Phase {
         };
         // Both bounds are the same, as far as the kernel's counters are exact.
         let same = |most: ByteSize| most <= reading.bytes && !has_fallen(reading.bytes, most);
-        if !alone && self.together().is_some_and(same) {
-            return Reading { source: Source::Exact, ..reading }.holding_back(self.held_back);
-        }
-        reading
+        let exact = !alone && self.together().is_some_and(same);
+        Reading { source: if exact { Source::Exact } else { reading.source }, ..reading }
     }
 
     /// What the tree held at most at one instant, by the marks of all its processes.
@@ -297,8 +295,7 @@ mod tests {
             let used = ByteSize::mib(swap_used.get(n).copied().unwrap_or(0));
             let pass = Pass {
                 at: began + INTERVAL * n as u32,
-                held_back: ByteSize::ZERO,
-                is_whole: true,
+                lacks: ByteSize::ZERO,
                 totals: MemorySplit::of(processes.iter().map(|&(_, rss)| memory(rss))),
                 system: Ok(SystemMemory {
                     total: ByteSize::gib(8),

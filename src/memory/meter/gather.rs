@@ -284,7 +284,7 @@ impl Gatherer {
                 .all(|process| process.peak_rss.source != Source::LowerBound && process.peak_rss.bytes < *mark)
         };
         let (Some(mark), Some(phase)) = (mark, &mut self.phase) else { return };
-        phase.record_bound(mark.bytes());
+        phase.record_bound(mark.bytes() + held_back_by(root.threads));
         if let EndMark::Peak(mark) = mark
             && of_this_phase(&mark)
         {
@@ -323,7 +323,9 @@ impl Gatherer {
         };
         self.passes.spent(now, crate::thread::processor_time().saturating_sub(before));
         let held_back = self.tree.held_back();
-        let is_whole = held_back == ByteSize::ZERO || edge && self.tree.read_page_tables();
+        // Page tables lack nothing.
+        let is_whole = held_back > ByteSize::ZERO && edge && self.tree.read_page_tables();
+        let lacks = if is_whole { ByteSize::ZERO } else { held_back };
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let smaps = match &mut self.smaps {
             Some(smaps) => match &totals {
@@ -336,7 +338,7 @@ impl Gatherer {
             Ok(gpu) => gpu.pass(now, self.tree.nodes(), edge),
             Err(reason) => GpuPass::Failed(Arc::clone(reason)),
         };
-        let pass = Pass { at: now, totals, held_back, is_whole, system, smaps, cgroup, gpu };
+        let pass = Pass { at: now, totals, lacks, system, smaps, cgroup, gpu };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }

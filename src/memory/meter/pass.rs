@@ -28,10 +28,8 @@ pub(crate) struct Pass {
     pub(crate) at: Instant,
     /// The sums over the tree; absent if none of its processes runs.
     pub(crate) totals: Option<MemorySplit>,
-    /// What all threads of the tree may hold back from the kernel's counters at most.
-    pub(crate) held_back: ByteSize,
-    /// Whether the sums lack nothing: they were read from page tables, or the kernel counts at once.
-    pub(crate) is_whole: bool,
+    /// What the sums may lack, because threads held it back from the kernel's counters.
+    pub(crate) lacks: ByteSize,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
     pub(crate) smaps: SmapsPass,
@@ -81,12 +79,7 @@ pub(crate) enum Figure<'a> {
 
 impl Pass {
     pub(crate) fn start(&self) -> Start {
-        Start { totals: self.totals, lacks: self.lacks(), system: self.system.as_ref().ok().copied() }
-    }
-
-    /// What the sums may lack, because threads held it back.
-    pub(crate) fn lacks(&self) -> ByteSize {
-        if self.is_whole { ByteSize::ZERO } else { self.held_back }
+        Start { totals: self.totals, lacks: self.lacks, system: self.system.as_ref().ok().copied() }
     }
 
     /// `baseline` is absent before the first phase.

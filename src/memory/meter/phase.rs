@@ -71,8 +71,6 @@ pub(crate) struct Phase {
     pub(super) at_end: Option<MemorySplit>,
     /// What its sums may lack.
     pub(super) lacks_at_end: ByteSize,
-    /// What all threads of the tree may have held back at one time at most.
-    pub(super) held_back: ByteSize,
     /// How often GPU memory was read.
     pub(super) gpu_passes: u64,
     /// The source of GPU memory, unless it is NVML's list of processes.
@@ -109,7 +107,6 @@ impl Phase {
             at_peak: None,
             at_end: None,
             lacks_at_end: ByteSize::ZERO,
-            held_back: ByteSize::ZERO,
             gpu_passes: 0,
             gpu_counter: None,
             mappings_at_peak: None,
@@ -215,8 +212,7 @@ impl Phase {
                 }
             }
         }
-        (self.at_end, self.lacks_at_end) = (pass.totals, pass.lacks());
-        self.held_back = self.held_back.max(pass.held_back);
+        (self.at_end, self.lacks_at_end) = (pass.totals, pass.lacks);
         let largest = std::mem::take(&mut self.largest);
         if let Some(totals) = pass.totals {
             self.pss_bound.record(totals.rss, &pass.smaps);
