@@ -1,10 +1,12 @@
 // Programs that hold a number of MiB in a known way: `hold KIND MIB SECONDS`. Built as a program, and as a library for tools
 // that watch a Python alone (hold(kind, mib, seconds)).
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -126,6 +128,27 @@ static void daemon_of(size_t length, double seconds) {
     if (read(ready[0], &byte, 1) != 1) die("read");
 }
 
+// Calls one function of CUDA's driver, which is not linked.
+#define CUDA(name, types, ...) do { \
+    int (*function) types = (int (*) types)dlsym(library, name); \
+    if (!function || function(__VA_ARGS__)) { fprintf(stderr, "hold: %s failed\n", name); _exit(77); } \
+} while (0)
+
+// Memory of the first GPU, by CUDA's driver or its emulation (tests/emulation).
+static void gpu(size_t length, double seconds) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) { fprintf(stderr, "hold: no libcuda.so.1\n"); _exit(77); }
+    int device;
+    void *context;
+    uint64_t address;
+    CUDA("cuInit", (unsigned), 0);
+    CUDA("cuDeviceGet", (int *, int), &device, 0);
+    CUDA("cuDevicePrimaryCtxRetain", (void **, int), &context, device);
+    CUDA("cuCtxSetCurrent", (void *), context);
+    if (length > 0) CUDA("cuMemAlloc_v2", (uint64_t *, size_t), &address, length);
+    rest(seconds);
+}
+
 int hold(const char *kind, size_t mib, double seconds) {
     size_t length = mib * MIB;
     const char *folder = getenv("HOLD_FOLDER") ? getenv("HOLD_FOLDER") : ".";
@@ -173,7 +196,8 @@ int hold(const char *kind, size_t mib, double seconds) {
         char *bytes = anonymous(length);
         for (int i = 0; i < 20; i++) { if (madvise(bytes, length, MADV_PAGEOUT)) die("MADV_PAGEOUT"); rest(0.02); }
         rest(seconds);
-    } else { fprintf(stderr, "hold: there is no kind %s\n", kind); return 2; }
+    } else if (!strcmp(kind, "gpu")) gpu(length, seconds);
+    else { fprintf(stderr, "hold: there is no kind %s\n", kind); return 2; }
     return 0;
 }
 

@@ -7,7 +7,8 @@ Every program is benches/truth/hold.c with one word for the way. The tool's own 
 is subtracted from each figure, so that the C library's or Python's usage does not count. For `plimsoll run`, the table
 names the metric that the row uses; `cgroup` is the peak of the control group that `--cgroup` creates. Missing peers are
 left out, with a message: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which only sees a Python, and
-loads the same source as a library).
+loads the same source as a library). Without an NVIDIA GPU, its row is measured on the emulated driver of the tests
+(tests/emulation), which the table says.
 
 A row passes if plimsoll, by one of its two columns, is within 1 % or 1 MiB of the truth, and no peer is nearer by more
 than that. A row that neither answers is `nobody`. Exit code 1 if a row fails.
@@ -40,6 +41,7 @@ ROWS = [
     ("freed", "freed before the end", "peak_rss", 1),
     ("dontneed", "given back by MADV_DONTNEED", "peak_rss", 1),
     ("swap", "swapped out", "peak_swap", 1),
+    ("gpu", "memory of a GPU", "gpu_peak", 1),
 ]
 PYTHON = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).hold(sys.argv[2].encode(), ctypes.c_size_t(int(sys.argv[3])), ctypes.c_double(float(sys.argv[4])))\n"
 
@@ -50,7 +52,7 @@ class Missing(Exception):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plimsoll", default=TARGET / "release" / "plimsoll")
+    parser.add_argument("--plimsoll", type=lambda path: Path(path).absolute(), default=TARGET / "release" / "plimsoll")
     parser.add_argument("--mib", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rows", type=lambda text: text.split(","))
@@ -81,6 +83,16 @@ def build(scratch):
     return built
 
 
+def emulation(scratch):
+    """The environment in which programs find an emulated GPU; empty if it cannot be built."""
+    built = Path(os.environ.get("HOLD_BUILT", scratch))
+    for source, library in (("cuda.c", "libcuda.so.1"), ("nvml.c", "libnvidia-ml.so.1")):
+        if not (built / library).exists():
+            words = [os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-pthread", f"-Wl,-soname,{library}"]
+            subprocess.run([*words, "-o", built / library, ROOT / "tests" / "emulation" / source], check=True)
+    return {"LD_LIBRARY_PATH": str(built), "EMULATED_NVML_STATE": str(scratch / "nvml.txt")}
+
+
 def table(args, scratch):
     tools = Tools(args, scratch, build(scratch))
     if tools.absent:
@@ -94,6 +106,8 @@ def table(args, scratch):
     for kind, about, metric, part in ROWS:
         if args.rows and kind not in args.rows:
             continue
+        if kind == "gpu" and tools.emulation:
+            about += ", emulated"
         mib = max(1, int(args.mib * part))
         truth = mib * MIB
         try:
@@ -135,16 +149,18 @@ class Tools:
         if args.tools == ["none"]:
             self.absent = []
         self.base = {}
+        self.emulation = {} if Path("/dev/nvidiactl").exists() else emulation(scratch)
         (scratch / "hold.py").write_text(PYTHON)
 
     def held(self, tool, kind, mib, metric):
         """The tool's figure minus its figure for a program that holds nothing; None without a figure."""
-        if metric == "peak_swap" and tool in self.peers:
-            return None  # these report memory before it was swapped out
+        if metric in ("peak_swap", "gpu_peak") and tool in self.peers:
+            return None  # these report memory before it was swapped out, and none of a GPU
         key = tool, metric if tool in ("plimsoll", "cgroup") else None
         try:
             if key not in self.base:
-                self.base[key] = self.figure(tool, "nothing", 1, metric)
+                # A program that holds nothing on a GPU still has a context there.
+                self.base[key] = self.figure(tool, *(("gpu", 0) if metric == "gpu_peak" else ("nothing", 1)), metric)
             figure = self.figure(tool, kind, mib, metric)
         except Missing:
             if tool == "plimsoll":
@@ -166,9 +182,12 @@ class Tools:
 
     def plimsoll(self, tool, command, metric):
         record = self.scratch / "record.json"
-        flags = ["--cgroup"] if tool == "cgroup" else ["--pss"] if metric == "peak_pss" else []
+        if metric == "gpu_peak" and tool == "cgroup":
+            return None  # the memory of a GPU is in no control group
+        flags = {"cgroup": ["--cgroup"]}.get(tool) or {"peak_pss": ["--pss"], "gpu_peak": ["--gpu"]}.get(metric, [])
         words = [self.args.plimsoll, "run", *flags, "--no-config", "--quiet", "--record", record, "--", *command]
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch)
+        env = {**os.environ, **self.emulation} if metric == "gpu_peak" else None
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch, env=env)
         if done.returncode == IMPOSSIBLE:
             said = [line for line in done.stderr.splitlines() if line.startswith("hold: ")]
             raise Missing(said[0] if said else "not possible")

@@ -52,7 +52,9 @@ apt_of() {
     mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
     if [ ! -e "$state/sources.list" ]; then
         mirror=${PLIMSOLL_VM_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 2> /dev/null |
-            sed -n 's/ Debian$//p' | grep -v security | head -n 1)}
+            sed -n '/security/d; s/ Debian$//p')}
+        # The first of several. A reader that ends early, such as head, would fail the pipe.
+        mirror=${mirror%%$'\n'*}
         [ -n "$mirror" ] || impossible "no mirror of Debian is set up: PLIMSOLL_VM_MIRROR names one"
         echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$state/sources.list"
     fi
@@ -74,7 +76,9 @@ get_kernel() {
         impossible "the packages of $suite cannot be listed ($kernel/log)"
     fi
     image=$(apt_of "$suite" apt-cache show linux-image-cloud-amd64 |
-        sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p; q }')
+        sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p }')
+    # The first of several versions is the newest.
+    image=${image%%$'\n'*}
     # A kernel since 7 has its modules in a package beside it.
     local package release
     release=$(tr ' ' '\n' <<< "$image" | sed -n 's/^linux-image-//p')
@@ -313,6 +317,8 @@ boot() {
     rm -f "$run/root.img" "$run/swap.img"
 }
 
+# In braces, so that the shell has read all of it when it begins: a run takes minutes, in which this file may change.
+{
 machines=() command=tests
 while [ $# -gt 0 ]; do
     case $1 in
@@ -351,3 +357,5 @@ for machine in "${machines[@]}"; do
     boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
 done
 [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[*]}"; exit 1; }
+exit
+}

@@ -4,13 +4,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
-use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak};
+use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak, Reading};
 
 /// Exact readings are within this of the truth.
 pub const MARGIN: u64 = MIB;
-
-/// Counts of file pages are within this: four MiB per thread before Linux 6.2.
-pub const FILE_MARGIN: u64 = 4 * MIB;
 
 /// Figures that every kernel reports on which the tests run.
 pub const IN_PROC: [Metric; 12] = [
@@ -27,6 +24,25 @@ pub const IN_PROC: [Metric; 12] = [
     Metric::SwapGrowth,
     Metric::AvailableFloor,
 ];
+
+/// The resident set of a process and the anonymous part of it, from its page tables: unlike its counters, they lack nothing
+/// that the kernel has not counted yet.
+pub fn resident(pid: u32) -> (u64, u64) {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let value = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_suffix("kB"));
+        lines.next().unwrap().trim().parse::<u64>().unwrap() << 10
+    };
+    (value("Rss:"), value("Anonymous:"))
+}
+
+/// The truth is between the figure and what it says it is at most.
+#[track_caller]
+pub fn assert_includes(what: &str, read: &Reading, truth: u64) {
+    let most = close(read.at_most(), truth) || read.at_most().bytes() >= truth;
+    let least = close(read.bytes, truth) || read.bytes.bytes() <= truth;
+    assert!(most && least, "{what}: {read:?}, and is {}", ByteSize::new(truth));
+}
 
 pub fn close(read: ByteSize, truth: u64) -> bool {
     read.bytes().abs_diff(truth) <= MARGIN.max(truth / 100)

@@ -182,8 +182,7 @@ impl Watched {
         for (phase, of_heap) in phases.iter_mut().zip(self.heap_phases.borrow().iter()) {
             for (metric, bytes) in HEAP.into_iter().zip([of_heap.peak, of_heap.retained]) {
                 phase.unavailable.remove(&metric);
-                let counter = counter_of(heap.scope).to_owned();
-                phase.readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
+                phase.readings.insert(metric, Reading::new(bytes, Source::Exact, counter_of(heap.scope)));
             }
         }
     }

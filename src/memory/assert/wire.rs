@@ -113,7 +113,7 @@ structs! {
     ProcessCount { count, source }
     ProcessPeak { pid, name, peak_rss, peak_anon }
     ProcessRss { pid, rss }
-    Reading { bytes, source, counter }
+    Reading { bytes, source, counter, held_back }
     SharedPages { rss, pss }
     ThreadAllocations { id, name, allocations, allocated, freed }
     TimelinePoint { at_ns, rss, anon, shmem, swap, available, largest }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn measured() -> Measured {
-        let reading = |source| Reading { bytes: ByteSize::mib(3), source, counter: "VmHWM".to_owned() };
+        let reading = |source| Reading::new(ByteSize::mib(3), source, "VmHWM").holding_back(ByteSize::mib(4));
         let sampled = reading(Source::Sampled { interval_ns: 1_000_000 });
         let process = ProcessPeak {
             pid: 7,

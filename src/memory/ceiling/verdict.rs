@@ -68,6 +68,9 @@ const SHORT_PROCESSES: &str = "the marks of its processes or of its control grou
 /// Why the peak of a rarely read figure is a lower bound.
 const SELDOM: &str = "it is read rarely, and resident memory was larger between two readings";
 
+/// Why the mark of a process is a lower bound.
+const COUNTED_LATE: &str = "before Linux 6.2, the kernel counts the pages of a thread's latest faults late";
+
 /// Judges every ceiling by the worst reading of its metric in any phase; ceilings on retained memory only by the last
 /// phase.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
@@ -85,7 +88,7 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let worst = worst_reading(phases, metric);
     let unread = || phases.iter().filter(|phase| !phase.readings.contains_key(&metric));
-    let without = unread().find(|phase| whole(phase, metric).is_none_or(|whole| whole.bytes > limit));
+    let without = unread().find(|phase| whole(phase, metric).is_none_or(|whole| whole.at_most() > limit));
     let verdict = |status, phase: Option<&PhaseReadings>, reading: Option<&Reading>, message| CeilingVerdict {
         metric,
         limit,
@@ -123,7 +126,7 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
         }
         (None, None) => match unread().find_map(|phase| Some((phase, whole(phase, metric)?))) {
             Some((phase, whole)) => {
-                let of_all = format!("at most {}, the peak of all resident memory", whole.bytes);
+                let of_all = format!("at most {}, the peak of all resident memory", whole.at_most());
                 let message = format!("{ceiling} holds: {of_all} in phase `{}`, {}", phase.phase, trust(whole));
                 verdict(CeilingStatus::Holds, Some(phase), None, message)
             }
@@ -142,12 +145,13 @@ fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
 
 /// The upper bound of an inexact metric, if known.
 pub(super) fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
-    match metric {
+    let missed = match metric {
         // Growth cannot exceed the whole.
         Metric::PeakRss | Metric::PeakRssGrowth => phase.peak_rss_at_most,
         Metric::PeakPss => phase.peak_pss_at_most,
         _ => None,
-    }
+    };
+    missed.or_else(|| phase.readings.get(&metric).filter(|reading| reading.held_back.is_some()).map(Reading::at_most))
 }
 
 /// A bound for a part of the resident memory that was never sampled, because its process ended too early: the whole,
@@ -163,6 +167,7 @@ fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
 /// Why only bounds of a phase's metric are known.
 fn why(phase: &PhaseReadings, metric: Metric) -> &'static str {
     match metric {
+        _ if phase.readings.get(&metric).is_some_and(|reading| reading.held_back.is_some()) => COUNTED_LATE,
         Metric::PeakPss => SELDOM,
         _ if phase.processes.len() > 1 => SHORT_PROCESSES,
         _ => SHORT,
@@ -211,7 +216,12 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
 /// The source of a reading, which shows what it may have missed.
 pub fn trust(reading: &Reading) -> String {
     match reading.source {
-        Source::Exact => format!("exact ({})", reading.counter),
+        Source::Exact => match reading.held_back {
+            Some(most) => {
+                format!("exact within {most}, which the kernel may not have counted yet ({})", reading.counter)
+            }
+            None => format!("exact ({})", reading.counter),
+        },
         Source::Sampled { interval_ns } => {
             format!("sampled every {} ({})", milliseconds(Duration::from_nanos(interval_ns)), reading.counter)
         }
@@ -256,7 +266,7 @@ mod tests {
     const SAMPLED: Source = Source::Sampled { interval_ns: 10_000_000 };
 
     fn reading(mib: u64, source: Source, counter: &str) -> Reading {
-        Reading { bytes: ByteSize::mib(mib), source, counter: counter.to_owned() }
+        Reading::new(ByteSize::mib(mib), source, counter)
     }
 
     fn process(pid: u32, name: &str, rss: u64, anon: u64) -> ProcessPeak {
@@ -392,6 +402,24 @@ mod tests {
         // Among several phases, the one that may exceed it counts, even if another was larger.
         let read = phase("load", &[(Metric::PeakRss, 2, Source::Exact)]);
         assert_eq!(one(&[read, short(1)], "peak_rss = 2 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn what_the_kernel_counts_late_may_break_a_ceiling() {
+        let mut phase = phase("run", &[(Metric::PeakRss, 60, Source::Exact), (Metric::RetainedRss, 1, Source::Exact)]);
+        phase.readings.get_mut(&Metric::PeakRss).unwrap().held_back = Some(ByteSize::mib(4));
+        let status = |ceiling| one(std::slice::from_ref(&phase), ceiling).status;
+        assert_eq!(status("peak_rss = 59 MiB"), CeilingStatus::Broken);
+        assert_eq!(status("peak_rss = 60 MiB"), CeilingStatus::NotMeasurable);
+        assert_eq!(status("peak_rss = 64 MiB"), CeilingStatus::Holds);
+        assert_eq!(status("retained_rss = 1 MiB"), CeilingStatus::Holds, "it was read from page tables");
+        let unsure = one(std::slice::from_ref(&phase), "peak_rss = 62 MiB");
+        assert_eq!(
+            unsure.message,
+            "peak_rss <= 62.00 MiB is not measurable: in phase `run` it was 60.00 MiB at least and 64.00 MiB at most; \
+             before Linux 6.2, the kernel counts the pages of a thread's latest faults late"
+        );
+        assert!(trust(&phase.readings[&Metric::PeakRss]).starts_with("exact within 4.00 MiB"));
     }
 
     #[test]

@@ -44,10 +44,14 @@ impl Phase {
         {
             self.population.interrupt(own);
         }
-        // The root's count of faults of reaped children reveals children too short-lived to be sampled.
-        let alone = self.population.is_one(self.ended.as_ref().map(|(root, ..)| *root))
-            && ending.reaped_faults.is_some()
-            && ending.reaped_faults == self.beginning.reaped_faults;
+        let born = born(&self.beginning, &ending);
+        // Without the kernel's own count, the root's count of faults of reaped children reveals children too
+        // short-lived to be sampled.
+        let none_unseen = match born {
+            Some(count) => count <= 1,
+            None => ending.reaped_faults.is_some() && ending.reaped_faults == self.beginning.reaped_faults,
+        };
+        let alone = none_unseen && self.population.is_one(self.ended.as_ref().map(|(root, ..)| *root));
         if let Some((root, name, mark)) = &self.ended {
             if alone {
                 self.population.record_end(*root, name, *mark);
@@ -120,21 +124,21 @@ impl Phase {
     ) -> Result<Reading, &'static str> {
         let sampled = self.sampled();
         let peak = || self.peaks.get(&metric).copied().ok_or(NOBODY);
-        let read = |bytes, source| Reading { bytes, source, counter: counter(metric, self.baseline.swap).to_owned() };
-        let first = self.baseline.first.totals;
+        let read = |bytes, source| Reading::new(bytes, source, counter(metric, self.baseline.swap));
+        let (first, lacks) = (self.baseline.first.totals, self.baseline.first.lacks);
+        let late = lacks + self.lacks_at_end;
         Ok(match metric {
             Metric::PeakRss => self.peak_rss(peak()?, processes, alone, sampled),
             Metric::PeakRssGrowth => {
                 let absolute = *self.peaks.get(&Metric::PeakRss).ok_or(NOBODY)?;
-                let Reading { bytes, source, counter } = self.peak_rss(absolute, processes, alone, sampled);
-                Reading {
-                    bytes: bytes.saturating_sub(first.ok_or(NO_START)?.rss),
-                    source,
-                    counter: format!("{counter}, less VmRSS when the first phase began"),
-                }
+                let whole = self.peak_rss(absolute, processes, alone, sampled);
+                let held_back = whole.held_back.unwrap_or_default() + lacks;
+                let bytes = whole.bytes.saturating_sub(first.ok_or(NO_START)?.rss);
+                let counter = format!("{}, less VmRSS when the first phase began", whole.counter);
+                Reading::new(bytes, whole.source, counter).holding_back(held_back)
             }
-            Metric::RetainedRss => read(self.retained(|split| Some(split.rss))?, Source::Exact),
-            Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
+            Metric::RetainedRss => read(self.retained(|split| Some(split.rss))?, Source::Exact).holding_back(late),
+            Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact).holding_back(late),
             Metric::PeakCgroup => {
                 let bytes = peak()?;
                 cgroup.map_or_else(
@@ -148,7 +152,7 @@ impl Phase {
                 exact.unwrap_or_else(|| read(bytes, sampled))
             }
             Metric::SwapGrowth if !self.swap_configured => {
-                Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
+                Reading::new(peak()?, Source::Exact, "SwapTotal, which is 0")
             }
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.sample_interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
@@ -167,8 +171,7 @@ impl Phase {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
         let reading = match self.ended {
             Some((.., mark)) if mark > reading.bytes => {
-                let counter = "ru_maxrss of the largest process".to_owned();
-                Reading { bytes: mark, source: Source::LowerBound, counter }
+                Reading::new(mark, Source::LowerBound, "ru_maxrss of the largest process")
             }
             _ => reading,
         };
@@ -197,9 +200,15 @@ fn is_near(read: ByteSize, peak: ByteSize) -> bool {
     peak.saturating_sub(read).bytes() <= (peak.bytes() / 4).max(MIB)
 }
 
+/// How many processes lived in the phase, from the kernel's process-event connector.
+fn born(beginning: &Beginning, ending: &Ending<'_>) -> Option<u64> {
+    let (born, ended) = ending.born.zip(beginning.ended_exactly)?;
+    Some(born.saturating_sub(ended))
+}
+
 fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> ProcessCount {
-    match ending.born.zip(beginning.ended_exactly) {
-        Some((born, ended)) => ProcessCount { count: born.saturating_sub(ended), source: Source::Exact },
+    match born(beginning, ending) {
+        Some(count) => ProcessCount { count, source: Source::Exact },
         None => ProcessCount {
             count: ending.adopted.saturating_sub(beginning.ended_before),
             source: if alone { Source::Exact } else { Source::LowerBound },
@@ -212,16 +221,11 @@ fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> Pro
 fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
     match processes.iter().max_by_key(|process| process.peak_rss.bytes) {
         Some(process) if alone => process.peak_rss.clone(),
-        Some(process) if process.peak_rss.bytes > sampled_sum => Reading {
-            bytes: process.peak_rss.bytes,
-            source: Source::LowerBound,
-            counter: format!("{} of {} ({})", process.peak_rss.counter, process.name, process.pid),
-        },
-        _ => Reading {
-            bytes: sampled_sum,
-            source: sampled,
-            counter: counter(Metric::PeakRss, Default::default()).to_owned(),
-        },
+        Some(process) if process.peak_rss.bytes > sampled_sum => {
+            let counter = format!("{} of {} ({})", process.peak_rss.counter, process.name, process.pid);
+            Reading::new(process.peak_rss.bytes, Source::LowerBound, counter)
+        }
+        _ => Reading::new(sampled_sum, sampled, counter(Metric::PeakRss, Default::default())),
     }
 }
 
@@ -286,11 +290,12 @@ mod tests {
             };
             for &(pid, rss) in *processes {
                 let id = ProcessId { pid, start_ticks: 1 };
-                phase.record_process(ProcessSample { id, name: "sh", memory: memory(rss) });
+                phase.record_process(ProcessSample { id, name: "sh", memory: memory(rss), held_back: ByteSize::ZERO });
             }
             let used = ByteSize::mib(swap_used.get(n).copied().unwrap_or(0));
             let pass = Pass {
                 at: began + INTERVAL * n as u32,
+                lacks: ByteSize::ZERO,
                 totals: MemorySplit::of(processes.iter().map(|&(_, rss)| memory(rss))),
                 system: Ok(SystemMemory {
                     total: ByteSize::gib(8),
@@ -343,7 +348,7 @@ mod tests {
     fn the_mark_of_a_root_that_has_ended_is_exact_where_it_was_alone() {
         let peak = |passes: &[&[(u32, u64)]], faults, mark| {
             let readings = ended_phase(0, passes, &[], faults, Some(mark), Most::UNKNOWN).readings;
-            let Reading { bytes, source, counter } = readings[&Metric::PeakRss].clone();
+            let Reading { bytes, source, counter, .. } = readings[&Metric::PeakRss].clone();
             (bytes.bytes() >> 20, source, counter)
         };
         let exact = (90, Source::Exact, "VmHWM".to_owned());

@@ -13,6 +13,7 @@ use super::activity::{ActivityScope, Counters, TreeUsage};
 use super::births::Births;
 use super::cgroup::{CgroupMarks, CgroupReader};
 use super::children::NewestId;
+use super::counting::held_back_by;
 use super::error::MeterError;
 use super::finish::Ending;
 use super::gpu::{GpuPass, GpuReader};
@@ -24,7 +25,7 @@ use super::own::{own_mark_resets, reset_own_mark};
 use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
-use super::process::{ProcessId, Stat};
+use super::process::{ProcessId, Stat, ignores_children};
 use super::reading::{EndMark, MemorySplit, PhaseReadings, Source};
 use super::smaps::{SharedReader, SmapsPass, SmapsReader};
 use super::swap::SwapScope;
@@ -105,8 +106,10 @@ impl Gatherer {
             passes: Throttle::new(
                 options.parts.unwrap_or_else(|| pass_parts(!options.watches.is_empty())),
                 Duration::ZERO,
-            ),
-            discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO),
+            )
+            .with_head_start(),
+            discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO)
+                .with_head_start(),
             newest: NewestId::open(),
             found_up_to: None,
             found_at: Instant::now(),
@@ -226,8 +229,10 @@ impl Gatherer {
         Counters { usage: self.usage.read(&self.tree), pressure, stalls_of, oom_kills, oom_kills_of }
     }
 
+    /// Minor faults of the children that the root has reaped; `None` if children may leave none.
     fn reaped_faults(&self) -> Option<u64> {
-        Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
+        let faults = Stat::read(self.root).ok()?.reaped_faults;
+        (ignores_children(self.root) != Some(true)).then_some(faults)
     }
 
     /// Resets the high-water mark of this process if it is in the tree, or of the root if requested; returns the id of
@@ -279,7 +284,7 @@ impl Gatherer {
                 .all(|process| process.peak_rss.source != Source::LowerBound && process.peak_rss.bytes < *mark)
         };
         let (Some(mark), Some(phase)) = (mark, &mut self.phase) else { return };
-        phase.record_bound(mark.bytes());
+        phase.record_bound(mark.bytes() + held_back_by(root.threads));
         if let EndMark::Peak(mark) = mark
             && of_this_phase(&mark)
         {
@@ -317,6 +322,10 @@ impl Gatherer {
             Err(reason) => Err(Arc::clone(reason)),
         };
         self.passes.spent(now, crate::thread::processor_time().saturating_sub(before));
+        let held_back = self.tree.held_back();
+        // Page tables lack nothing.
+        let is_whole = held_back > ByteSize::ZERO && edge && self.tree.read_page_tables();
+        let lacks = if is_whole { ByteSize::ZERO } else { held_back };
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let smaps = match &mut self.smaps {
             Some(smaps) => match &totals {
@@ -329,7 +338,7 @@ impl Gatherer {
             Ok(gpu) => gpu.pass(now, self.tree.nodes(), edge),
             Err(reason) => GpuPass::Failed(Arc::clone(reason)),
         };
-        let pass = Pass { at: now, totals, system, smaps, cgroup, gpu };
+        let pass = Pass { at: now, totals, lacks, system, smaps, cgroup, gpu };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }
@@ -389,5 +398,5 @@ fn pass_parts(watches: bool) -> u32 {
 
 fn sample<'a>(node: &'a Node, names: &'a HashMap<ProcessId, String>) -> Option<ProcessSample<'a>> {
     let name = names.get(&node.id).unwrap_or(&node.name);
-    Some(ProcessSample { id: node.id, name, memory: node.memory? })
+    Some(ProcessSample { id: node.id, name, memory: node.memory?, held_back: held_back_by(node.threads) })
 }

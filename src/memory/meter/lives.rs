@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::births::Event;
+use super::counting::{held_back_by, held_back_by_thread};
 use super::exits::{Exit, Exits};
 use super::peaks::has_fallen;
 use super::process::ProcessMemory;
@@ -27,6 +28,15 @@ struct Life {
     replaced: bool,
     /// Its mark at the latest sample.
     mark: ByteSize,
+    /// What its threads may hold back from its mark at most.
+    held_back: ByteSize,
+}
+
+impl Life {
+    /// A process with one thread.
+    fn of(parent: u32) -> Self {
+        Self { parent, held_back: held_back_by_thread(), ..Self::default() }
+    }
 }
 
 /// A process that has ended, with its mark.
@@ -86,7 +96,7 @@ impl Lives {
     /// Follows the tree below `root`, which has no children and has executed nothing yet; `None` if the kernel does not
     /// report marks.
     pub(crate) fn watch(root: u32) -> Option<Self> {
-        let living = HashMap::from([(root, Life::default())]);
+        let living = HashMap::from([(root, Life::of(0))]);
         Some(Self { exits: Exits::watch()?, living, known: HashSet::new() })
     }
 
@@ -98,6 +108,10 @@ impl Lives {
         let mark = |memory: Option<ProcessMemory>| memory.map_or(Some(ByteSize::ZERO), |memory| memory.peak_rss);
         let alive = tree.nodes().iter().filter(|node| !node.has_ended());
         let marks = alive.filter_map(|node| Some((node.id.pid, mark(node.memory)?))).collect();
+        for node in tree.nodes().iter().filter(|node| node.memory.is_some()) {
+            let held_back = held_back_by(node.threads);
+            self.living.entry(node.id.pid).and_modify(|life| life.held_back = life.held_back.max(held_back));
+        }
         let gap = follow(events, &mut self.living, exits, &marks);
         for node in tree.nodes().iter().filter(|node| node.lived_as_fork) {
             self.living.entry(node.id.pid).and_modify(|life| life.lived_as_fork = true);
@@ -113,7 +127,8 @@ impl Lives {
 /// The marks of processes that live at the same time.
 #[derive(Debug, Default)]
 struct Together {
-    marks: HashMap<u32, Option<ByteSize>>,
+    /// The mark of each, and what is held back from it.
+    marks: HashMap<u32, (Option<ByteSize>, ByteSize)>,
     sum: ByteSize,
     /// How many marks are unknown.
     unknown: usize,
@@ -123,18 +138,20 @@ struct Together {
 }
 
 impl Together {
-    fn add(&mut self, pid: u32, mark: Option<ByteSize>) {
+    fn add(&mut self, pid: u32, mark: Option<ByteSize>, life: &Life) {
         self.remove(pid);
-        self.marks.insert(pid, mark);
-        self.sum += mark.unwrap_or_default();
+        // A process that does not count holds nothing back.
+        let held_back = if mark == Some(ByteSize::ZERO) { ByteSize::ZERO } else { life.held_back };
+        self.marks.insert(pid, (mark, held_back));
+        self.sum += mark.unwrap_or_default() + held_back;
         self.unknown += usize::from(mark.is_none());
         self.most = self.most.max(self.sum);
         self.unsure |= self.unknown > 0;
     }
 
     fn remove(&mut self, pid: u32) -> Option<ByteSize> {
-        let mark = self.marks.remove(&pid)?;
-        self.sum = self.sum.saturating_sub(mark.unwrap_or_default());
+        let (mark, held_back) = self.marks.remove(&pid)?;
+        self.sum = self.sum.saturating_sub(mark.unwrap_or_default() + held_back);
         self.unknown -= usize::from(mark.is_none());
         mark
     }
@@ -165,15 +182,15 @@ fn follow(
     };
     let mut together = Together::default();
     for (pid, life) in living.iter() {
-        together.add(*pid, held(exits, *pid, life));
+        together.add(*pid, held(exits, *pid, life), life);
     }
     let (mut ended, mut replaced) = (Vec::new(), false);
     let alone = living.len() == 1 && events.iter().all(|event| event.executed().is_some());
     for event in events {
         match *event {
             Event::Forked { parent, child } => {
-                let life = Life { parent, ..Life::default() };
-                together.add(child, held(exits, child, &life));
+                let life = Life::of(parent);
+                together.add(child, held(exits, child, &life), &life);
                 living.insert(child, life);
             }
             Event::Executed(pid) => {
@@ -247,6 +264,16 @@ mod tests {
         assert_eq!((most(&small), small.ended.len()), (Some(2), 0));
         let large = gap(&events, &[(2, 50)], &[]);
         assert_eq!((most(&large), large.ended.len()), (Some(52), 1));
+    }
+
+    #[test]
+    fn what_threads_hold_back_is_added_to_the_marks_of_all() {
+        let late =
+            |mib| Life { executed: true, mark: ByteSize::mib(mib), held_back: ByteSize::mib(4), ..Life::default() };
+        let sampled = HashMap::from([(ROOT, ByteSize::mib(2)), (2, ByteSize::mib(30))]);
+        let mut living = HashMap::from([(ROOT, late(2)), (2, late(30))]);
+        let gap = follow(&[], &mut living, &mut HashMap::new(), &sampled);
+        assert_eq!(most(&gap), Some(2 + 30 + 2 * 4));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod births;
 mod caches;
 mod cgroup;
 mod children;
+mod counting;
 #[cfg(feature = "schema")]
 mod doctor;
 mod error;

@@ -18,6 +18,8 @@ pub(crate) struct ProcessSample<'a> {
     pub(crate) id: ProcessId,
     pub(crate) name: &'a str,
     pub(crate) memory: ProcessMemory,
+    /// What its threads may hold back from the kernel's counters at most.
+    pub(crate) held_back: ByteSize,
 }
 
 /// The readings of one pass over the tree and the system.
@@ -26,6 +28,8 @@ pub(crate) struct Pass {
     pub(crate) at: Instant,
     /// The sums over the tree; absent if none of its processes runs.
     pub(crate) totals: Option<MemorySplit>,
+    /// What the sums may lack, because threads held it back from the kernel's counters.
+    pub(crate) lacks: ByteSize,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
     pub(crate) smaps: SmapsPass,
@@ -38,6 +42,8 @@ pub(crate) struct Pass {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
     pub(crate) totals: Option<MemorySplit>,
+    /// What the sums may lack.
+    pub(crate) lacks: ByteSize,
     pub(crate) system: Option<SystemMemory>,
 }
 
@@ -73,7 +79,7 @@ pub(crate) enum Figure<'a> {
 
 impl Pass {
     pub(crate) fn start(&self) -> Start {
-        Start { totals: self.totals, system: self.system.as_ref().ok().copied() }
+        Start { totals: self.totals, lacks: self.lacks, system: self.system.as_ref().ok().copied() }
     }
 
     /// `baseline` is absent before the first phase.

@@ -21,6 +21,8 @@ pub(crate) struct ProcessPeaks {
     pub(crate) interrupted: bool,
     /// Whether the process was read immediately before it was ended.
     pub(crate) seen_to_the_end: bool,
+    /// What its threads may have held back from the kernel's counters at most.
+    pub(crate) held_back: ByteSize,
     latest_pass: u64,
 }
 
@@ -36,6 +38,7 @@ impl ProcessPeaks {
             latest_mark: memory.peak_rss,
             interrupted: false,
             seen_to_the_end: false,
+            held_back: ByteSize::ZERO,
             latest_pass: 0,
         }
     }
@@ -79,13 +82,17 @@ impl ProcessPeaks {
         let peak_rss = match self.mark {
             // A mark that rose in this phase was set in it.
             Some(mark) if self.mark_before.is_none_or(|before| mark > before) => {
-                let exact = !self.interrupted && (!ended || self.seen_to_the_end);
-                let source = if exact { Source::Exact } else { Source::LowerBound };
-                Reading { bytes: mark.max(self.rss), source, counter: "VmHWM".to_owned() }
+                let bytes = mark.max(self.rss);
+                if self.interrupted || ended && !self.seen_to_the_end {
+                    Reading::new(bytes, Source::LowerBound, "VmHWM")
+                } else {
+                    let most = mark + self.held_back;
+                    Reading::new(bytes, Source::Exact, "VmHWM").holding_back(most.saturating_sub(bytes))
+                }
             }
-            _ => Reading { bytes: self.rss, source: sampled, counter: "VmRSS".to_owned() },
+            _ => Reading::new(self.rss, sampled, "VmRSS"),
         };
-        let peak_anon = self.anon.map(|bytes| Reading { bytes, source: sampled, counter: "RssAnon".to_owned() });
+        let peak_anon = self.anon.map(|bytes| Reading::new(bytes, sampled, "RssAnon"));
         ProcessPeak { pid, name: self.name.clone(), peak_rss, peak_anon }
     }
 }
@@ -125,6 +132,18 @@ mod tests {
         // It existed before: the mark of 50 may be older than the phase, that of 60 cannot be.
         assert_eq!(peak(false, false, false, &[(50, 20), (50, 30)]), (30, SAMPLED));
         assert_eq!(peak(false, false, false, &[(50, 20), (60, 30)]), (60, Source::Exact));
+    }
+
+    #[test]
+    fn what_threads_hold_back_is_missing_in_the_mark_alone() {
+        let mut peaks = ProcessPeaks::new("sh", true, &memory(50, 20));
+        peaks.held_back = ByteSize::mib(4);
+        let held_back = |peaks: &ProcessPeaks, ended| peaks.process_peak(1, SAMPLED, ended).peak_rss.held_back;
+        assert_eq!(held_back(&peaks, false), Some(ByteSize::mib(4)));
+        // The page tables show more than the mark has.
+        peaks.record("sh", &memory(50, 53), 1);
+        assert_eq!(held_back(&peaks, false), Some(ByteSize::mib(1)));
+        assert_eq!(held_back(&peaks, true), None, "a lower bound may lack anything");
     }
 
     #[test]

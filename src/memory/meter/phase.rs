@@ -69,6 +69,8 @@ pub(crate) struct Phase {
     pub(super) at_peak: Option<MemorySplit>,
     /// The split in the latest pass.
     pub(super) at_end: Option<MemorySplit>,
+    /// What its sums may lack.
+    pub(super) lacks_at_end: ByteSize,
     /// How often GPU memory was read.
     pub(super) gpu_passes: u64,
     /// The source of GPU memory, unless it is NVML's list of processes.
@@ -104,6 +106,7 @@ impl Phase {
             swap_configured: false,
             at_peak: None,
             at_end: None,
+            lacks_at_end: ByteSize::ZERO,
             gpu_passes: 0,
             gpu_counter: None,
             mappings_at_peak: None,
@@ -209,7 +212,7 @@ impl Phase {
                 }
             }
         }
-        self.at_end = pass.totals;
+        (self.at_end, self.lacks_at_end) = (pass.totals, pass.lacks);
         let largest = std::mem::take(&mut self.largest);
         if let Some(totals) = pass.totals {
             self.pss_bound.record(totals.rss, &pass.smaps);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::counting::held_back_by_thread;
 use super::lives::EndedProcess;
 use super::pass::ProcessSample;
 use super::peaks::ProcessPeaks;
@@ -40,6 +41,7 @@ impl Population {
         let peaks =
             self.processes.entry(sample.id).or_insert_with(|| ProcessPeaks::new(sample.name, within, &sample.memory));
         peaks.record(sample.name, &sample.memory, pass);
+        peaks.held_back = peaks.held_back.max(sample.held_back);
     }
 
     /// Notes that the latest reading of a process is its last before it is ended.
@@ -83,7 +85,9 @@ impl Population {
 
     /// Notes that a single process has ended, with a peak of at most `mark`.
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
-        self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &NOTHING)).record_end(mark);
+        let peaks = self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &NOTHING));
+        peaks.record_end(mark);
+        peaks.held_back = peaks.held_back.max(held_back_by_thread());
     }
 
     /// Notes a process of the tree below `root` that has ended.
@@ -95,9 +99,11 @@ impl Population {
         let mut seen = self.processes.iter_mut().filter(|(id, peaks)| id.pid == pid && !peaks.seen_to_the_end);
         if let Some((_, peaks)) = seen.next() {
             peaks.record_exit(mark, whole);
+            peaks.held_back = peaks.held_back.max(held_back_by_thread());
         } else {
-            let source = if whole { Source::Exact } else { Source::LowerBound };
-            let peak_rss = Reading { bytes: mark, source, counter: "hiwater_rss at its exit".to_owned() };
+            let (source, held_back) =
+                if whole { (Source::Exact, held_back_by_thread()) } else { (Source::LowerBound, ByteSize::ZERO) };
+            let peak_rss = Reading::new(mark, source, "hiwater_rss at its exit").holding_back(held_back);
             self.forgotten.push(ProcessPeak { pid, name, peak_rss, peak_anon: None });
             self.any_forgotten = true;
             if self.forgotten.len() >= REMEMBERED {

@@ -54,6 +54,28 @@ pub struct Reading {
     pub source: Source,
     /// The counter that it was read from, such as `VmHWM` or `sum of RssAnon over the tree`.
     pub counter: String,
+    /// How much more it may be at most (a growth also less), because the kernel had not counted every page yet: before
+    /// Linux 6.2, each thread holds back the pages of its latest faults. Absent if nothing was held back, or if samples
+    /// may have missed more.
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub held_back: Option<ByteSize>,
+}
+
+impl Reading {
+    /// A figure from which the kernel holds nothing back.
+    pub fn new(bytes: ByteSize, source: Source, counter: impl Into<String>) -> Self {
+        Self { bytes, source, counter: counter.into(), held_back: None }
+    }
+
+    /// This figure, if the kernel may hold this much back from it.
+    pub(crate) fn holding_back(self, most: ByteSize) -> Self {
+        Self { held_back: Some(most).filter(|most| *most > ByteSize::ZERO), ..self }
+    }
+
+    /// The figure with what the kernel may hold back.
+    pub fn at_most(&self) -> ByteSize {
+        self.bytes + self.held_back.unwrap_or_default()
+    }
 }
 
 /// The peaks of one process during a phase.

@@ -5,13 +5,18 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::children::ChildFinder;
+use super::counting::{held_back_by, parse_rollup};
 use super::error::MeterError;
 use super::process::{ProcessId, ProcessMemory, Stat, Status};
 use super::shared_memory::Forked;
 use super::text::{TextFile, read_path};
+use crate::bytes::ByteSize;
 
 /// The number of status files kept open; further processes are opened anew for every reading.
 const OPEN_FILES: usize = 256;
+
+/// Page tables are walked for at most this much memory, which takes some 20 ms.
+const WALKED_AT_MOST: ByteSize = ByteSize::gib(2);
 
 /// How long a forked process without exec is skipped: until exec its memory is its parent's, which must neither be
 /// counted twice nor as its own. A process that lives on as a fork counts after this time, and one that holds more than
@@ -27,7 +32,7 @@ pub(crate) struct Node {
     /// Its memory in the latest pass; absent while it is newborn and once it has ended.
     pub(crate) memory: Option<ProcessMemory>,
     parent: u32,
-    threads: u64,
+    pub(crate) threads: u64,
     seen: Instant,
     forked: bool,
     /// Whether its memory counted though it had not executed a program.
@@ -192,6 +197,27 @@ impl Tree {
             }
             !gone
         });
+    }
+
+    /// What the threads of the tree may hold back from the kernel's counters at most.
+    pub(crate) fn held_back(&self) -> ByteSize {
+        held_back_by(self.nodes.iter().filter(|node| node.memory.is_some()).map(|node| node.threads).sum())
+    }
+
+    /// Replaces the resident sets by those that page tables show, from which no thread holds anything back. Returns
+    /// whether that was possible for every process, and worth its time.
+    pub(crate) fn read_page_tables(&mut self) -> bool {
+        let running = self.nodes.iter_mut().filter(|node| node.memory.is_some());
+        let mut left = WALKED_AT_MOST;
+        running.fold(true, |all, node| {
+            let Some(memory) = node.memory.filter(|memory| memory.rss <= left) else { return false };
+            left = left.saturating_sub(memory.rss);
+            self.path.clear();
+            let _ = write!(self.path, "/proc/{}/smaps_rollup", node.id.pid);
+            let read = read_path(&self.path, &mut self.text).ok().and_then(parse_rollup);
+            node.memory = Some(read.map_or(memory, |(rss, anon)| memory.with_resident(rss, anon)));
+            all && read.is_some()
+        })
     }
 
     /// Reads the memory of one process; returns whether it still has any.

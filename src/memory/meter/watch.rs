@@ -114,11 +114,7 @@ impl Watches {
                 self.breaches.push_back(Breach {
                     metric: watch.metric,
                     limit: watch.limit,
-                    reading: Reading {
-                        bytes: reading,
-                        source: Source::LowerBound,
-                        counter: counter(watch.metric, self.swap).to_owned(),
-                    },
+                    reading: Reading::new(reading, Source::LowerBound, counter(watch.metric, self.swap)),
                     phase: now.phase.to_owned(),
                     at_ns: now.at_ns,
                     process: (now.holder)(measure(watch.metric)),

@@ -25,7 +25,7 @@ pub fn phases_of(mib: u64) -> Vec<PhaseReadings> {
 }
 
 fn reading(bytes: ByteSize, source: Source, counter: &str) -> Reading {
-    Reading { bytes, source, counter: counter.to_owned() }
+    Reading::new(bytes, source, counter)
 }
 
 /// A phase whose resident set peaks at `mib` MiB.

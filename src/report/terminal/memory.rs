@@ -108,6 +108,11 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
         let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);
         text.push_str(&labelled("", palette.dim, &words, 0, screen));
     }
+    let held_back = phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)?.held_back).max();
+    if let Some(most) = held_back {
+        let words = format!("peak RSS may be up to {most} more, which this kernel (before Linux 6.2) counts late");
+        text.push_str(&labelled("", palette.dim, &words, 0, screen));
+    }
     for (metric, title, _) in shown(phases) {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for phase in phases {

@@ -79,6 +79,8 @@ fn mounts(text: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll::meter::{Reading, Source};
+
     use super::*;
 
     #[test]
@@ -95,11 +97,7 @@ mod tests {
     fn what_is_mapped_or_small_is_not_reported() {
         let tmpfs = |growth: u64| Tmpfs { mounts: Vec::new(), before: 5, most: 5 + growth * MIB, due: Instant::now() };
         let phases = |shmem: u64, rss: u64| {
-            let reading = |mib| plimsoll::meter::Reading {
-                bytes: ByteSize::mib(mib),
-                source: plimsoll::meter::Source::Exact,
-                counter: String::new(),
-            };
+            let reading = |mib| Reading::new(ByteSize::mib(mib), Source::Exact, "");
             let readings = [(Metric::PeakShmem, reading(shmem)), (Metric::PeakRss, reading(rss))];
             [PhaseReadings { readings: readings.into(), ..PhaseReadings::default() }]
         };

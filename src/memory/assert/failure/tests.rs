@@ -21,7 +21,7 @@ fn split(anon: u64, file: u64) -> Option<MemorySplit> {
 
 fn readings(figures: &[(Metric, u64, Source, &str)]) -> BTreeMap<Metric, Reading> {
     let reading = |&(metric, mib, source, counter): &(Metric, u64, Source, &str)| {
-        (metric, Reading { bytes: ByteSize::mib(mib), source, counter: counter.to_owned() })
+        (metric, Reading::new(ByteSize::mib(mib), source, counter))
     };
     figures.iter().map(reading).collect()
 }
@@ -37,7 +37,7 @@ fn phases() -> Vec<PhaseReadings> {
     let process = |peak: u64| ProcessPeak {
         pid: 4242,
         name: "streaming".to_owned(),
-        peak_rss: Reading { bytes: ByteSize::mib(peak), source: Source::Exact, counter: "VmHWM".to_owned() },
+        peak_rss: Reading::new(ByteSize::mib(peak), Source::Exact, "VmHWM"),
         peak_anon: None,
     };
     let phase =

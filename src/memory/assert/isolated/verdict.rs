@@ -171,8 +171,7 @@ pub(super) fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
         match heap {
             Ok(heap) => {
                 let bytes = if metric.is_retained() { heap.retained } else { heap.peak };
-                let counter = "allocator, all threads".to_owned();
-                readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
+                readings.insert(metric, Reading::new(bytes, Source::Exact, "allocator, all threads"));
             }
             Err(reason) => {
                 unavailable.insert(metric, reason.clone());

@@ -101,10 +101,9 @@ impl CgroupReader {
 
     /// The peak of a phase that began with `mark` and whose largest sample is `sampled`.
     pub(crate) fn peak(&self, mark: CgroupMark, sampled: ByteSize, source: Source) -> Reading {
-        self.exact(&self.peak, mark, sampled).unwrap_or_else(|| Reading {
-            bytes: sampled,
-            source: self.sampled(source),
-            counter: format!("{} of the control group {}", names(self.group.version()).current, self.group.name()),
+        self.exact(&self.peak, mark, sampled).unwrap_or_else(|| {
+            let counter = format!("{} of the control group {}", names(self.group.version()).current, self.group.name());
+            Reading::new(sampled, self.sampled(source), counter)
         })
     }
 
@@ -117,7 +116,7 @@ impl CgroupReader {
         let (bytes, reset) = peak.of_phase(mark)?;
         let suffix = if reset { ", reset when the phase began" } else { "" };
         let counter = format!("{} of the control group {}{suffix}", peak.name, self.group.name());
-        Some(Reading { bytes: bytes.max(sampled), source: Source::Exact, counter })
+        Some(Reading::new(bytes.max(sampled), Source::Exact, counter))
     }
 
     /// Estimates the peak of anonymous memory in a phase that began with `mark`, including what no sample saw: how far

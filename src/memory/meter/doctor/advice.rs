@@ -2,6 +2,7 @@
 
 use super::probe::{Found, GroupFound, Inside};
 use super::{FigureSight, Sight};
+use crate::bytes::ByteSize;
 use crate::meter::cgroup::CgroupVersion;
 
 /// Lets a program that other users start read the kernel's process events.
@@ -17,7 +18,14 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     let either = |name: &str, there: bool, (yes, sight): (&str, Sight), no: (&str, Sight, Option<&str>)| {
         if there { figure(name, sight, yes, None) } else { figure(name, no.1, no.0, no.2.map(str::to_owned)) }
     };
-    let mut figures = vec![figure("peak RSS of one process", Sight::Exact, "its own mark (VmHWM, ru_maxrss)", None)];
+    let own_mark = match found.held_back_by_thread {
+        ByteSize::ZERO => "its own mark (VmHWM, ru_maxrss)".to_owned(),
+        most => format!(
+            "its own mark (VmHWM, ru_maxrss), from which each thread may hold back {most}: this kernel counts a \
+             thread's latest faults late (Linux 6.2)"
+        ),
+    };
+    let mut figures = vec![figure("peak RSS of one process", Sight::Exact, &own_mark, None)];
     figures.push(figure(
         "peak RSS of several processes",
         Sight::Sampled,
@@ -36,9 +44,10 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
         found.births,
         ("every fork, as the kernel reports it (process connector)", Sight::Exact),
         (
-            "samples: a process between two of them is missed",
+            "samples: one process alone is counted exactly, but one that lives between two samples of several is missed",
             Sight::Sampled,
-            Some(CAPABILITY).filter(|_| !found.root && found.inside.is_none()),
+            // The kernel reports to the initial user namespace alone.
+            Some(CAPABILITY).filter(|_| !found.root && !found.user_namespace && found.inside.is_none()),
         ),
     ));
     figures.push(either(
@@ -136,21 +145,25 @@ fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
 
 /// The command that makes it possible to create a control group.
 fn room(found: &Found) -> Option<String> {
-    let command = match (found.inside, found.version) {
-        (Some(Inside::Docker), _) => "docker run --privileged --cgroupns=private IMAGE",
-        (Some(Inside::Podman), _) => "podman run --cgroups=split --security-opt unmask=/sys/fs/cgroup IMAGE",
+    let is_v2 = found.version? == CgroupVersion::V2;
+    if let Some(own) = found.writable.as_ref().filter(|_| is_v2) {
+        // Only the other processes in it are in the way.
+        return Some(format!(
+            "cd {own} && mkdir -p others && for p in $(cat cgroup.procs); do echo $p > others/cgroup.procs; done; \
+             echo +memory > cgroup.subtree_control"
+        ));
+    }
+    let command = match found.inside {
+        Some(Inside::Docker) => "docker run --privileged --user root IMAGE",
+        Some(Inside::Podman) if is_v2 => "podman run --security-opt unmask=/sys/fs/cgroup --user root IMAGE",
+        Some(Inside::Podman) => "podman run --privileged --user root IMAGE",
         // A step's group belongs to slurmstepd and a pod's to the node, so this user cannot open either.
-        (Some(Inside::Kubernetes | Inside::Slurm | Inside::Container), _) => return None,
-        (_, None) => return None,
-        (_, Some(CgroupVersion::V1)) if found.root => return None,
-        (_, Some(CgroupVersion::V1)) => "sudo plimsoll run --cgroup -- CMD",
+        Some(Inside::Kubernetes | Inside::Slurm | Inside::Container) => return None,
+        // The root of a user namespace owns no group outside it, and sudo gives it nothing more.
+        _ if found.user_namespace || found.root => return None,
         // The user's systemd lives as long as a session, or permanently if lingering is enabled.
-        (_, Some(CgroupVersion::V2)) if found.has_systemd && !found.root => "sudo loginctl enable-linger \"$USER\"",
-        (_, Some(CgroupVersion::V2)) if found.root => {
-            "mkdir -p /sys/fs/cgroup/init && for p in $(cat /sys/fs/cgroup/cgroup.procs); do echo $p > \
-             /sys/fs/cgroup/init/cgroup.procs; done; echo +memory > /sys/fs/cgroup/cgroup.subtree_control"
-        }
-        (_, Some(CgroupVersion::V2)) => "sudo plimsoll run --cgroup -- CMD",
+        _ if is_v2 && found.has_systemd => "sudo loginctl enable-linger \"$USER\"",
+        _ => "sudo plimsoll run --cgroup -- CMD",
     };
     Some(command.to_owned())
 }
@@ -166,6 +179,9 @@ mod tests {
             version,
             group,
             own_group: true,
+            held_back_by_thread: ByteSize::ZERO,
+            writable: None,
+            user_namespace: false,
             has_systemd: false,
             births: false,
             exits: false,
@@ -199,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_that_counts_late_is_named() {
+        let mut found = found(None, Err("it is refused".to_owned()));
+        let how = |found: &Found| figures(found).remove(0).how;
+        assert!(!how(&found).contains("thread"), "{}", how(&found));
+        found.held_back_by_thread = ByteSize::mib(4);
+        assert!(how(&found).contains("each thread may hold back 4.00 MiB"), "{}", how(&found));
+    }
+
+    #[test]
     fn each_place_has_its_own_command_or_none() {
         let refused = || Err("it is refused".to_owned());
         let command = |version, change: &dyn Fn(&mut Found)| {
@@ -210,9 +235,24 @@ mod tests {
         assert_eq!(command(v2, &|_| {}).as_deref(), Some("sudo plimsoll run --cgroup -- CMD"));
         assert!(command(v2, &|found| found.has_systemd = true).unwrap().contains("enable-linger"));
         assert!(command(v2, &|found| found.inside = Some(Inside::Docker)).unwrap().starts_with("docker run"));
-        assert!(command(v2, &|found| found.inside = Some(Inside::Podman)).unwrap().starts_with("podman run"));
+        let podman = |version| command(version, &|found| found.inside = Some(Inside::Podman)).unwrap();
+        assert!(podman(v2).contains("unmask=") && podman(Some(CgroupVersion::V1)).contains("--privileged"));
         assert_eq!(command(v2, &|found| found.inside = Some(Inside::Slurm)), None);
-        assert!(command(v2, &|found| found.root = true).unwrap().contains("subtree_control"));
+        assert_eq!(command(v2, &|found| found.root = true), None);
+        // A writable group that others share, such as a privileged container's.
+        let shared = command(v2, &|found| {
+            (found.inside, found.root, found.writable) =
+                (Some(Inside::Docker), true, Some("/sys/fs/cgroup".to_owned()));
+        });
+        assert!(shared.as_ref().is_some_and(|it| it.starts_with("cd /sys/fs/cgroup && mkdir")), "{shared:?}");
+        // The root of a user namespace is nobody outside.
+        for root in [true, false] {
+            let inside = |found: &mut Found| (found.user_namespace, found.has_systemd, found.root) = (true, true, root);
+            assert_eq!(command(v2, &inside), None);
+            let mut found = found(v2, refused());
+            inside(&mut found);
+            assert_eq!(of(&found, "number of processes").1, None);
+        }
         assert_eq!(command(None, &|_| {}), None);
         let nothing = found(None, refused());
         assert_eq!(of(&nothing, "number of processes"), (Sight::Sampled, Some(CAPABILITY.to_owned())));

@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Access, access};
+
+use crate::bytes::ByteSize;
 use crate::meter::births::Births;
 use crate::meter::cgroup::{Cgroup, CgroupVersion};
+use crate::meter::counting::held_back_by_thread;
 use crate::meter::exits::Exits;
 use crate::meter::gpu::GpuReader;
 use crate::meter::process::ProcessMemory;
@@ -71,6 +75,12 @@ pub(super) struct Found {
     pub(super) group: Result<GroupFound, String>,
     /// Whether the group that this process is in can be read.
     pub(super) own_group: bool,
+    /// What the kernel's counters of a process may lack for each of its threads.
+    pub(super) held_back_by_thread: ByteSize,
+    /// The group that this process is in, if this user may change it.
+    pub(super) writable: Option<String>,
+    /// Whether this process is in a user namespace other than the system's.
+    pub(super) user_namespace: bool,
     pub(super) has_systemd: bool,
     pub(super) births: bool,
     /// Whether the kernel reports the mark of every process that ends.
@@ -88,7 +98,13 @@ impl Found {
     pub(super) fn here() -> Self {
         let own = Cgroup::of(std::process::id()).ok();
         let version = own.as_ref().map(Cgroup::version);
-        let own_group = own.is_some_and(|group| group.current().is_ok());
+        let own_group = own.as_ref().is_some_and(|group| group.current().is_ok());
+        let controllers = |path: &Path| std::fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default();
+        let has_memory = |path: &Path| controllers(path).split_ascii_whitespace().any(|name| name == "memory");
+        let may_write =
+            |path: &Path| has_memory(path) && access(path.join("cgroup.subtree_control"), Access::WRITE_OK).is_ok();
+        let writable = own.as_ref().map(Cgroup::path).filter(|path| may_write(path));
+        let writable = writable.map(|path| path.display().to_string());
         let made =
             Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[std::os::unix::process::parent_id()]) {
                 Ok(()) => Cgroup::create("doctor"),
@@ -104,6 +120,9 @@ impl Found {
             version,
             group: made.map(|group| GroupFound::of(&group)).map_err(|error| error.to_string()),
             own_group,
+            held_back_by_thread: held_back_by_thread(),
+            writable,
+            user_namespace: !maps_every_id(&std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default()),
             has_systemd: exists("/run/systemd/system"),
             births: kernel_reports_processes(),
             exits: Exits::watch().is_some(),
@@ -115,6 +134,12 @@ impl Found {
             gpu: GpuReader::new().map(|_| ()).map_err(|reason| reason.to_string()),
         }
     }
+}
+
+/// Whether a `uid_map` is that of the system's own user namespace. A kernel without user namespaces has no such file.
+fn maps_every_id(map: &str) -> bool {
+    let words: Vec<&str> = map.split_ascii_whitespace().collect();
+    words.is_empty() || words == ["0", "0", "4294967295"]
 }
 
 impl GroupFound {
@@ -149,6 +174,13 @@ fn kernel_reports_processes() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_namespace_maps_fewer_ids() {
+        assert!(maps_every_id("         0          0 4294967295\n") && maps_every_id(""));
+        assert!(!maps_every_id("         0       1000          1\n"));
+        assert!(!maps_every_id("         0       1000          1\n         1     100000      65536\n"));
+    }
 
     #[test]
     fn the_innermost_container_is_found() {
