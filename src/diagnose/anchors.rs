@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 91] = [
+const ANCHORS: [&str; 94] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -44,6 +44,9 @@ const ANCHORS: [&str; 91] = [
     "ignal",
     "kill -",
     "ENOMEM",
+    "NO_MEM",
+    "stem resources exist",
+    "800705a",
     "WinError",
     "0000017",
     "8007000",

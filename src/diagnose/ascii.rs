@@ -5,6 +5,15 @@
 
 use regex::Regex;
 
+/// A regular expression that is compiled on first use.
+macro_rules! regex {
+    ($text:expr) => {{
+        static REGEX: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| $crate::ascii::compile($text));
+        &*REGEX
+    }};
+}
+pub(super) use regex;
+
 /// Compiles `text`, an expression of this package, with `\d`, `\w`, `\s` and `\b` of ASCII. An expression with letters
 /// beyond ASCII keeps Unicode's: its words end with them.
 pub(super) fn compile(text: &str) -> Regex {

@@ -1,7 +1,7 @@
 //! The factors of the effective batch, from what configurations and trainers print.
 
+use super::ascii::regex;
 use super::findings::KnownBatch;
-use super::wording::regex;
 
 /// The factors of the batch found so far; later lines replace earlier ones.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! [`Counted`]: the counters and progress bars of a training in one line.
 
-use super::wording::regex;
+use super::ascii::regex;
 
 /// Where a step stands according to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

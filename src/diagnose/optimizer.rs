@@ -1,6 +1,6 @@
 //! [`Optimizer`]: the optimizer whose step failed, by the frames of its traceback.
 
-use super::wording::regex;
+use super::ascii::regex;
 
 /// An optimizer.
 #[derive(Clone, Debug, PartialEq, Eq)]

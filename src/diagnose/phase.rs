@@ -1,11 +1,11 @@
 //! What the process was doing: the phase of the training step, from the traceback above a message.
 
+use super::ascii::regex;
 use super::optimizer::Optimizer;
 use super::progress::{self, Progress};
 use super::sighting::{Lengths, Sighting, Work};
 use super::verdict::Verdict;
 use super::window::{Line, Lines};
-use super::wording::regex;
 
 /// How many lines above a message are examined.
 const ABOVE: usize = 160;

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::wording::regex;
+use super::ascii::regex;
 
 /// The lines in one line.
 #[derive(Debug, Default, PartialEq, Eq)]

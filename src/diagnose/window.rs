@@ -8,12 +8,12 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::anchors;
+use super::code;
 use super::counter::Counted;
 use super::prefix::{self, Origin};
 use super::scan::Window;
 use super::shape;
 use super::unfold;
-use super::wording::position;
 
 /// Longer lines are cut to the text around the first hit.
 const LONGEST_LINE: usize = 16 << 10;
@@ -214,7 +214,7 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
     // A member of an object and a row of an export begin with a quote, and so may code.
     let quoted = answers && line.message().trim_start().starts_with('"');
     let folded = line.text.contains('{') || line.text.contains("\\n");
-    if !quoted && (!folded || position::is_code(line.message())) {
+    if !quoted && (!folded || code::is_code(line.message())) {
         return vec![line];
     }
     let Some(unfolded) = unfold::unfold(line.message())

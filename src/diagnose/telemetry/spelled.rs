@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::scan::unit;
-use crate::wording::regex;
+use crate::ascii::regex;
 
 /// `text` without the calls and divisions that it names its figures by, and what they were divided by:
 /// `memory_allocated()/1e9: 3.57`. `None` for code.

@@ -1,8 +1,8 @@
 //! Texts that look like an event but are not one, recognised by the line and its neighbours: alert rules, counters,
-//! patches, manuals, help, conversations, searches, source code.
+//! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{mention, page, regex};
+use super::{mention, page, regex, source};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -23,6 +23,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a list of errors in a manual");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
+    if roff(lines, at) {
+        return Some("a manual");
+    }
     if heads_an_error(above) {
         return Some("a list of errors in a manual");
     }
@@ -42,7 +45,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if let Some(reason) = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at)) {
         return Some(reason);
     }
-    if code(lines, at) || block_comment(lines, at) {
+    if source::holds(lines, at) {
         return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
@@ -51,6 +54,16 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
 /// The head of an entry in a manual's list of errors: a macro of a manual page, or the number of an error.
 fn heads_an_error(text: &str) -> bool {
     regex!(r"^\.(?:B|TP|SH|IP|BR|It|Er|Sh|PP)\b|^Error (?:number|code): \d+; Symbol: ").is_match(text)
+}
+
+/// Whether line `at` is in the source of a manual page: macros of `man` or headings of `pod` are around it.
+fn roff(lines: &Lines, at: usize) -> bool {
+    let of_page = |line: &Line| {
+        regex!(r"^\.(?:B|BR|BI|I|IB|IR|IP|TP|P|PP|LP|SH|SS|RE|RS|TH|UE|UR|EX|EE|nf|fi|br|in|ad|hy|It|Er|Sh|Pp|\\\x22)\b|^\.\\\x22|^=(?:item|head\d|over|back|cut)\b")
+            .is_match(&line.text)
+    };
+    let around = at.saturating_sub(6)..lines.len().min(at + 7);
+    lines[around].iter().filter(|line| of_page(line)).count() >= 2
 }
 
 /// A row of a list of errors: an indented name, or a number in a table.
@@ -104,7 +117,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a command that was typed");
     }
-    if source(text) || regex!(r"^(?:TODO|FIXME|XXX|HACK)\b(?:\([^)]*\))?:? ").is_match(text) {
+    if source::source(text) || regex!(r"^(?:TODO|FIXME|XXX|HACK)\b(?:\([^)]*\))?:? ").is_match(text) {
         return Some("a line of code");
     }
     // Or a message with the place of an amount, which a program has yet to write.
@@ -190,6 +203,10 @@ fn form(text: &str) -> Option<&'static str> {
     ) {
         return Some("words of a conversation");
     }
+    // A setting that says when to act.
+    if regex!(r#"^(?:- )?["']?(?:on|when|if|unless|until|retry|restart|ignore|match|expect(?:ed)?|known|allow|deny|skip|exclude|include|handle)(?:[A-Z_-]\w*|-\w+)?["']?\s?:\s?["'\[]?[A-Z]\w*[\]"']?,?$"#).is_match(text) {
+        return Some("a setting");
+    }
     if regex!(r"^\[[ xX]\]\s").is_match(text) {
         return Some("an item of a list of tasks");
     }
@@ -211,7 +228,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a commit");
     }
-    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
+    if regex!(r"^<a (?:id|name)=|^<p>[^<]*<code>|^#{1,6} `\w+`$|^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
     if regex!(r#"^(?:#[~|] ?)?msg(?:id|str)(?:_plural|\[\d\])? ""#).is_match(text) {
@@ -282,81 +299,6 @@ fn patch(lines: &Lines, at: usize) -> bool {
     let quoted = own.len() < text.len();
     (text.starts_with(['+', '-', ' ']) && above.iter().any(|line| head.is_match(&line.text)))
         || (quoted && above.iter().any(|line| line.message().len() < line.text.len() && head.is_match(line.message())))
-}
-
-/// Code, judged by its neighbours: a line that ends like a statement or an argument, between lines that do.
-fn code(lines: &Lines, at: usize) -> bool {
-    // A printed object has quoted names, and a stack trace has positions.
-    let ends = |line: &Line| {
-        let text = line.text.trim_end();
-        text.ends_with([',', ';', '(', '{', '[', ')', '}'])
-            && !regex!(r#"^\s*(?:["'][^"']+["']\s*:|\w+: |at |from |[\[({<]?\d|#\d)|[\]"]: |\bv?\d+\.\d+\)$"#)
-                .is_match(text)
-    };
-    let statement = |line: &Line| {
-        regex!(
-            r#"^\s*(?:[A-Za-z_][\w:.<>]*\(.*[,;({]|(?:static_cast|const|return|if|else|for|while|switch|case|auto|int|void|let|var|func|fn|throw|try|catch|namespace|using|template)\b.*[;,({)]|"[^"]*",|[A-Za-z_][\w:.]*(?:\([^()]*\))?[,;]|[\w.\[\]]+ ?[+|&-]?= ?[^=].*[;,({])$"#
-        )
-        .is_match(line.text.trim_end())
-    };
-    let near = |range: std::ops::Range<usize>| lines[range].iter().filter(|line| statement(line)).count();
-    let own = &lines[at];
-    ends(own)
-        && own.message().len() == own.text.len()
-        && near(at.saturating_sub(3)..at) + near((at + 1).min(lines.len())..lines.len().min(at + 4)) >= 3
-}
-
-/// A line of a comment that `/*` opens at most [`RULE`] lines above, with a star before each of its lines.
-fn block_comment(lines: &Lines, at: usize) -> bool {
-    let starred = |line: &Line| line.text.trim_start().starts_with('*');
-    let above = lines[at.saturating_sub(RULE)..at].iter().rev();
-    starred(&lines[at])
-        && above
-            .map(|line| (line, starred(line)))
-            .take_while(|(line, starred)| *starred || opens(line))
-            .any(|(line, _)| opens(line))
-}
-
-fn opens(line: &Line) -> bool {
-    line.text.trim_start().starts_with("/*")
-}
-
-/// Code, judged by its form: a format string, or a call that ends a statement.
-fn source(text: &str) -> bool {
-    // A constant with its value, or a definition.
-    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*)\s+=\s+-?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$")
-        .is_match(text)
-    {
-        return true;
-    }
-    // Texts that a program may show, with their identifiers.
-    if regex!(r#"^[a-z][\w-]*(?:\.[\w-]+)+ ?= ?["']?[A-Z][a-z][^\d]*$|^[A-Z][A-Z_]+: '[^'\d]*',?$"#).is_match(text) {
-        return true;
-    }
-    // A statement, by its first word and its end; a name that is assigned a text or a table.
-    if regex!(
-        r#"^(?:return|throw|goto|case|break|if|else|switch|enum|struct|class|typedef|using|static|const|constexpr|let|var|val|final|public|private|protected)\b.*[;{}]$|^(?:(?:static|const|constexpr|let|var|val|final|public|private|export|char|auto|[Ss]tring|&?str)\b[\w*&<>:\[\] ]*)?\b[A-Za-z_]\w*(?:\[\w*\])? ?:?= ?(?:[{\[(]\s*(?:["']|\d+ ?:|$)|["'][^"']*["'];?$)"#
-    )
-    .is_match(text)
-    {
-        return true;
-    }
-    // A name that is given what a call makes of a text; an attribute; a test and what it expects.
-    if regex!(r#"^#!?\[[a-z_]+\(.*\)\]$|^(?:it|test|describe|context|specify)(?:\.\w+)?\(\s*["'`]|^(?:expect|assert\w*)\(|^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
-        return true;
-    }
-    // A handler names what it catches; a shell command sets how a script ends.
-    if regex!(
-        r"^\}?\s*(?:rescue [A-Z]\w*(?:::\w+)*(?: =>|,|$)|catch \(|except [\w.]+(?: as \w+)?:|on \w+ catch \()|(?:\|\||&&|;|\bthen)\s*exit \d+\b"
-    )
-    .is_match(text)
-    {
-        return true;
-    }
-    regex!(
-        r#"^(?:sys\.|os\.|process\.|std::process::)?_?exit\s*\(\s*\d+\s*\);?$|"[^"]*(?:%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXp]\b|%l[du]\w|\{\}|\{:\??\}|\$\{\w+\})[^"]*".*[;,)\\{]$"#
-    )
-    .is_match(text)
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ pub(super) fn bare(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     }
 }
 
+/// How many lines above a message may show that it is about the host.
+const STARTED: usize = 200;
+
+/// Whether the lines above line `at` show that XLA computes on the host.
+fn on_host(lines: &Lines, at: usize) -> bool {
+    lines.before(at).take(STARTED).any(|line| {
+        regex!(r"(?i)\busing backend: cpu\b|\b(?:falling back to|using the) cpu\b|\bJAX_PLATFORMS?(?:_NAME)?=['\x22]?cpu\b|\bTFRT_CPU|\bplatform 'cpu'")
+            .is_match(line.message())
+    })
+}
+
 /// XLA, TensorFlow: compilers and runtimes that plan or pool the memory of a device.
 fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
@@ -44,7 +55,8 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
         }
         let text = joined(lines, at, " ", |text| regex!(r"bytes|[KMG]i?B?\b").is_match(text));
         if !text.contains("OOM when") {
-            let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
+            let cause = if on_host(lines, at) { Cause::HostAlloc } else { Cause::Device };
+            let mut sighting = Sighting::new(cause, line).backend("xla");
             sighting.numbers = Numbers {
                 tried: amount(
                     regex!(r"(?:allocate|allocating|reserve) (?:a buffer of |request for )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")

@@ -17,26 +17,19 @@ mod library;
 mod manager;
 mod mention;
 mod page;
-pub(super) mod position;
+mod position;
 mod recovered;
 mod shared_memory;
 mod side;
 mod size;
+mod source;
 mod table;
 
 pub use table::{KnownWording, known_wordings};
 
+use super::ascii::regex;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
-
-/// A regular expression that is compiled on first use.
-macro_rules! regex {
-    ($text:expr) => {{
-        static REGEX: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| $crate::ascii::compile($text));
-        &*REGEX
-    }};
-}
-pub(super) use regex;
 
 /// What line `at` of `lines` reports, in order of the text.
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {

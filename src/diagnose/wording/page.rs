@@ -10,7 +10,9 @@ const HEADINGS: usize = 4;
 
 /// Why line `at` did not happen, judged by its place on a page.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
-    if item(&lines[at].text) || cell(lines, at) {
+    // A page explains in its own words; the kernel's line with its numbers was pasted.
+    let pasted = regex!(r"\bKilled process \d+ \([^)]*\) total-vm:\d+kB, anon-rss:\d+kB");
+    if item(&lines[at].text) || (cell(lines, at) && !pasted.is_match(&lines[at].text)) {
         return Some("a manual");
     }
     if asked(&lines[at].text) || underlined(lines, at) {

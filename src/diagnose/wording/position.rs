@@ -1,5 +1,6 @@
 //! The position of a wording in its line: whether it is something that happened, or something that is said about it.
 
+use super::super::code::is_code;
 use super::regex;
 
 /// The position of a wording.
@@ -48,31 +49,6 @@ pub(super) fn position(message: &str, start: usize) -> Position {
     Position::Prose
 }
 
-/// Whether `message` begins like a line of source code.
-pub(in super::super) fn is_code(message: &str) -> bool {
-    // Fields of a logger: `time="12:00" level=info msg="..."`.
-    if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
-        return false;
-    }
-    // A member of an object that was printed over several lines, if its value is a single word.
-    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
-        return false;
-    }
-    // A row of an exported log: quoted fields without blanks between them.
-    if regex!(r#"^"(?:[^"]|"")*",(?:"(?:[^"]|"")*"|[\w.:-]*),(?:"|[\w.:-]*,)"#).is_match(message) {
-        return false;
-    }
-    regex!(
-        r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
-            (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
-            | (?:self\.)?_?(?:logger|logging|log|warnings|console|LOG|LOGGER)\.\w+\(
-            | TORCH_CHECK|TORCH_CHECK_WITH|TORCH_INTERNAL_ASSERT|CHECK\(|LOG\(|printf|fprintf|std::
-            | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
-            | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
-        )"#
-    ).is_match(message)
-}
-
 /// Why the words are talk, or `None`.
 fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     let listing = regex!(
@@ -91,7 +67,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     let comment = regex!(
-        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
     );
     if comment.is_match(before) {
         return Some("a comment");
@@ -141,7 +117,14 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     );
     // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
-    if advice.is_match(&plain) {
+    let described = regex!(
+        r"(?i)^\W*(?:an? (?:function|class|method|helper|wrapper|decorator|context manager)\b|returns? (?:0|1|-1|true|false|null|none|an?|the|whether|`|:)|raises?:? |@(?:returns?|retval|throws|exception)\b)"
+    );
+    let asked = regex!(
+        r"(?i)^\W*(?:why|how|what|where|which|who) (?:is|are|was|were|does|do|did|can|could|should|would|will|has|have|my|the|to|am)\b"
+    );
+    let wished = regex!(r"(?i)\b(?:should|must|shall) (?:[a-gi-z]\w*|h[b-z]\w*|ha[a-uw-z]\w*)\b[^.;:\x{3002}]{0,180}$");
+    if advice.is_match(&plain) || wished.is_match(&plain) || described.is_match(before) || asked.is_match(before) {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
@@ -154,11 +137,11 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
-        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
     );
     // A name for what a setting or a program is about.
     let named = regex!(
-        r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
+        r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|killing|handling|management|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
     if general.is_match(after) || harmless.is_match(before) {

@@ -136,7 +136,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "emscripten",
         "The memory of a WebAssembly program reached its limit, or may not grow.",
-        r"Cannot enlarge memory arrays(?: to size (?P<tried>\d+) bytes)?(?:[^\n]*?(?:TOTAL|INITIAL)_MEMORY=X\s+with X higher than the current value (?P<allowed>\d+))?|Cannot enlarge memory, (?:asked to go up to|requested) (?P<tried_b>\d+) bytes, but the limit is (?P<allowed_b>\d+) bytes",
+        r"\b[Aa]bort(?:ed)?\(OOM\)|\babortOnCannotGrowMemory\b|Cannot enlarge memory arrays(?: to size (?P<tried>\d+) bytes)?(?:[^\n]*?(?:TOTAL|INITIAL)_MEMORY=X\s+with X higher than the current value (?P<allowed>\d+))?|Cannot enlarge memory, (?:asked to go up to|requested) (?P<tried_b>\d+) bytes, but the limit is (?P<allowed_b>\d+) bytes",
         "Cannot enlarge memory arrays to size 536907776 bytes (OOM). Either (1) compile with -sINITIAL_MEMORY=X with X higher than the current value 16777216",
         "emscripten: src/preamble.js",
     ),

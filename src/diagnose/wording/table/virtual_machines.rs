@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "electron",
         "A process of the browser ended because it had no memory left.",
-        r"\bprocess gone \(reason: '?oom\b|\bterminated unexpectedly \(reason: '?oom\b|\breason: '(?:oom|out-of-memory|memory-eviction)'",
+        r"\bprocess gone \(reason: '?oom\b|\bterminated unexpectedly \(reason: '?oom\b|[Rr]enderer process oom\b|\breason\W{1,5}(?:oom|out-of-memory|memory-eviction)['\x22\\]",
         "CodeWindow: renderer process gone (reason: oom, code: -536870904)",
         "Electron: RenderProcessGoneDetails",
     ),

@@ -1,0 +1,29 @@
+//! Source code, recognised by one line.
+
+use super::ascii::regex;
+
+/// Whether `message` begins like a line of source code.
+pub(super) fn is_code(message: &str) -> bool {
+    // Fields of a logger: `time="12:00" level=info msg="..."`.
+    if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
+        return false;
+    }
+    // A member of an object that was printed over several lines, if its value is a single word.
+    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
+        return false;
+    }
+    // A row of an exported log: quoted fields without blanks between them.
+    if regex!(r#"^"(?:[^"]|"")*",(?:"(?:[^"]|"")*"|[\w.:-]*),(?:"|[\w.:-]*,)"#).is_match(message) {
+        return false;
+    }
+    regex!(
+        r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
+            (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
+            | (?:self\.)?_?(?:logger|logging|log|warnings|console|LOG|LOGGER)\.\w+\(
+            | TORCH_CHECK|TORCH_CHECK_WITH|TORCH_INTERNAL_ASSERT|CHECK\(|LOG\(|printf|fprintf|std::
+            | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
+            | \{\s?[A-Z]\w+,\s\S
+            | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
+        )"#
+    ).is_match(message)
+}
