@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 94] = [
+const ANCHORS: [&str; 114] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -55,7 +55,8 @@ const ANCHORS: [&str; 94] = [
     "swap ",
     "us error",
     "shm",
-    "</torch_",
+    "/torch_",
+    "hrashing",
     "RAM",
     "vram",
     "rror R1",
@@ -79,7 +80,23 @@ const ANCHORS: [&str; 94] = [
     "enomem",
     "shortage",
     "peicher",
-    "moria",
+    "emori",
+    "em\u{f3}ri",
+    "em\u{f2}ri",
+    "\u{43f}\u{430}\u{43c}\u{44f}\u{442}",
+    "\u{44f}\u{442}\u{44c}",
+    "\u{43f}\u{430}\u{43c}\u{435}\u{442}",
+    "ami\u{119}ci",
+    "pam\u{11b}",
+    "geheugen",
+    "era minne",
+    "ere minne",
+    "hukommelse",
+    "Muisti",
+    "ellek",
+    "\u{3bc}\u{3bd}\u{3ae}\u{3bc}",
+    "\u{8a18}\u{61b6}\u{9ad4}",
+    "\u{ba54}\u{baa8}\u{b9ac}",
     "moire",
     "\u{5185}\u{5b58}",
     "\u{30e1}\u{30e2}\u{30ea}",
@@ -104,6 +121,9 @@ const ANCHORS: [&str; 94] = [
     "PAGING SPACE",
     "ObjectStoreFull",
     "object store",
+    "tack limit (",
+    "sufficient m",
+    "nsufficient M",
 ];
 
 /// Numbers of signals, exits and errors, matched as whole numbers.

@@ -63,6 +63,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         // What people and boxes put there.
         r"[>#|│║*-](?: |$)",
         r"`{1,3}",
+        r"<(?:pre|samp|tt)\b[^>]{0,80}>",
     ];
     crate::ascii::compile(&format!("^(?:{})", alternatives.join("|")))
 });

@@ -72,7 +72,7 @@ pub(super) fn unfold(text: &str) -> Option<Unfolded> {
         unfolded.texts.truncate(LINES);
         return (!unfolded.texts.is_empty()).then_some(unfolded);
     }
-    if let Some(texts) = member(trimmed).or_else(|| exported(trimmed)) {
+    if let Some(texts) = member(trimmed).or_else(|| exported(trimmed)).or_else(|| fields(trimmed)) {
         return Some(Unfolded { texts, ..Unfolded::default() });
     }
     if !escaped(trimmed) {
@@ -80,6 +80,16 @@ pub(super) fn unfold(text: &str) -> Option<Unfolded> {
     }
     let texts = split(&unescaped(trimmed));
     (texts.len() > 1).then(|| Unfolded { texts, ..Unfolded::default() })
+}
+
+/// The message of a logger that writes fields (`time=.. level=.. msg=".."`), unless further fields say more about it.
+fn fields(text: &str) -> Option<Vec<String>> {
+    let found = regex!(
+        r#"^(?:(?:time|ts|t|timestamp|at|level|lvl|severity|logger|caller|component|module|thread|pid|service|app|stream)=(?:"[^"]*"|[^\s"]+) +)+(?:msg|message|log)=("(?:[^"\\]|\\.)*")(?: +[\w.-]+=(?:"[^"]{0,40}"|[^\s"]+))*$"#
+    )
+    .captures(text)
+    .filter(|_| !text.contains(" err=") && !text.contains(" error="))?;
+    Some(split(&serde_json::from_str::<String>(&found[1]).ok()?)).filter(|texts| !texts.is_empty())
 }
 
 /// Fields of a manager's answer that give the reason for an end.
@@ -230,6 +240,7 @@ mod tests {
             (r#"{"stream":{"job":"x"},"values":[["1712","one"],["1713","two"]]}"#, vec!["1712", "one", "1713", "two"]),
             (r#"{"log":"{\"msg\":\"inner\"}\n"}"#, vec!["inner"]),
             (r#"{"log":"cut off in the mid"#, vec!["cut off in the mid"]),
+            (r#"time="2024-07-02" level=error msg="a \"b\"\nKilled" pid=7"#, vec!["a \"b\"", "Killed"]),
             (r#"err="first\n\tat second""#, vec!["err=\"first", "    at second\""]),
         ] {
             assert_eq!(texts(object), expected, "{object}");

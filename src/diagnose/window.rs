@@ -213,7 +213,7 @@ fn exported(bytes: &[u8]) -> bool {
 fn unfolded(line: Line, answers: bool) -> Vec<Line> {
     // A member of an object and a row of an export begin with a quote, and so may code.
     let quoted = answers && line.message().trim_start().starts_with('"');
-    let folded = line.text.contains('{') || line.text.contains("\\n");
+    let folded = line.text.contains('{') || line.text.contains("\\n") || line.text.contains("level=");
     if !quoted && (!folded || code::is_code(line.message())) {
         return vec![line];
     }

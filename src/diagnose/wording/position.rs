@@ -96,7 +96,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of code");
     }
     let chat = regex!(
-        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^[*_#>\s]*(?:\d+[.)]\s*)?[*_]*(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\d*[*_]*\s*[:>])"#
+        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|(?:^|[|,;\t] ?)(?:samples?|text|generated|generation|predict(?:ed|ion)|target|reference|hypothesis|caption|sentence|transcript|label)\s?[:=]\s?["'][^"']*$|<\|(?:user|assistant|im_start|system)\|?>?|^[*_#>\s]*(?:\d+[.)]\s*)?[*_]*(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\d*[*_]*\s*[:>])"#
     );
     if chat.is_match(before) {
         return Some("words of a conversation");

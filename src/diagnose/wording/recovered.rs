@@ -26,7 +26,7 @@ pub(super) fn around(lines: &Lines, at: usize) -> bool {
         r"(?i)\b(?:attempting to recover|recover(?:ed|ing) from|skip(?:ping|ped) (?:this |the )?(?:batch|step|sample|image|file|frame|document|update|iteration)|re-?try(?:ing)?(?: again)?(?: \w+)? (?:with|using|on|at|without)|fall(?:ing|s)? back (?:to|on)|fell back to|(?:reduc|decreas|lower|halv|shrink)(?:ing|ed) (?:the |its )?(?:\w+ ){0,2}(?:batch|chunk|tile|block|window|size|resolution|context)|switch(?:ing|ed) to (?:tiled|cpu|the cpu|low|smaller)|\btrying (?:batch|chunk|tile|block|window)\b|\bauto[_ -]?batch\b|\bfind(?:ing)? (?:the )?(?:largest|maximum|optimal|best) batch)"
     );
     let on = regex!(
-        r"(?i)\b(?:success\w*|succeeded|done|complet\w+|finished|saved|recovered|stopped: `max)\b|\b200 OK\b|\bmodel loaded\b|\blistening (?:on|at)\b|\bserver is (?:listening|ready|running|up)\b|\bstartup complete\b|\btokens per second\b|\d%\||\bit/s\b|\bs/it\b|\bloss\b|\b(?:step|epoch|iter(?:ation)?|batch|request|frame|image|tile)s?\W{1,3}\d"
+        r"(?i)\b(?:success\w*|succeeded|done|complet\w+|finished|saved|exported|rendered|recovered|stopped: `max)\b|\b200 OK\b|\bmodel loaded\b|\blistening (?:on|at)\b|\bserver is (?:listening|ready|running|up)\b|\bstartup complete\b|\btokens per second\b|\d%\||\bit/s\b|\bs/it\b|\bloss\b|\b(?:step|epoch|iter(?:ation)?|batch|request|frame|image|tile)s?\W{1,3}\d"
     );
     let failed = regex!(
         r"^Traceback |(?:^|\s)[\w.]*(?:Error|Exception)(?::|$)|(?i)\b(?:aborted|aborting|core dumped|killed|exited with|giving up|gave up|still out of memory|failed again|failed after|fatal)\b"

@@ -52,7 +52,7 @@ fn failing_device(text: &str) -> bool {
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
     if regex!(
-        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed)\b[^.!?]{0,80}\bbecause (?:there (?:is |was )?)?$"
+        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed|aborted|stopped|terminated|ended|interrupted|cancell?ed)\b[^.!?]{0,80}\bbecause (?:there (?:is |was )?)?$"
     )
     .is_match(before)
     {

@@ -18,28 +18,28 @@ pub(super) fn holds(lines: &Lines, at: usize) -> bool {
 
 /// Whether most lines around line `at` are code or comments. An error with its class is not dismissed so easily:
 /// people print it between the code that raised it.
-fn surrounded(lines: &Lines, at: usize) -> bool {
+fn surrounded<'a>(lines: &'a Lines, at: usize) -> bool {
     let own = &lines[at];
     let raised = regex!(
         r"^(?:[A-Za-z_][\w.]*(?:Error|Exception)\b(?:: |$)|Killed$|[Ee]rror: |ERROR|FATAL|Traceback|what\(\)|terminate called)"
     );
-    if own.message().len() < own.text.len().saturating_sub(16)
-        || raised.is_match(&own.text)
-        || !may_be_source(&own.text)
-    {
+    let quoted = own.message().len() < own.text.len();
+    let of = |line: &'a Line| if quoted { line.message() } else { line.text.as_str() };
+    // Lines with a time are those of a log, however they end.
+    let timed = regex!(r"\d\d:\d\d").is_match(&own.text[..own.text.len() - own.message().len()]);
+    if timed || raised.is_match(of(own)) || !may_be_source(of(own)) {
         return false;
     }
     let (mut form, mut all) = (0, 0);
     let above = lines[at.saturating_sub(AROUND)..at].iter().rev();
     let below = lines[at + 1..].iter().take(AROUND);
     for side in [above.collect::<Vec<_>>(), below.collect()] {
-        for line in side.into_iter().take_while(|line| !line.text.trim_start().starts_with("```")) {
-            let text = line.text.trim();
-            if text.is_empty() || text.chars().all(|c| "{}[](),;*/".contains(c)) {
+        for text in side.into_iter().map(of).take_while(|text| !text.trim_start().starts_with("```")) {
+            if text.trim().chars().all(|c| "{}[](),;*/".contains(c)) {
                 continue;
             }
             all += 1;
-            form += usize::from(formed(&line.text));
+            form += usize::from(formed(text));
         }
     }
     form >= LEAST && form * SHARE.1 >= all * SHARE.0

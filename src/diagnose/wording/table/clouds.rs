@@ -120,7 +120,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "docker",
         "The container's limit was reached: the engine saw the kill.",
-        r"(?i:\boom(?:[-_ ]?killed)?\x22?)\s*[:=]\s*\x22?true\b|(?:status|code|exited|exit)\W{0,4}(?:with )?137\W{1,3}(?:OOM\w*|[Oo]ut [Oo]f [Mm]emory)|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
+        r"(?i:\boom(?:[-_ ]?killed)?\x22?)\s*[:=]\s*\x22?true\b|(?:status|code|exited|exit)\W{0,4}(?:with )?137\W{1,3}(?:OOM\w*|[Oo]ut [Oo]f [Mm]emory)|exit code: 137: cannot allocate memory|container oom \S*|\bTaskOOM\b|/tasks/oom\b|\boom [0-9a-f]{12,64} \(image=",
         "\"OOMKilled\": true,",
         "docker: inspect, events",
     ),

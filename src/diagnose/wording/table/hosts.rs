@@ -72,7 +72,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "ios",
         "The system ended the app at the limit of its memory.",
-        r"Namespace JETSAM|EXC_RESOURCE[^\n]{0,20}RESOURCE_TYPE_MEMORY(?: \(limit=(?P<allowed>\d+ ?MB))?|Terminated due to memory (?:issue|error|pressure)|jetsam[^\n]{0,40}per-process-limit|\x22reason\x22\s*:\s*\x22per-process-limit\x22",
+        r"Namespace JETSAM|EXC_RESOURCE[^\n]{0,20}RESOURCE_TYPE_MEMORY(?: \(limit=(?P<allowed>\d+ ?MB))?|Terminated due to memory (?:issue|error|pressure)|(?i:jetsam)[^\n]{0,40}(?:per-process-limit|memory-highwater|vm-pageshortage)|\x22reason\x22\s*:\s*\x22per-process-limit\x22",
         "Thread 4: EXC_RESOURCE RESOURCE_TYPE_MEMORY (limit=1400 MB, unused=0x0)",
         "Apple: jetsam event reports",
     ),

@@ -328,8 +328,49 @@ fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::anchors;
     use super::super::super::window::Lines;
     use super::*;
+
+    #[test]
+    fn the_scan_finds_every_example() {
+        let happened = |row: &&Wording| !matches!(row.means, Means::Nothing(_) | Means::Ended(_));
+        let rows = families().into_iter().flat_map(|(_, rows)| rows).filter(happened);
+        let unseen: Vec<&str> =
+            rows.map(|row| row.example).filter(|example| !anchors::any(&format!("{example}\n"))).collect();
+        assert!(unseen.is_empty(), "{unseen:#?}");
+    }
+
+    /// The messages of glibc, Windows and programs for refused memory, in the languages of their users.
+    #[test]
+    fn refusals_are_read_in_the_languages_of_users() {
+        for text in [
+            "fork: Nicht gen\u{fc}gend Hauptspeicher verf\u{fc}gbar",
+            "fork: Ne peut allouer de la m\u{e9}moire",
+            "fork: Impossible d'allouer de la m\u{e9}moire",
+            "fork: No se pudo asignar memoria",
+            "fork: N\u{e3}o foi poss\u{ed}vel alocar mem\u{f3}ria",
+            "fork: Impossibile allocare memoria",
+            "fork: \u{41d}\u{435}\u{432}\u{43e}\u{437}\u{43c}\u{43e}\u{436}\u{43d}\u{43e} \u{432}\u{44b}\u{434}\u{435}\u{43b}\u{438}\u{442}\u{44c} \u{43f}\u{430}\u{43c}\u{44f}\u{442}\u{44c}",
+            "fork: Nie mo\u{17c}na przydzieli\u{107} pami\u{119}ci",
+            "fork: Nelze p\u{159}id\u{11b}lit pam\u{11b}\u{165}",
+            "fork: Kan geen geheugen toewijzen",
+            "fork: Kan inte allokera minne",
+            "fork: Kan ikke tildele hukommelse",
+            "fork: Muistin varaaminen ei onnistu",
+            "fork: Nem foglalhat\u{f3} mem\u{f3}ria",
+            "fork: Nu se poate aloca memorie",
+            "fork: \u{7121}\u{6cd5}\u{914d}\u{7f6e}\u{8a18}\u{61b6}\u{9ad4}",
+            "fork: \u{65e0}\u{6cd5}\u{5206}\u{914d}\u{5185}\u{5b58}",
+            "fork: \u{30e1}\u{30e2}\u{30ea}\u{3092}\u{5272}\u{308a}\u{5f53}\u{3066}\u{3067}\u{304d}\u{307e}\u{305b}\u{3093}",
+            "fork: \u{ba54}\u{baa8}\u{b9ac}\u{b97c} \u{d560}\u{b2f9}\u{d560} \u{c218} \u{c5c6}\u{c74c}",
+        ] {
+            let mut found = Vec::new();
+            specific(&Lines::hot(text), 0, &mut found);
+            let refused = found.first().is_some_and(|sighting| sighting.cause == Cause::HostAlloc);
+            assert!(refused && anchors::any(text), "{text}: {found:?}");
+        }
+    }
 
     #[test]
     fn every_example_is_told_by_its_own_row() {

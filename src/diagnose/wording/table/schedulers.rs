@@ -96,7 +96,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "slurm",
         "Slurm ended the job at its memory limit.",
-        r"\bOUT_OF_MEMORY\b[^\n]{0,40}(?:\bJobId?\b|\bslurm)|State(?:=|: )OUT_OF_MEMORY|JobState=OUT_OF_MEMORY|\x22state\x22:\s*(?:\[\s*)?\x22OUT_OF_MEMORY\x22|(?:Run|Queued) time [\d:-]+, OUT_OF_MEMORY",
+        r"\bOUT_OF_MEMORY\b[^\n]{0,40}(?:\bJobId?\b|\bslurm)|(?i:\b(?:slurm )?(?:state|status)\b(?: is)?\W{1,4})OUT_OF_ME(?:MORY|\+)|JobState=OUT_OF_MEMORY|\x22state\x22:\s*(?:\[\s*)?\x22OUT_OF_MEMORY\x22|(?:Run|Queued) time [\d:-]+, OUT_OF_MEMORY",
         "JobState=OUT_OF_MEMORY Reason=OutOfMemory Dependency=(null)",
         "slurm: job states",
     ),

@@ -6,6 +6,14 @@ use super::{Wording, row};
 pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
+        "gradle",
+        "The heap of Gradle's daemon is too small: it collects garbage instead of working.",
+        r"since the JVM garbage collector is thrashing|after running out of JVM (?:heap space|memory|Metaspace)|JVM memory space is exhausted",
+        "Gradle build daemon has been stopped: since the JVM garbage collector is thrashing",
+        "gradle: DaemonHealthStats",
+    ),
+    row(
+        Host,
         "jvm",
         "The system refused a thread: no memory for its stack, or a limit on threads or processes.",
         r"unable to create (?:new )?native thread",
