@@ -1,8 +1,9 @@
 //! The setups that a rung offers, mildest first.
 
-use super::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use super::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use super::convention::Convention;
 use super::model::Model;
+use super::optimizer::Optimizer;
 use super::rung::Rung;
 use super::setup::Setup;
 

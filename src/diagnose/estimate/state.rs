@@ -40,8 +40,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
     if setup.inference {
         return Ok((generating(model, setup)?.into_iter().collect(), 0));
     }
-    let factored = model.factored();
-    let pieces = setup.convention.pieces(setup.precision, setup.optimizer, factored);
+    let pieces = setup.convention.pieces(setup.precision, model.state(setup));
     let per_gpu = match setup.convention {
         Convention::Megatron => megatron::most_loaded_shard(model, setup)?,
         _ => model.parameters,
@@ -119,7 +118,10 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
         ),
         piece(Item::Gradients, pieces.gradients, shards(copies), gradient_place, gradients_from),
         piece(Item::Gradients16, gradients16, shards(ZeroStage::Two), Offload::None, FROM_BACKWARD),
-        piece(Item::Optimizer, pieces.optimizer, shards(ZeroStage::One), setup.offload, FROM_STEP),
+        Piece {
+            source: setup.optimizer.source().unwrap_or(source),
+            ..piece(Item::Optimizer, pieces.optimizer, shards(ZeroStage::One), setup.offload, FROM_STEP)
+        },
     ]
 }
 

@@ -13,7 +13,7 @@ use crate::estimate::error::EstimateError;
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Fields that identify a training configuration: the file has at least one.
-pub(super) const TRAINING_SIGNS: [&str; 15] = [
+pub(super) const TRAINING_SIGNS: [&str; 18] = [
     "per_device_train_batch_size",
     "micro_batch_size",
     "output_dir",
@@ -29,6 +29,9 @@ pub(super) const TRAINING_SIGNS: [&str; 15] = [
     "gradient_checkpointing",
     "sequence_len",
     "deepspeed_config",
+    "peft_type",
+    "peft_config",
+    "lora_r",
 ];
 
 /// The bytes of a configuration file.

@@ -5,6 +5,7 @@
 //! by their content; the first source that sets a value wins. Values that no source sets stay absent until
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
+mod adapter;
 mod content;
 mod deepspeed;
 mod families;
@@ -21,5 +22,6 @@ mod tests;
 mod training;
 mod unread;
 
+pub use adapter::{Attached, Kind, Module, Modules, Targets};
 pub use file::read;
 pub use settings::{Settings, ShardGroup, Unknown};

@@ -106,9 +106,10 @@ fn accelerate_fsdp_and_axolotl_are_read() {
     assert_eq!(axolotl.tuning, Some(Tuning::Qlora { rank: 32 }));
     assert_eq!((axolotl.batch, axolotl.sequence, axolotl.checkpointing), (Some(2), Some(4096), Some(true)));
     assert_eq!((axolotl.optimizer, axolotl.attention), (Some(Optimizer::Adam8bit), Some(Attention::Sdpa)));
+    let axolotl = axolotl.with_adapter();
     assert!(axolotl.unread.len() == 1 && axolotl.unread[0].contains("q_proj, v_proj alone"), "{:?}", axolotl.unread);
-    let strange = training("output_dir: x\noptim: galore_adamw\n");
-    assert!(strange.optimizer.is_none() && strange.unread[0].contains("galore_adamw"), "{:?}", strange.unread);
+    let strange = training("output_dir: x\noptim: adalomo\n");
+    assert!(strange.optimizer.is_none() && strange.unread[0].contains("adalomo"), "{:?}", strange.unread);
 }
 
 #[test]
@@ -128,10 +129,34 @@ fn optimizers_and_stages_have_the_names_that_people_use() {
         ("sgd", Optimizer::Sgd),
         ("rmsprop_bnb", Optimizer::Rmsprop),
         ("torch.optim.Adagrad", Optimizer::Adagrad),
+        ("rmsprop_bnb_8bit", Optimizer::Rmsprop8bit),
+        ("torch.optim.Muon", Optimizer::Muon),
+        ("galore_adamw", Optimizer::Galore),
+        ("galore_adamw_8bit", Optimizer::Galore8bit),
+        ("apollo_adamw", Optimizer::Apollo),
+        ("schedule_free_radam", Optimizer::ScheduleFree),
+        ("AdamWScheduleFree", Optimizer::ScheduleFree),
+        ("schedulefree.SGDScheduleFree", Optimizer::ScheduleFreeSgd),
+        ("paged_ademamix_8bit", Optimizer::Ademamix8bit),
+        ("ademamix", Optimizer::Ademamix),
+        ("SophiaG", Optimizer::Sophia),
+        ("came_pytorch", Optimizer::Came),
+        ("adam-mini", Optimizer::AdamMini),
+        ("Prodigy", Optimizer::Prodigy),
+        ("stable_adamw", Optimizer::Adam),
+        ("torchao.optim.AdamWFp8", Optimizer::Adam8bit),
     ] {
         assert_eq!(Optimizer::named(name), Some(optimizer), "{name}");
     }
-    for name in ["muon", "galore_adamw_8bit", "schedule_free_adamw_stable", "magic", "rmsprop_bnb_8bit", "OneBitAdam"] {
+    for name in [
+        "lomo",
+        "galore_adamw_8bit_layerwise",
+        "galore_adafactor",
+        "distributed_shampoo",
+        "magic",
+        "soap8bit",
+        "OneBitAdam",
+    ] {
         assert_eq!(Optimizer::named(name), None, "{name}");
     }
     for (name, stage) in
@@ -297,7 +322,7 @@ fn fields_that_matter_and_are_not_understood_are_named() {
         (json!({"zero_optimization": {"stage": 3}, "half_quantized_gradients": true}), "`half_quantized_gradients`"),
         (json!({"optimizer": {"type": "OneBitAdam"}, "zero_optimization": {}}), "OneBitAdam"),
     ] {
-        let unread = settings(&config).unread;
+        let unread = settings(&config).with_adapter().unread;
         assert!(unread.len() == 1 && unread[0].contains(field), "{field}: {unread:?}");
     }
     // What is off, or does not matter, is not.
@@ -311,7 +336,7 @@ fn fields_that_matter_and_are_not_understood_are_named() {
             "activation_checkpointing": {"partition_activations": false, "number_checkpoints": null}, "amp": {"enabled": false},
             "steps_per_print": 2000, "wall_clock_breakdown": false, "gradient_clipping": "auto"}),
     ] {
-        assert_eq!(settings(&config).unread, [""; 0]);
+        assert_eq!(settings(&config).with_adapter().unread, [""; 0]);
     }
 }
 
