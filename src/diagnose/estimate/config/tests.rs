@@ -279,6 +279,65 @@ fn training_arguments_on_one_line_are_those_on_many() {
 }
 
 #[test]
+fn other_trainers_are_read() {
+    let tune = training(
+        "model:\n  _component_: torchtune.models.qwen2_5.lora_qwen2_5_7b_base\n  lora_attn_modules: ['q_proj', 'output_proj']\n  apply_lora_to_mlp: True\n  lora_rank: 64\ntokenizer:\n  _component_: torchtune.models.qwen2_5.qwen2_5_tokenizer\n  max_seq_len: 4096\noptimizer:\n  _component_: bitsandbytes.optim.PagedAdamW8bit\n  lr: 2e-5\nbatch_size: 3\ngradient_accumulation_steps: 5\ndtype: bf16\nenable_activation_checkpointing: True\noutput_dir: /tmp\n",
+    );
+    assert_eq!(
+        (tune.batch, tune.accumulation, tune.sequence, tune.optimizer),
+        (Some(3), Some(5), Some(4096), Some(Optimizer::Adam8bit))
+    );
+    assert_eq!((tune.tuning, tune.checkpointing), (Some(Tuning::Lora { rank: 64 }), Some(true)));
+    assert!(tune.attached.as_ref().is_some_and(|own| own.targets
+        == Targets::Named(["q_proj", "o_proj", "gate_proj", "up_proj", "down_proj"].map(str::to_owned).to_vec())));
+    assert!(tune.unread.iter().any(|line| line.contains("pure_bf16")), "{:?}", tune.unread);
+
+    let megatron = training(
+        "#!/bin/bash\nGPT_ARGS=(\n  --num-layers 48 --hidden-size 6144 \\\n  --num-attention-heads 48\n  --group-query-attention --num-query-groups 8 # groups\n  --ffn-hidden-size 16384 --swiglu\n  --seq-length 8192 --padded-vocab-size 50304\n  --untie-embeddings-and-output-weights --bf16\n  --micro-batch-size 2 --global-batch-size 256\n  --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2\n  --use-distributed-optimizer --sequence-parallel --context-parallel-size 2\n)\ntorchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${GPT_ARGS[@]}\n",
+    );
+    assert_eq!((megatron.convention, megatron.zero), (Some(Convention::Megatron), Some(ZeroStage::One)));
+    assert_eq!((megatron.tensor_parallel, megatron.pipeline_parallel, megatron.batch), (Some(4), Some(2), Some(2)));
+    assert_eq!((megatron.gpus, megatron.nodes, megatron.key_value), (Some(8), Some(4), Some(1024)));
+    assert!(
+        megatron.unread.len() == 1 && megatron.unread[0].contains("context_parallel_size"),
+        "{:?}",
+        megatron.unread
+    );
+    let (model, _) = megatron.finish().unwrap();
+    assert_eq!(model.shape.unwrap().vocabulary, Some(50_304));
+
+    let nemo = training(
+        "trainer:\n  devices: 8\n  num_nodes: 2\n  precision: bf16\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 64\n  tensor_model_parallel_size: 8\n  pipeline_model_parallel_size: 1\n  encoder_seq_length: 4096\n  num_layers: 40\n  hidden_size: 5120\n  num_attention_heads: 40\n  activations_checkpoint_granularity: full\n  optim:\n    name: distributed_fused_adam\n",
+    );
+    assert_eq!((nemo.gpus, nemo.nodes, nemo.tensor_parallel), (Some(8), Some(2), Some(8)));
+    assert_eq!((nemo.zero, nemo.sequence, nemo.checkpointing), (Some(ZeroStage::One), Some(4096), Some(true)));
+    assert_eq!((nemo.optimizer, nemo.precision), (Some(Optimizer::Adam), Some(Precision::Bf16Mixed)));
+
+    let unsloth = training(
+        "from unsloth import FastLanguageModel\nmodel, tokenizer = FastLanguageModel.from_pretrained(\n    model_name = 'unsloth/llama-3-8b',\n    max_seq_length = 2048,\n    load_in_4bit = True,\n)\nmodel = FastLanguageModel.get_peft_model(model, r = 32, target_modules = ['q_proj', 'v_proj'],\n    use_gradient_checkpointing = 'unsloth')\ntrainer = SFTTrainer(model = model, args = SFTConfig(per_device_train_batch_size = 2, optim = 'adamw_8bit'))\n",
+    );
+    assert_eq!((unsloth.tuning, unsloth.sequence), (Some(Tuning::Qlora { rank: 32 }), Some(2048)));
+    assert_eq!(
+        (unsloth.batch, unsloth.optimizer, unsloth.checkpointing),
+        (Some(2), Some(Optimizer::Adam8bit), Some(true))
+    );
+
+    let command = training(
+        "accelerate launch --num_processes 4 train.py \\\n  --per_device_train_batch_size=2 \\\n  --gradient_checkpointing --optim paged_adamw_8bit --bf16 True --lora_r 8 --lora_target_modules q_proj k_proj\n",
+    );
+    assert_eq!((command.batch, command.gpus, command.checkpointing), (Some(2), Some(4), Some(true)));
+    assert_eq!((command.optimizer, command.tuning), (Some(Optimizer::Adam8bit), Some(Tuning::Lora { rank: 8 })));
+
+    for text in [
+        "// ours\n{\"optim\": \"sgd\", /* a\nb */ \"per_device_train_batch_size\": 7, # c\n \"run\": \"// x, ]\",\n}",
+        "{'optim': 'sgd', 'per_device_train_batch_size': 7, 'bf16': True, 'x': None}",
+    ] {
+        let told = training(text);
+        assert_eq!((told.batch, told.optimizer), (Some(7), Some(Optimizer::PlainSgd)), "{text}");
+    }
+}
+
+#[test]
 fn sgd_has_a_state_only_with_momentum() {
     let of = |config: serde_json::Value| settings(&config).optimizer;
     assert_eq!(of(json!({"output_dir": "x", "optim": "sgd"})), Some(Optimizer::PlainSgd));

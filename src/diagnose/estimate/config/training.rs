@@ -130,7 +130,9 @@ fn precision(fields: Fields<'_>) -> Option<Precision> {
 
 fn checkpointing(fields: Fields<'_>) -> Option<bool> {
     let names = ["gradient_checkpointing", "use_gradient_checkpointing", "enable_activation_checkpointing"];
-    let own = match names.iter().find_map(|name| fields.value.get(name)) {
+    let peft = peft_part(fields);
+    let given = |name: &&str| fields.value.get(*name).or_else(|| peft.value.get(*name));
+    let own = match names.iter().find_map(given) {
         Some(Value::Bool(on)) => Some(*on),
         // Axolotl's `unsloth` and `offload`.
         Some(Value::String(text)) => Some(!text.is_empty()),
@@ -227,7 +229,7 @@ fn attached(fields: Fields<'_>) -> Option<Attached> {
     })
 }
 
-fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
+pub(super) fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let nodes = fields.count(&["num_machines", "nnodes", "num_nodes"])?;
     let processes = fields.count(&["num_processes", "world_size"])?;
     let gpus = processes.map(|all| (all / nodes.unwrap_or(1)).max(1));
