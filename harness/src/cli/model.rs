@@ -15,7 +15,8 @@ const RANK: u64 = 16;
 pub struct ModelFlags {
     /// A model's or trainer's configuration; flags win; may be repeated
     ///
-    /// A config.json, a DeepSpeed, Accelerate or Axolotl configuration, or a dump of TrainingArguments.
+    /// A config.json or adapter_config.json; the configuration of DeepSpeed, Accelerate, Axolotl, LLaMA-Factory, torchtune
+    /// or NeMo; TrainingArguments as JSON or printed; a script of TRL, peft or Unsloth; Megatron's arguments.
     #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
     pub configs: Vec<PathBuf>,
 

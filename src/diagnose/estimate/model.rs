@@ -4,11 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
-use super::choices::Tuning;
 use super::error::EstimateError;
 use super::matrices::{Matrices, Sums};
-use super::rate::Rate;
-use super::setup::Setup;
 use super::stored::Stored;
 
 /// The most GPUs, and the largest batch, sequence or width, that an estimate covers.
@@ -210,7 +207,7 @@ impl Model {
     }
 
     /// Inputs and outputs of the layers with an adapter, saturating: of every linear layer unless it is known.
-    fn sides(&self) -> u64 {
+    pub(super) fn sides(&self) -> u64 {
         self.adapter_sides.unwrap_or_else(|| self.shape_or_assumed().adapter_parameters(1))
     }
 
@@ -231,21 +228,9 @@ impl Model {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
     }
 
-    /// Bytes of optimizer state per trained parameter.
-    pub(super) fn state(&self, setup: &Setup) -> Rate {
-        let (shape, parameters) = (self.shape_or_assumed(), self.parameters);
-        let whole = self.matrices.unwrap_or_else(|| shape.sums().of(parameters));
-        let rank = match setup.tuning {
-            Tuning::Full => return setup.optimizer.state(&whole, setup.optimizer_rank),
-            Tuning::Lora { rank } | Tuning::Qlora { rank } => rank.max(1),
-        };
-        // Each matrix of an adapter has the rank as its shorter side.
-        let parameters = self.adapter_parameters(rank);
-        let sides = self.sides();
-        let matrices = sides.saturating_mul(rank).min(parameters);
-        let adapter =
-            Matrices { parameters, matrices, sides, short: 0, long: sides, squares: whole.squares, table_sides: 0 };
-        setup.optimizer.state(&adapter, Some(setup.optimizer_rank.unwrap_or(rank).min(rank)))
+    /// The sizes of the matrices, or those of the shape.
+    pub(super) fn matrices_or_assumed(&self) -> Matrices {
+        self.matrices.unwrap_or_else(|| self.shape_or_assumed().sums().of(self.parameters))
     }
 
     /// Refuses impossible values.

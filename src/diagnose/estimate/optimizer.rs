@@ -180,6 +180,25 @@ impl Optimizer {
         }
     }
 
+    /// This optimizer with state in 8 bits, or why there is none.
+    pub(super) const fn in_8_bits(self) -> Result<Self, &'static str> {
+        match self {
+            Self::Adam => Ok(Self::Adam8bit),
+            Self::Ademamix => Ok(Self::Ademamix8bit),
+            Self::Galore => Ok(Self::Galore8bit),
+            Self::Adadelta
+            | Self::Sophia
+            | Self::ScheduleFree
+            | Self::Grokadamw
+            | Self::Adan
+            | Self::Prodigy
+            | Self::Soap
+            | Self::Muon
+            | Self::Apollo => Err("no 8-bit form of this optimizer is known"),
+            _ => Err("the optimizer's state is small already"),
+        }
+    }
+
     /// Whether its state depends on the matrices of the model.
     pub(super) const fn needs_matrices(self) -> bool {
         matches!(

@@ -94,7 +94,7 @@ impl Estimate {
             trained_parameters,
             bytes_per_parameter: match setup.inference {
                 true => fixed.device.bytes() as f64 / model.parameters as f64,
-                false => setup.convention.pieces(setup.precision, model.state(setup)).total(),
+                false => setup.convention.pieces(setup.precision, state::optimizer(model, setup)).total(),
             },
             fixed,
             activations: known.then_some(activations),

@@ -119,14 +119,14 @@ impl Modules {
 /// The layers with an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Targets {
-    /// Those that peft chooses for the family.
+    /// The layers that peft chooses for the family.
     #[default]
     Usual,
     /// Every linear layer but the output layer.
     AllLinear,
-    /// Those with these names.
+    /// Layers with these names.
     Named(Vec<String>),
-    /// Those whose whole path matches this regular expression.
+    /// Layers whose whole path matches this regular expression.
     Pattern(String),
 }
 
@@ -187,7 +187,7 @@ fn old_names(family: &str) -> Option<Vec<String>> {
     texts(&RULES.as_ref()?.experts, family)
 }
 
-/// Families whose parts peft does not tell apart: some output layers count as linear, or it fails.
+/// Families in whose parts peft makes no difference: some output layers count as linear, or it fails.
 const UNKNOWN: [&str; 3] = ["qwen2_5_omni", "qwen3_omni_moe", "qwen3_omni_moe_thinker"];
 
 /// Paths before the names of a decoder's layers, and of a tower's.
