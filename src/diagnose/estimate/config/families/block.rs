@@ -107,7 +107,7 @@ impl Block {
     }
 
     /// The part, as a tower.
-    pub(super) fn as_tower(mut self) -> Self {
+    pub(super) fn of_tower(mut self) -> Self {
         self.modules.iter_mut().for_each(|module| module.tower = true);
         self
     }

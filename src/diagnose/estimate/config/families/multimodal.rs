@@ -67,7 +67,7 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
         "llava" => !d.tied() && !words.tied(),
         _ => !d.tied(),
     };
-    let seen = (tower + ears + joint).as_tower();
+    let seen = (tower + ears + joint).of_tower();
     let towers = seen.matrices;
     let mut whole = decoder.whole.clone() + seen + embedding.clone().when(untied && !decoder.untied);
     if decoder.untied && !untied {
@@ -92,7 +92,7 @@ fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     thinker.check().map_err(Uncounted::Refused)?;
     let voice = if d.is_false("enable_audio_output") { Block::default() } else { speech::voice(d) };
     let towers = found.towers + voice.matrices;
-    Ok(Counted { whole: found.whole + voice.as_tower(), towers, ..found })
+    Ok(Counted { whole: found.whole + voice.of_tower(), towers, ..found })
 }
 
 /// The layers that feed Gemma 3n's images or sounds into a decoder of width `hidden`.
