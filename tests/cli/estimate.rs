@@ -82,7 +82,7 @@ fn what_is_wrong_is_said_and_what_to_do() {
         (&["estimate"][..], "give --params"),
         (&["estimate", "--params", "4e9", "--offload", "cpu"], "add --zero 2"),
         (&["estimate", "--params", "many"], "such as 4e9, 7B"),
-        (&["estimate", "--params", "4e9", "--optimizer", "sophia"], "adam, adam8bit, adafactor, sgd"),
+        (&["estimate", "--params", "4e9", "--optimizer", "lomo"], "adam, adam8bit, adafactor, sgd"),
         (&["estimate", "--params", "4e9", "--tp", "2"], "add --convention megatron"),
         (&["ledger", "--params", "4e9"], "give --reading"),
         (&["ledger", "--params", "4e9", "--reading", "init"], "write STAGE=BYTES"),
@@ -208,10 +208,10 @@ fn a_family_that_is_not_counted_is_refused_and_what_is_not_understood_is_named()
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("`holomorphic`") && err.contains("give --params"), "{err}");
     assert_eq!(estimate(&["estimate", "--config", config, "--params", "7e9"]).0, 0);
-    fs::write(&path, "{\"output_dir\": \"x\", \"optim\": \"muon\", \"load_in_8bit\": true}").unwrap();
+    fs::write(&path, "{\"output_dir\": \"x\", \"optim\": \"adalomo\", \"load_in_8bit\": true}").unwrap();
     let (_, found) = document(&["estimate", "--config", config, "--params", "7e9"]);
     let named = found["not_counted"].to_string();
-    assert!(named.contains("muon") && named.contains("load_in_8bit"), "{named}");
+    assert!(named.contains("adalomo") && named.contains("load_in_8bit"), "{named}");
 }
 
 #[test]

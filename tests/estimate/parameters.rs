@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll::estimate::config::{Settings, read};
-use plimsoll::estimate::{EstimateError, Model};
+use plimsoll::estimate::{Estimate, EstimateError, Model};
 use serde_json::{Value, json};
 
 /// The counts written by `tests/python/parameter_counts.py`: one configuration with its parameters per line.
@@ -46,6 +46,45 @@ fn parameters_are_those_of_transformers() {
         })
         .collect();
     assert_eq!(wrong, [""; 0]);
+}
+
+/// Adapters and what peft trains of them, as `tests/python/parameter_counts.py` found.
+#[test]
+fn adapters_are_those_of_peft() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/adapter-counts.jsonl");
+    let text = fs::read_to_string(path).unwrap();
+    let (mut wrong, mut right, mut refused) = (Vec::new(), 0, 0);
+    for row in text.lines() {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let scene = Scene::new();
+        let model = read(&scene.file("config.json", &row["config"].to_string())).unwrap();
+        let mut adapter = row["adapter"].clone();
+        adapter["peft_type"] = json!("LORA");
+        let adapter = read(&scene.file("adapter_config.json", &adapter.to_string())).unwrap();
+        let settings = model.or(adapter).with_adapter();
+        let unread = settings.unread.clone();
+        let (model, setup) = settings.finish().unwrap();
+        let Some(expected) = row["trained"].as_u64() else {
+            refused += 1;
+            if unread.is_empty() {
+                wrong.push(format!("{} {}: {} not named", row["name"], row["adapter"], row["refused"]));
+            }
+            continue;
+        };
+        let found = Estimate::of(&model, &setup).unwrap();
+        if found.trained_parameters == expected && unread.is_empty() {
+            right += 1;
+        } else if unread.is_empty()
+            || found.trained_parameters != expected && !unread.iter().any(|line| line.contains("not known"))
+        {
+            wrong.push(format!(
+                "{} {}: {} of {expected} {unread:?}",
+                row["name"], row["adapter"], found.trained_parameters
+            ));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert!(right > 800 && refused > 200, "{right} {refused}");
 }
 
 #[test]

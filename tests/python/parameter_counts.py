@@ -2,9 +2,10 @@
 
     python tests/python/parameter_counts.py defaults   # src/diagnose/estimate/config/families/defaults.json
     python tests/python/parameter_counts.py counts     # tests/data/parameter-counts.jsonl
+    python tests/python/parameter_counts.py adapters   # families/adapters.json and tests/data/adapter-counts.jsonl
     python tests/python/parameter_counts.py tree FAMILY [JSON]   # the parameters of a family, layers folded together
 
-Needs torch, transformers, and for Gemma 3n's tower timm and pillow. Models are built on the meta device from a configuration alone: no weights, no network.
+Needs torch, transformers, for adapters peft, and for Gemma 3n's tower timm and pillow. Models are built on the meta device from a configuration alone: no weights, no network.
 """
 
 import collections
@@ -28,6 +29,8 @@ transformers.logging.set_verbosity_error()
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ROOT / "src/diagnose/estimate/config/families/defaults.json"
 COUNTS = ROOT / "tests/data/parameter-counts.jsonl"
+RULES = ROOT / "src/diagnose/estimate/config/families/adapters.json"
+ADAPTERS = ROOT / "tests/data/adapter-counts.jsonl"
 
 sys.path.insert(0, str(Path(__file__).parent))
 from parameter_configs import FAMILIES, PUBLISHED, vary  # noqa: E402
@@ -182,6 +185,90 @@ def counts():
         print("not built:", *failure)
 
 
+def rules():
+    """What peft does by family: layers by default, old names of experts' matrices, layers that it refuses."""
+    from peft.utils import constants
+    from peft.utils import transformers_weight_conversion as conversion
+
+    usual = constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
+    experts = {}
+    for family, like in conversion._MODEL_TO_CONVERSION_PATTERN.items():
+        names = {new: [] for new in ("gate_up_proj", "down_proj", "gate.weight")}
+        for old, new in conversion._MOE_TARGET_MODULE_MAPPING.get(like, {}).items():
+            names[new].append(old)
+        if names["gate_up_proj"]:
+            experts[family] = [*names["gate_up_proj"], *names["down_proj"], *names["gate.weight"]]
+    refused = {family: sorted(MAMBA_REFUSED) for family in MAMBA}
+    found = {"usual": {name: names for name, names in usual.items() if isinstance(names, list)}, "experts": experts, "refused": refused}
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found))
+    RULES.write_text("{\n" + rows + "\n}\n")
+
+
+#: Families of state spaces on whose fused layers peft puts no adapter (`_check_lora_target_modules_mamba`).
+MAMBA, MAMBA_REFUSED = ("falcon_h1", "falcon_mamba", "mamba", "mamba2", "nemotron_h"), ("conv1d", "out_proj")
+
+
+def adapted(config, adapter):
+    """The parameters that peft trains, or why it refuses."""
+    import peft
+
+    try:
+        model = peft.get_peft_model(build(config), peft.LoraConfig(**adapter))
+    except ValueError as error:
+        return {"refused": str(error)[:80]}
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return {"trained": trained}
+
+
+def linear_names(config):
+    """Last parts of the names of linear layers that are not the output layer."""
+    from transformers.pytorch_utils import Conv1D
+
+    model = build(config)
+    output = model.get_output_embeddings()
+    named = [name for name, module in model.named_modules() if isinstance(module, (torch.nn.Linear, Conv1D)) and module is not output]
+    return sorted({name.rpartition(".")[2] for name in named if not name.rpartition(".")[2].isdigit()})
+
+
+def adapters():
+    rules()
+    rows = []
+    # The published ones of every family, the smallest first.
+    published = {}
+    for name, config in sorted(PUBLISHED, key=lambda pair: pair[1].get("num_hidden_layers", 99)):
+        published.setdefault(config["model_type"], (name, config))
+    cases = [(name, config) for name, config in published.values()]
+    for family in FAMILIES:
+        cases += [(f"{family}/{seed}", vary(family, random.Random(f"{family}/{seed}"))) for seed in range(2)]
+    for name, config in cases:
+        if config is None:
+            continue
+        dice = random.Random(f"adapter/{name}")
+        names = linear_names(config)
+        some = dice.sample(names, min(len(names), dice.randint(1, 4)))
+        usual = {"r": dice.randint(1, 16)}
+        every = {"r": dice.randint(1, 16), "target_modules": "all-linear"}
+        chosen = {"r": dice.randint(1, 16), "target_modules": some, "use_dora": dice.random() < 0.3}
+        llama = {"r": 8, "target_modules": "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj".split()}
+        for adapter in [usual, every, chosen, llama]:
+            rows.append({"name": name, "config": config, "adapter": adapter, **adapted(config, adapter)})
+    for family in "llama qwen3 gemma gpt2 opt granite".split():
+        for seed in range(3):
+            config = vary(family, random.Random(f"{family}/{seed}"))
+            words = "wte" if family == "gpt2" else "embed_tokens"
+            saved = {"r": 4, "target_modules": "all-linear", "modules_to_save": [words, "lm_head"][: seed + 1]}
+            both = {"r": 3, "target_modules": [words, "lm_head"]}
+            head = {"r": 2, "target_modules": "all-linear", "task_type": "SEQ_CLS"}
+            kind = {"qwen3": "Qwen3", "gpt2": "GPT2", "opt": "OPT"}.get(family, family.capitalize())
+            labelled = {**config, "architectures": [f"{kind}ForSequenceClassification"], "id2label": {"0": "A", "1": "B", "2": "C"}}
+            labelled.pop("num_labels", None)
+            for config, adapter in [(config, saved), (config, both), (labelled, head)]:
+                if "architectures" not in config or hasattr(transformers, config["architectures"][0]):
+                    rows.append({"name": f"{family}/{seed}", "config": config, "adapter": adapter, **adapted(config, adapter)})
+    ADAPTERS.write_text("".join(json.dumps(row, sort_keys=True) + "\n" for row in rows))
+    print(len(rows), "adapters,", sum("refused" in row for row in rows), "refused,", ADAPTERS.stat().st_size, "bytes")
+
+
 def tree(family, config="{}"):
     model = build({"model_type": family, **json.loads(config)})
     folded = collections.Counter()
@@ -193,5 +280,5 @@ def tree(family, config="{}"):
 
 
 if __name__ == "__main__":
-    commands = {"defaults": defaults, "counts": counts, "tree": tree}
+    commands = {"defaults": defaults, "counts": counts, "adapters": adapters, "tree": tree}
     commands[sys.argv[1]](*sys.argv[2:])

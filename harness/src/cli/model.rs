@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll::estimate::config::{self, Settings};
+use plimsoll::estimate::config::{self, Attached, Settings};
 use plimsoll::estimate::{
     Attention, Convention, Count, EstimateError, Model, Offload, Optimizer, Precision, Setup, Tuning, ZeroStage,
 };
@@ -15,7 +15,8 @@ const RANK: u64 = 16;
 pub struct ModelFlags {
     /// A model's or trainer's configuration; flags win; may be repeated
     ///
-    /// A config.json, a DeepSpeed, Accelerate or Axolotl configuration, or a dump of TrainingArguments.
+    /// A config.json or adapter_config.json; the configuration of DeepSpeed, Accelerate, Axolotl, LLaMA-Factory, torchtune
+    /// or NeMo; TrainingArguments as JSON or printed; a script of TRL, peft or Unsloth; Megatron's arguments.
     #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
     pub configs: Vec<PathBuf>,
 
@@ -48,7 +49,7 @@ pub struct ModelFlags {
     pub convention: Option<Convention>,
     /// The optimizer, such as adam, sgd or paged_adamw_8bit [default: adam]
     ///
-    /// adam, adam8bit, sgd, lion, or the name that a framework gives it.
+    /// adam, adam8bit, sgd, lion, muon, or the name that a framework gives it.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
     /// The precision: bf16-mixed, fp16-mixed, fp32 [default: bf16-mixed]
@@ -57,6 +58,11 @@ pub struct ModelFlags {
     /// Train an adapter of this rank on every linear layer
     #[arg(long, value_name = "R", env = "PLIMSOLL_LORA", help_heading = "Training")]
     pub lora: Option<Count>,
+    /// Layers with an adapter: q_proj,v_proj [default: all linear]
+    ///
+    /// Names as in peft's target_modules; needs --config with the model's config.json.
+    #[arg(long, value_name = "NAMES", env = "PLIMSOLL_LORA_TARGETS", help_heading = "Training", value_delimiter = ',')]
+    pub lora_targets: Vec<String>,
     /// Keep the base in 4 bits; the adapter's rank is that of --lora, or 16
     #[arg(long, env = "PLIMSOLL_QLORA", help_heading = "Training")]
     pub qlora: bool,
@@ -149,10 +155,10 @@ impl ModelFlags {
         // Layers and width on the command line describe another model than a file's, so the file's count no longer
         // holds.
         if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
-            (settings.parameters, settings.adapter_sides, settings.cache, settings.stored) = (None, None, None, None);
+            (settings.parameters, settings.modules, settings.cache, settings.stored) = (None, None, None, None);
             settings.largest_layer = self.largest_layer.map(|count| count.0);
         }
-        Ok(settings)
+        Ok(settings.with_adapter())
     }
 
     fn flags(&self) -> Settings {
@@ -163,7 +169,9 @@ impl ModelFlags {
             (false, Some(rank)) => Some(Tuning::Lora { rank }),
             (false, None) => None,
         };
+        let attached = (!self.lora_targets.is_empty()).then(|| Attached::named("--lora-targets", &self.lora_targets));
         Settings {
+            attached,
             parameters: count(self.params),
             largest_layer: count(self.largest_layer),
             layers: count(self.layers),

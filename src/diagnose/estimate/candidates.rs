@@ -1,6 +1,6 @@
 //! The setups that a rung offers, mildest first.
 
-use super::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use super::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use super::convention::Convention;
 use super::model::Model;
 use super::rung::Rung;
@@ -48,13 +48,11 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
             Ok(vec![Candidate { setup: Setup { attention, ..*setup }, change: "eager -> sdpa".to_owned() }])
         }
         Rung::ShorterSequence => shorter(setup),
-        Rung::Optimizer8bit => match setup.optimizer {
-            Optimizer::Adam => {
-                let optimizer = Optimizer::Adam8bit;
-                Ok(vec![Candidate { setup: Setup { optimizer, ..*setup }, change: "adam -> adam8bit".to_owned() }])
-            }
-            _ => Err("the optimizer's state is small already"),
-        },
+        Rung::Optimizer8bit => {
+            let optimizer = setup.optimizer.in_8_bits()?;
+            let change = format!("{} -> {optimizer}", setup.optimizer);
+            Ok(vec![Candidate { setup: Setup { optimizer, ..*setup }, change }])
+        }
         Rung::Sharding => sharding(setup),
         Rung::Offload => offload(setup),
         Rung::Adapter => adapter(model, setup),

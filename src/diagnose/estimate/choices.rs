@@ -1,4 +1,4 @@
-//! The choices in a setup: optimizer, precision, ZeRO stage, offload, attention, trained parameters.
+//! The choices in a setup: precision, ZeRO stage, offload, attention, trained parameters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,66 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::{ParseNameError, named};
-
-named! {
-    /// The optimizer.
-    Optimizer, "optimizer" {
-        /// Adam or AdamW: two fp32 moments, 8 B per parameter.
-        Adam = "adam",
-        /// 8-bit Adam, paged or not: two moments of one byte, 2 B per parameter.
-        Adam8bit = "adam8bit",
-        /// Adafactor: one fp32 number for each row and each column of a matrix.
-        Adafactor = "adafactor",
-        /// SGD with momentum: 4 B per parameter.
-        Sgd = "sgd",
-        /// SGD without momentum, as PyTorch's and Transformers' default: no state.
-        PlainSgd = "plain-sgd",
-        /// RMSprop, neither centred nor with momentum: one fp32 moment, 4 B per parameter.
-        Rmsprop = "rmsprop",
-        /// Adagrad: one fp32 sum, 4 B per parameter.
-        Adagrad = "adagrad",
-        /// Lion: one fp32 moment, 4 B per parameter.
-        Lion = "lion",
-        /// 8-bit Lion, paged or not: one moment of one byte.
-        Lion8bit = "lion8bit",
-        /// 4-bit Adam, as in torchao: two moments of half a byte.
-        Adam4bit = "adam4bit",
-    }
-}
-
-impl Optimizer {
-    /// The optimizer named by `text`: a name of the command line, of Transformers (`adamw_torch_fused`,
-    /// `paged_adamw_8bit`), PyTorch (`torch.optim.AdamW`), DeepSpeed (`DeepSpeedCPUAdam`) or bitsandbytes.
-    pub fn named(text: &str) -> Option<Self> {
-        let lower = text.trim().to_ascii_lowercase();
-        let name = lower.rsplit(['.', ':']).next().unwrap_or("").replace('-', "_").replace("optimizernames_", "");
-        // Optimizers that do not keep moments of every parameter.
-        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini", "onebit", "zeroone", "1bit"]
-            .iter()
-            .any(|word| name.contains(word))
-        {
-            return None;
-        }
-        let bits = |width: &str| name.contains(&format!("{width}bit")) || name.contains(&format!("{width}_bit"));
-        Some(if name.contains("adafactor") {
-            Self::Adafactor
-        } else if name.contains("lion") {
-            if bits("8") { Self::Lion8bit } else { Self::Lion }
-        } else if name.contains("adam") || name.contains("lamb") {
-            match (bits("8"), bits("4")) {
-                (true, _) => Self::Adam8bit,
-                (_, true) => Self::Adam4bit,
-                _ => Self::Adam,
-            }
-        } else if name.starts_with("sgd") {
-            Self::Sgd
-        } else if (name.starts_with("rmsprop") || name.starts_with("adagrad")) && !bits("8") {
-            if name.starts_with("rms") { Self::Rmsprop } else { Self::Adagrad }
-        } else {
-            return None;
-        })
-    }
-}
 
 named! {
     /// The precision of training.

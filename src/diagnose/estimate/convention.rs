@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Optimizer, Precision, ZeroStage};
+use super::choices::{Precision, ZeroStage};
 use super::names::{ParseNameError, named};
 use super::rate::Rate;
 use super::source::Source;
@@ -49,20 +49,9 @@ impl Pieces {
     }
 }
 
-/// Adafactor's state without known matrices assumes matrices of 1024 x 1024: 4 x (1024 + 1024) bytes each.
-const ADAFACTOR_SIDE: u64 = 1024;
-
 impl Convention {
-    /// Bytes per trained parameter; `factored` is Adafactor's state if the model's matrices are known.
-    pub(super) fn pieces(self, precision: Precision, optimizer: Optimizer, factored: Option<Rate>) -> Pieces {
-        let optimizer = match optimizer {
-            Optimizer::Adam => Rate::whole(8),
-            Optimizer::Adam8bit => Rate::whole(2),
-            Optimizer::Sgd | Optimizer::Lion | Optimizer::Rmsprop | Optimizer::Adagrad => Rate::whole(4),
-            Optimizer::PlainSgd => Rate::ZERO,
-            Optimizer::Lion8bit | Optimizer::Adam4bit => Rate::whole(1),
-            Optimizer::Adafactor => factored.unwrap_or(Rate::fraction(8, ADAFACTOR_SIDE)),
-        };
+    /// Bytes per trained parameter; `optimizer` are those of the optimizer's state.
+    pub(super) fn pieces(self, precision: Precision, optimizer: Rate) -> Pieces {
         if precision == Precision::Fp32 {
             let (weights, gradients) = (Rate::whole(4), Rate::whole(4));
             return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };

@@ -73,7 +73,7 @@ fn figure(model: &Model, setup: &Setup, convention: Convention) -> ConventionFig
     };
     let setup = if convention == Convention::Megatron { Setup { convention, ..*setup } } else { whole };
     let estimate = Estimate::of(model, &setup);
-    let pieces = convention.pieces(setup.precision, setup.optimizer, model.factored());
+    let pieces = convention.pieces(setup.precision, super::state::optimizer(model, &setup));
     let host = |estimate: &Estimate| {
         let buffers = estimate.rows.iter().filter(|row| matches!(row.item, Item::Loading | Item::HostBuffers));
         let buffers: Vec<_> = buffers.collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
 use super::error::EstimateError;
-use super::rate::Rate;
+use super::matrices::{Matrices, Sums};
 use super::stored::Stored;
 
 /// The most GPUs, and the largest batch, sequence or width, that an estimate covers.
@@ -131,11 +131,16 @@ impl Shape {
         self.embedding_parameters().max(self.hidden.saturating_mul(self.ffn.max(self.query)))
     }
 
-    /// Adafactor's state per parameter: four bytes per row and column of every matrix.
-    fn factored(&self, sides: u64, parameters: u64) -> Rate {
-        let embedding = self.vocabulary.map_or(0, |rows| rows.saturating_add(self.hidden));
-        let embeddings = embedding.saturating_mul(if self.untied { 2 } else { 1 });
-        Rate::fraction(sides.saturating_add(embeddings).saturating_mul(4), parameters.max(1))
+    /// The sizes of all matrices.
+    fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for (inputs, outputs) in self.matrices() {
+            sums.add(self.layers.into(), inputs.into(), outputs.into());
+        }
+        for _ in 0..if self.untied { 2 } else { 1 } {
+            sums.add_table(self.vocabulary.unwrap_or(0).into(), self.hidden.into());
+        }
+        sums
     }
 }
 
@@ -150,9 +155,15 @@ pub struct Model {
     /// Parameters of the largest layer, which ZeRO-3 gathers; absent if it is derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_layer: Option<u64>,
-    /// Total inputs and outputs of all linear layers with an adapter; absent if they are derived from the shape.
+    /// Total inputs and outputs of the layers with an adapter; absent if they are derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter_sides: Option<u64>,
+    /// Parameters that an adapter trains whatever its rank is, such as layers that are trained as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter_whole: Option<u64>,
+    /// The sizes of the matrices; absent if they are derived from the shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrices: Option<Matrices>,
     /// What the model keeps per token while it generates; absent if it is derived from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
@@ -164,7 +175,16 @@ pub struct Model {
 impl Model {
     /// A model with `parameters` parameters, of which nothing else is known.
     pub const fn new(parameters: u64) -> Self {
-        Self { parameters, shape: None, largest_layer: None, adapter_sides: None, cache: None, stored: None }
+        Self {
+            parameters,
+            shape: None,
+            largest_layer: None,
+            adapter_sides: None,
+            adapter_whole: None,
+            matrices: None,
+            cache: None,
+            stored: None,
+        }
     }
 
     /// A model with a known shape; its parameters are counted from it.
@@ -186,12 +206,14 @@ impl Model {
         }
     }
 
-    /// Parameters of an adapter of `rank` on every linear layer, saturating.
+    /// Inputs and outputs of the layers with an adapter, saturating: of every linear layer unless it is known.
+    pub(super) fn sides(&self) -> u64 {
+        self.adapter_sides.unwrap_or_else(|| self.shape_or_assumed().adapter_parameters(1))
+    }
+
+    /// Parameters that an adapter of `rank` trains, saturating.
     pub(super) fn adapter_parameters(&self, rank: u64) -> u64 {
-        match self.adapter_sides {
-            Some(sides) => sides.saturating_mul(rank),
-            None => self.shape_or_assumed().adapter_parameters(rank),
-        }
+        self.sides().saturating_mul(rank).saturating_add(self.adapter_whole.unwrap_or(0))
     }
 
     /// What is kept per token: as the family keeps it, otherwise keys and values of every layer.
@@ -206,9 +228,9 @@ impl Model {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
     }
 
-    /// Adafactor's state per parameter, if the shape is known.
-    pub(super) fn factored(&self) -> Option<Rate> {
-        self.shape.map(|shape| shape.factored(self.adapter_parameters(1), self.parameters))
+    /// The sizes of the matrices, or those of the shape.
+    pub(super) fn matrices_or_assumed(&self) -> Matrices {
+        self.matrices.unwrap_or_else(|| self.shape_or_assumed().sums().of(self.parameters))
     }
 
     /// Refuses impossible values.

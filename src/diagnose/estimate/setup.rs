@@ -5,10 +5,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use super::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use super::convention::Convention;
 use super::error::EstimateError;
 use super::model::MAX_WORLD;
+use super::optimizer::Optimizer;
 
 /// The three factors of the effective batch; training sees their product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +54,9 @@ pub struct Setup {
     pub convention: Convention,
     /// The optimizer.
     pub optimizer: Optimizer,
+    /// The rank of the subspace of GaLore and APOLLO; absent if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimizer_rank: Option<u64>,
     /// The precision.
     pub precision: Precision,
     /// What is sharded.
@@ -107,6 +111,7 @@ impl Default for Setup {
         Self {
             convention: Convention::Hf,
             optimizer: Optimizer::Adam,
+            optimizer_rank: None,
             precision: Precision::Bf16Mixed,
             zero: ZeroStage::Zero,
             shard_group: None,

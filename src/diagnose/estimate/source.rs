@@ -29,6 +29,20 @@ pub enum Source {
     HfDeepspeedGuide,
     /// The `quantization_config` of a config.json.
     QuantizationConfig,
+    /// The Muon optimizer of PyTorch.
+    MuonCode,
+    /// The GaLore paper.
+    GalorePaper,
+    /// The APOLLO paper.
+    ApolloPaper,
+    /// The SOAP paper.
+    SoapPaper,
+    /// The CAME paper.
+    CamePaper,
+    /// The Adam-mini paper.
+    AdamMiniPaper,
+    /// The code of the optimizer itself.
+    OptimizerCode,
     /// A count of what the layers of the family keep.
     OwnCount,
 }
@@ -51,6 +65,15 @@ impl Source {
             Self::Bitsandbytes => "bitsandbytes, 8-bit optimizers: one byte each for both moments",
             Self::AdafactorPaper => "Shazeer and Stern, Adafactor: one fp32 number a row and a column",
             Self::QuantizationConfig => "quantization_config of config.json: bits a value, and constants a group",
+            Self::MuonCode => "torch.optim.Muon: one fp32 momentum for matrices; AdamW for embeddings and vectors",
+            Self::GalorePaper => "Zhao et al., GaLore: m r + 2 n r numbers for an m x n matrix, m the shorter side",
+            Self::ApolloPaper => {
+                "Zhu et al., APOLLO: 2 n r numbers for an m x n matrix; its code keeps the m r projection"
+            }
+            Self::SoapPaper => "Vyas et al., SOAP: 2 m n + 2 m^2 + 2 n^2 numbers; sides beyond 10,000 are left out",
+            Self::CamePaper => "Luo et al., CAME: m n + 2 (m + n) numbers for an m x n matrix",
+            Self::AdamMiniPaper => "Zhang et al., Adam-mini: one moment, and one number a block of parameters",
+            Self::OptimizerCode => "the optimizer's own code: one fp32 value a parameter for each state that it keeps",
             Self::OwnCount => "the model's own layers: key-value heads, latents, windows and states of its config.json",
             Self::HfDeepspeedGuide => {
                 "Hugging Face Transformers, DeepSpeed guide: buckets of 2 B, 4.5 times with overlap_comm"

@@ -5,6 +5,7 @@ use super::choices::{Offload, Precision, Tuning, ZeroStage};
 use super::convention::{Convention, Pieces};
 use super::count::Count;
 use super::error::EstimateError;
+use super::matrices::Matrices;
 use super::megatron;
 use super::model::Model;
 use super::phase::Phase;
@@ -40,8 +41,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
     if setup.inference {
         return Ok((generating(model, setup)?.into_iter().collect(), 0));
     }
-    let factored = model.factored();
-    let pieces = setup.convention.pieces(setup.precision, setup.optimizer, factored);
+    let pieces = setup.convention.pieces(setup.precision, optimizer(model, setup));
     let per_gpu = match setup.convention {
         Convention::Megatron => megatron::most_loaded_shard(model, setup)?,
         _ => model.parameters,
@@ -63,6 +63,21 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
         rows.extend(place(&piece, trained, setup)?);
     }
     Ok((rows, trained))
+}
+
+/// Bytes of optimizer state per trained parameter.
+pub(super) fn optimizer(model: &Model, setup: &Setup) -> Rate {
+    let whole = model.matrices_or_assumed();
+    let rank = match setup.tuning {
+        Tuning::Full => return setup.optimizer.state(&whole, setup.optimizer_rank),
+        Tuning::Lora { rank } | Tuning::Qlora { rank } => rank.max(1),
+    };
+    // Each matrix of an adapter has the rank as its shorter side.
+    let (parameters, sides) = (model.adapter_parameters(rank), model.sides());
+    let matrices = sides.saturating_mul(rank).min(parameters);
+    let adapter =
+        Matrices { parameters, matrices, sides, short: 0, long: sides, squares: whole.squares, table_sides: 0 };
+    setup.optimizer.state(&adapter, Some(setup.optimizer_rank.unwrap_or(rank).min(rank)))
 }
 
 /// The row of the weights of a model that generates.
@@ -119,7 +134,10 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
         ),
         piece(Item::Gradients, pieces.gradients, shards(copies), gradient_place, gradients_from),
         piece(Item::Gradients16, gradients16, shards(ZeroStage::Two), Offload::None, FROM_BACKWARD),
-        piece(Item::Optimizer, pieces.optimizer, shards(ZeroStage::One), setup.offload, FROM_STEP),
+        Piece {
+            source: setup.optimizer.source().unwrap_or(source),
+            ..piece(Item::Optimizer, pieces.optimizer, shards(ZeroStage::One), setup.offload, FROM_STEP)
+        },
     ]
 }
 

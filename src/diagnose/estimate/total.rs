@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Optimizer, Precision, Tuning};
+use super::choices::{Precision, Tuning};
 use super::convention::Convention;
 use super::error::EstimateError;
 use super::model::Model;
+use super::optimizer::Optimizer;
 use super::phase::{Phase, PhaseTotal};
 use super::places::Places;
 use super::row::{Group, Row};
@@ -93,7 +94,7 @@ impl Estimate {
             trained_parameters,
             bytes_per_parameter: match setup.inference {
                 true => fixed.device.bytes() as f64 / model.parameters as f64,
-                false => setup.convention.pieces(setup.precision, setup.optimizer, model.factored()).total(),
+                false => setup.convention.pieces(setup.precision, state::optimizer(model, setup)).total(),
             },
             fixed,
             activations: known.then_some(activations),
@@ -175,8 +176,11 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     if setup.precision == Precision::Fp16Mixed {
         notes.push("fp16 needs loss scaling, and at a small batch its second copy of the weights can cost more than its activations save; bf16 needs no scaling".to_owned());
     }
-    if setup.optimizer == Optimizer::Adafactor && model.shape.is_none() {
-        notes.push("Adafactor's state is taken for matrices of 1024 x 1024: give --layers and --hidden".to_owned());
+    if setup.optimizer.needs_matrices() && model.matrices.is_none() && model.shape.is_none() {
+        notes.push(format!(
+            "the state of {} is taken for the matrices of a usual decoder of this size: give --config, or --layers and --hidden",
+            setup.optimizer
+        ));
     }
     if setup.optimizer == Optimizer::Adam8bit {
         notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B of constants per block in addition to its 2 B a parameter".to_owned());

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::loose;
+use super::{literal, loose, recipe};
 use crate::estimate::error::EstimateError;
 
 /// The largest configuration file that is read, in bytes.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Fields that identify a training configuration: the file has at least one.
-pub(super) const TRAINING_SIGNS: [&str; 15] = [
+pub(super) const TRAINING_SIGNS: [&str; 18] = [
     "per_device_train_batch_size",
     "micro_batch_size",
     "output_dir",
@@ -29,6 +29,9 @@ pub(super) const TRAINING_SIGNS: [&str; 15] = [
     "gradient_checkpointing",
     "sequence_len",
     "deepspeed_config",
+    "peft_type",
+    "peft_config",
+    "lora_r",
 ];
 
 /// The bytes of a configuration file.
@@ -50,8 +53,13 @@ pub(super) fn value(path: &Path, text: &[u8]) -> Result<Value, EstimateError> {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(not_json(1, 0, "it holds another value".to_owned())),
         Err(error) => {
-            let loose = std::str::from_utf8(text).ok().filter(|text| !text.trim_start().starts_with('{'));
-            loose.and_then(loose::fields).ok_or_else(|| not_json(error.line(), error.column(), error.to_string()))
+            let text = std::str::from_utf8(text).ok();
+            let braced = text.filter(|text| text.trim_start().starts_with(['{', '/']));
+            let commented = braced.and_then(|text| serde_json::from_str(&recipe::without_comments(text)).ok());
+            let printed = || braced.and_then(literal::printed);
+            let commented = commented.filter(Value::is_object).or_else(printed);
+            let loose = || text.filter(|_| braced.is_none()).and_then(loose::fields);
+            commented.or_else(loose).ok_or_else(|| not_json(error.line(), error.column(), error.to_string()))
         }
     }
 }

@@ -8,9 +8,10 @@ use super::content;
 use super::fields::Fields;
 use super::settings::{Settings, ShardGroup};
 use super::unread::{MOST_NAMED, is_suspect};
-use crate::estimate::choices::{Offload, Optimizer, Precision, ZeroStage};
+use crate::estimate::choices::{Offload, Precision, ZeroStage};
 use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
+use crate::estimate::optimizer::Optimizer;
 use crate::estimate::setup::Buckets;
 
 /// DeepSpeed's default size of both buckets, in elements.

@@ -13,9 +13,12 @@ const MOST: usize = 4096;
 const MOST_CALLS: usize = 16;
 
 /// Ends of names of classes that hold settings, and where in the fields theirs belong.
-const CLASSES: [(&str, &str); 6] = [
+const CLASSES: [(&str, &str); 8] = [
     ("LoraConfig", "peft_config"),
     ("BitsAndBytesConfig", "quantization_config"),
+    // Unsloth.
+    ("get_peft_model", "peft_config"),
+    ("from_pretrained", ""),
     ("AccelerateConfig", ""),
     ("Arguments", ""),
     ("Namespace", ""),
@@ -38,12 +41,23 @@ pub(super) fn fields(text: &str) -> Map<String, Value> {
         if place.is_empty() {
             fields.extend(own);
         } else {
-            fields.insert(place.to_owned(), Value::Object(own));
+            // A call without settings of its own, such as `get_peft_model(model, config)`, changes nothing.
+            if !own.is_empty() {
+                fields.insert(place.to_owned(), Value::Object(own));
+            }
         }
         // Calls inside of this one are settings as well.
         rest = after;
     }
     fields
+}
+
+/// The fields of a dictionary as Python prints it; `None` if the text is something else.
+pub(super) fn printed(text: &str) -> Option<Value> {
+    let mut reader = Reader { text: text.trim(), at: 0 };
+    let value = reader.mapping(0);
+    let whole = reader.rest().is_empty() && value.as_object().is_some_and(|fields| !fields.is_empty());
+    whole.then_some(value)
 }
 
 /// The next call of such a class: where its fields belong, and the text after its parenthesis.

@@ -5,15 +5,21 @@
 
 use serde_json::{Map, Value};
 
-use super::literal;
 use super::scalar::scalar;
+use super::{literal, recipe};
 
 /// The deepest nesting of mappings.
 const DEEPEST: usize = 16;
 
 /// The fields of `text`; `None` if it has none.
 pub(super) fn fields(text: &str) -> Option<Value> {
-    let fields = if literal::is_call(text) { literal::fields(text) } else { yaml(text) };
+    let fields = if literal::is_call(text) {
+        literal::fields(text)
+    } else {
+        // A file of YAML may quote a command in its comments, and a command may have colons.
+        let (given, own) = (recipe::arguments(text), yaml(text));
+        if given.len() > own.len() { given } else { own }
+    };
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::adapter::{Attached, Modules};
 use crate::estimate::cache::Cache;
-use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use crate::estimate::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
+use crate::estimate::matrices::Matrices;
 use crate::estimate::model::{Model, Shape};
+use crate::estimate::optimizer::Optimizer;
 use crate::estimate::setup::{Buckets, Setup};
 use crate::estimate::stored::Stored;
 
@@ -35,6 +38,13 @@ pub struct Settings {
     pub parameters: Option<u64>,
     pub largest_layer: Option<u64>,
     pub adapter_sides: Option<u64>,
+    /// Parameters that an adapter trains whatever its rank is.
+    pub adapter_whole: Option<u64>,
+    pub matrices: Option<Matrices>,
+    /// The layers of a known family, from which the size of an adapter follows.
+    pub modules: Option<Modules>,
+    /// Which layers have an adapter; every linear layer if no source says so.
+    pub attached: Option<Attached>,
     pub cache: Option<Cache>,
     pub stored: Option<Stored>,
     pub no_logits: Option<bool>,
@@ -51,6 +61,7 @@ pub struct Settings {
     pub untied: Option<bool>,
     pub convention: Option<Convention>,
     pub optimizer: Option<Optimizer>,
+    pub optimizer_rank: Option<u64>,
     pub precision: Option<Precision>,
     pub zero: Option<ZeroStage>,
     pub shard_group: Option<ShardGroup>,
@@ -91,10 +102,33 @@ impl Settings {
     /// The values of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        merge!(self, other, parameters largest_layer adapter_sides cache stored no_logits unknown layers hidden heads key_value query ffn gated vocabulary untied
-            convention optimizer precision zero shard_group gpus nodes offload offload_parameters zero_init tuning batch sequence
+        merge!(self, other, parameters largest_layer adapter_sides adapter_whole matrices modules attached cache stored no_logits unknown layers hidden heads key_value query ffn gated vocabulary untied
+            convention optimizer optimizer_rank precision zero shard_group gpus nodes offload offload_parameters zero_init tuning batch sequence
             accumulation effective_batch attention checkpointing inference tensor_parallel pipeline_parallel virtual_stages
             sequence_parallel buckets)
+    }
+
+    /// The settings, with the size of the adapter that they describe; what cannot be counted is in `unread`.
+    #[must_use]
+    pub fn with_adapter(mut self) -> Self {
+        let modules = self.modules.take();
+        let attached = self.attached.take();
+        let tuned = matches!(self.tuning, Some(Tuning::Lora { .. } | Tuning::Qlora { .. }));
+        let Some(modules) = modules else {
+            // Without the names of layers, an adapter is on every linear layer.
+            self.unread.extend(attached.filter(|_| tuned && self.adapter_sides.is_none()).and_then(|own| own.narrow()));
+            return self;
+        };
+        let narrow = |value: u128| u64::try_from(value).ok();
+        let trained = attached.unwrap_or_else(Attached::all_linear).on(&modules);
+        self.matrices =
+            self.matrices.or(Some(modules.matrices(self.parameters.unwrap_or(0), self.untied == Some(true))));
+        self.adapter_sides = self.adapter_sides.or(narrow(trained.sides));
+        self.adapter_whole = self.adapter_whole.or(narrow(trained.whole).filter(|&whole| whole > 0));
+        if tuned {
+            self.unread.extend(trained.unread);
+        }
+        self
     }
 
     /// The model and the setup, with defaults for values that no source sets.
@@ -102,44 +136,46 @@ impl Settings {
     /// # Errors
     /// If the number of parameters is unknown.
     pub fn finish(self) -> Result<(Model, Setup), EstimateError> {
-        let shape = self.shape();
-        if let (None, Some(Unknown { path, family })) = (self.parameters, &self.unknown) {
+        let this = self.with_adapter();
+        let shape = this.shape();
+        if let (None, Some(Unknown { path, family })) = (this.parameters, &this.unknown) {
             return Err(EstimateError::UnknownFamily { path: path.clone(), family: family.clone() });
         }
         // Without a vocabulary, the shape describes only the layers, which are not a whole model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
-        let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
-        let Self { largest_layer, adapter_sides, cache, stored, .. } = self;
-        let model = Model { parameters, shape, largest_layer, adapter_sides, cache, stored };
+        let parameters = this.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
+        let Self { largest_layer, adapter_sides, adapter_whole, matrices, cache, stored, .. } = this;
+        let model = Model { parameters, shape, largest_layer, adapter_sides, adapter_whole, matrices, cache, stored };
         let defaults = Setup::default();
         let mut setup = Setup {
-            convention: self.convention.unwrap_or(defaults.convention),
-            optimizer: self.optimizer.unwrap_or(defaults.optimizer),
-            precision: self.precision.unwrap_or(defaults.precision),
-            zero: self.zero.unwrap_or(defaults.zero),
-            shard_group: self.shard_group.map(|group| match group {
-                ShardGroup::Node => self.gpus.unwrap_or(defaults.gpus),
+            convention: this.convention.unwrap_or(defaults.convention),
+            optimizer: this.optimizer.unwrap_or(defaults.optimizer),
+            optimizer_rank: this.optimizer_rank,
+            precision: this.precision.unwrap_or(defaults.precision),
+            zero: this.zero.unwrap_or(defaults.zero),
+            shard_group: this.shard_group.map(|group| match group {
+                ShardGroup::Node => this.gpus.unwrap_or(defaults.gpus),
                 ShardGroup::Gpus(gpus) => gpus,
             }),
-            gpus: self.gpus.unwrap_or(defaults.gpus),
-            nodes: self.nodes.unwrap_or(defaults.nodes),
-            offload: self.offload.unwrap_or(defaults.offload),
-            offload_parameters: self.offload_parameters.unwrap_or(defaults.offload_parameters),
-            zero_init: self.zero_init.unwrap_or(defaults.zero_init),
-            tuning: self.tuning.unwrap_or(defaults.tuning),
-            batch: self.batch,
-            sequence: self.sequence,
-            accumulation: self.accumulation.unwrap_or(defaults.accumulation),
-            attention: self.attention.unwrap_or(defaults.attention),
-            checkpointing: self.checkpointing.unwrap_or(defaults.checkpointing),
-            inference: self.inference.unwrap_or(defaults.inference),
-            tensor_parallel: self.tensor_parallel.unwrap_or(defaults.tensor_parallel),
-            pipeline_parallel: self.pipeline_parallel.unwrap_or(defaults.pipeline_parallel),
-            virtual_stages: self.virtual_stages,
-            sequence_parallel: self.sequence_parallel.unwrap_or(defaults.sequence_parallel),
-            buckets: self.buckets,
+            gpus: this.gpus.unwrap_or(defaults.gpus),
+            nodes: this.nodes.unwrap_or(defaults.nodes),
+            offload: this.offload.unwrap_or(defaults.offload),
+            offload_parameters: this.offload_parameters.unwrap_or(defaults.offload_parameters),
+            zero_init: this.zero_init.unwrap_or(defaults.zero_init),
+            tuning: this.tuning.unwrap_or(defaults.tuning),
+            batch: this.batch,
+            sequence: this.sequence,
+            accumulation: this.accumulation.unwrap_or(defaults.accumulation),
+            attention: this.attention.unwrap_or(defaults.attention),
+            checkpointing: this.checkpointing.unwrap_or(defaults.checkpointing),
+            inference: this.inference.unwrap_or(defaults.inference),
+            tensor_parallel: this.tensor_parallel.unwrap_or(defaults.tensor_parallel),
+            pipeline_parallel: this.pipeline_parallel.unwrap_or(defaults.pipeline_parallel),
+            virtual_stages: this.virtual_stages,
+            sequence_parallel: this.sequence_parallel.unwrap_or(defaults.sequence_parallel),
+            buckets: this.buckets,
         };
-        if let (None, Some(effective)) = (self.accumulation, self.effective_batch) {
+        if let (None, Some(effective)) = (this.accumulation, this.effective_batch) {
             let world = setup.data_parallel().max(1);
             match setup.batch {
                 Some(micro) => setup.accumulation = (effective / micro.max(1) / world).max(1),

@@ -106,9 +106,10 @@ fn accelerate_fsdp_and_axolotl_are_read() {
     assert_eq!(axolotl.tuning, Some(Tuning::Qlora { rank: 32 }));
     assert_eq!((axolotl.batch, axolotl.sequence, axolotl.checkpointing), (Some(2), Some(4096), Some(true)));
     assert_eq!((axolotl.optimizer, axolotl.attention), (Some(Optimizer::Adam8bit), Some(Attention::Sdpa)));
+    let axolotl = axolotl.with_adapter();
     assert!(axolotl.unread.len() == 1 && axolotl.unread[0].contains("q_proj, v_proj alone"), "{:?}", axolotl.unread);
-    let strange = training("output_dir: x\noptim: galore_adamw\n");
-    assert!(strange.optimizer.is_none() && strange.unread[0].contains("galore_adamw"), "{:?}", strange.unread);
+    let strange = training("output_dir: x\noptim: adalomo\n");
+    assert!(strange.optimizer.is_none() && strange.unread[0].contains("adalomo"), "{:?}", strange.unread);
 }
 
 #[test]
@@ -128,10 +129,34 @@ fn optimizers_and_stages_have_the_names_that_people_use() {
         ("sgd", Optimizer::Sgd),
         ("rmsprop_bnb", Optimizer::Rmsprop),
         ("torch.optim.Adagrad", Optimizer::Adagrad),
+        ("rmsprop_bnb_8bit", Optimizer::Rmsprop8bit),
+        ("torch.optim.Muon", Optimizer::Muon),
+        ("galore_adamw", Optimizer::Galore),
+        ("galore_adamw_8bit", Optimizer::Galore8bit),
+        ("apollo_adamw", Optimizer::Apollo),
+        ("schedule_free_radam", Optimizer::ScheduleFree),
+        ("AdamWScheduleFree", Optimizer::ScheduleFree),
+        ("schedulefree.SGDScheduleFree", Optimizer::ScheduleFreeSgd),
+        ("paged_ademamix_8bit", Optimizer::Ademamix8bit),
+        ("ademamix", Optimizer::Ademamix),
+        ("SophiaG", Optimizer::Sophia),
+        ("came_pytorch", Optimizer::Came),
+        ("adam-mini", Optimizer::AdamMini),
+        ("Prodigy", Optimizer::Prodigy),
+        ("stable_adamw", Optimizer::Adam),
+        ("torchao.optim.AdamWFp8", Optimizer::Adam8bit),
     ] {
         assert_eq!(Optimizer::named(name), Some(optimizer), "{name}");
     }
-    for name in ["muon", "galore_adamw_8bit", "schedule_free_adamw_stable", "magic", "rmsprop_bnb_8bit", "OneBitAdam"] {
+    for name in [
+        "lomo",
+        "galore_adamw_8bit_layerwise",
+        "galore_adafactor",
+        "distributed_shampoo",
+        "magic",
+        "soap8bit",
+        "OneBitAdam",
+    ] {
         assert_eq!(Optimizer::named(name), None, "{name}");
     }
     for (name, stage) in
@@ -254,6 +279,65 @@ fn training_arguments_on_one_line_are_those_on_many() {
 }
 
 #[test]
+fn other_trainers_are_read() {
+    let tune = training(
+        "model:\n  _component_: torchtune.models.qwen2_5.lora_qwen2_5_7b_base\n  lora_attn_modules: ['q_proj', 'output_proj']\n  apply_lora_to_mlp: True\n  lora_rank: 64\ntokenizer:\n  _component_: torchtune.models.qwen2_5.qwen2_5_tokenizer\n  max_seq_len: 4096\noptimizer:\n  _component_: bitsandbytes.optim.PagedAdamW8bit\n  lr: 2e-5\nbatch_size: 3\ngradient_accumulation_steps: 5\ndtype: bf16\nenable_activation_checkpointing: True\noutput_dir: /tmp\n",
+    );
+    assert_eq!(
+        (tune.batch, tune.accumulation, tune.sequence, tune.optimizer),
+        (Some(3), Some(5), Some(4096), Some(Optimizer::Adam8bit))
+    );
+    assert_eq!((tune.tuning, tune.checkpointing), (Some(Tuning::Lora { rank: 64 }), Some(true)));
+    assert!(tune.attached.as_ref().is_some_and(|own| own.targets
+        == Targets::Named(["q_proj", "o_proj", "gate_proj", "up_proj", "down_proj"].map(str::to_owned).to_vec())));
+    assert!(tune.unread.iter().any(|line| line.contains("pure_bf16")), "{:?}", tune.unread);
+
+    let megatron = training(
+        "#!/bin/bash\nGPT_ARGS=(\n  --num-layers 48 --hidden-size 6144 \\\n  --num-attention-heads 48\n  --group-query-attention --num-query-groups 8 # groups\n  --ffn-hidden-size 16384 --swiglu\n  --seq-length 8192 --padded-vocab-size 50304\n  --untie-embeddings-and-output-weights --bf16\n  --micro-batch-size 2 --global-batch-size 256\n  --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2\n  --use-distributed-optimizer --sequence-parallel --context-parallel-size 2\n)\ntorchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${GPT_ARGS[@]}\n",
+    );
+    assert_eq!((megatron.convention, megatron.zero), (Some(Convention::Megatron), Some(ZeroStage::One)));
+    assert_eq!((megatron.tensor_parallel, megatron.pipeline_parallel, megatron.batch), (Some(4), Some(2), Some(2)));
+    assert_eq!((megatron.gpus, megatron.nodes, megatron.key_value), (Some(8), Some(4), Some(1024)));
+    assert!(
+        megatron.unread.len() == 1 && megatron.unread[0].contains("context_parallel_size"),
+        "{:?}",
+        megatron.unread
+    );
+    let (model, _) = megatron.finish().unwrap();
+    assert_eq!(model.shape.unwrap().vocabulary, Some(50_304));
+
+    let nemo = training(
+        "trainer:\n  devices: 8\n  num_nodes: 2\n  precision: bf16\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 64\n  tensor_model_parallel_size: 8\n  pipeline_model_parallel_size: 1\n  encoder_seq_length: 4096\n  num_layers: 40\n  hidden_size: 5120\n  num_attention_heads: 40\n  activations_checkpoint_granularity: full\n  optim:\n    name: distributed_fused_adam\n",
+    );
+    assert_eq!((nemo.gpus, nemo.nodes, nemo.tensor_parallel), (Some(8), Some(2), Some(8)));
+    assert_eq!((nemo.zero, nemo.sequence, nemo.checkpointing), (Some(ZeroStage::One), Some(4096), Some(true)));
+    assert_eq!((nemo.optimizer, nemo.precision), (Some(Optimizer::Adam), Some(Precision::Bf16Mixed)));
+
+    let unsloth = training(
+        "from unsloth import FastLanguageModel\nmodel, tokenizer = FastLanguageModel.from_pretrained(\n    model_name = 'unsloth/llama-3-8b',\n    max_seq_length = 2048,\n    load_in_4bit = True,\n)\nmodel = FastLanguageModel.get_peft_model(model, r = 32, target_modules = ['q_proj', 'v_proj'],\n    use_gradient_checkpointing = 'unsloth')\ntrainer = SFTTrainer(model = model, args = SFTConfig(per_device_train_batch_size = 2, optim = 'adamw_8bit'))\n",
+    );
+    assert_eq!((unsloth.tuning, unsloth.sequence), (Some(Tuning::Qlora { rank: 32 }), Some(2048)));
+    assert_eq!(
+        (unsloth.batch, unsloth.optimizer, unsloth.checkpointing),
+        (Some(2), Some(Optimizer::Adam8bit), Some(true))
+    );
+
+    let command = training(
+        "accelerate launch --num_processes 4 train.py \\\n  --per_device_train_batch_size=2 \\\n  --gradient_checkpointing --optim paged_adamw_8bit --bf16 True --lora_r 8 --lora_target_modules q_proj k_proj\n",
+    );
+    assert_eq!((command.batch, command.gpus, command.checkpointing), (Some(2), Some(4), Some(true)));
+    assert_eq!((command.optimizer, command.tuning), (Some(Optimizer::Adam8bit), Some(Tuning::Lora { rank: 8 })));
+
+    for text in [
+        "// ours\n{\"optim\": \"sgd\", /* a\nb */ \"per_device_train_batch_size\": 7, # c\n \"run\": \"// x, ]\",\n}",
+        "{'optim': 'sgd', 'per_device_train_batch_size': 7, 'bf16': True, 'x': None}",
+    ] {
+        let told = training(text);
+        assert_eq!((told.batch, told.optimizer), (Some(7), Some(Optimizer::PlainSgd)), "{text}");
+    }
+}
+
+#[test]
 fn sgd_has_a_state_only_with_momentum() {
     let of = |config: serde_json::Value| settings(&config).optimizer;
     assert_eq!(of(json!({"output_dir": "x", "optim": "sgd"})), Some(Optimizer::PlainSgd));
@@ -297,7 +381,7 @@ fn fields_that_matter_and_are_not_understood_are_named() {
         (json!({"zero_optimization": {"stage": 3}, "half_quantized_gradients": true}), "`half_quantized_gradients`"),
         (json!({"optimizer": {"type": "OneBitAdam"}, "zero_optimization": {}}), "OneBitAdam"),
     ] {
-        let unread = settings(&config).unread;
+        let unread = settings(&config).with_adapter().unread;
         assert!(unread.len() == 1 && unread[0].contains(field), "{field}: {unread:?}");
     }
     // What is off, or does not matter, is not.
@@ -311,7 +395,7 @@ fn fields_that_matter_and_are_not_understood_are_named() {
             "activation_checkpointing": {"partition_activations": false, "number_checkpoints": null}, "amp": {"enabled": false},
             "steps_per_print": 2000, "wall_clock_breakdown": false, "gradient_clipping": "auto"}),
     ] {
-        assert_eq!(settings(&config).unread, [""; 0]);
+        assert_eq!(settings(&config).with_adapter().unread, [""; 0]);
     }
 }
 

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::adapter::{Attached, Targets};
 use super::deepspeed;
 use super::fields::Fields;
 use super::settings::{Settings, ShardGroup};
 use super::unread;
-use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use crate::estimate::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use crate::estimate::error::EstimateError;
+use crate::estimate::optimizer::Optimizer;
 
 /// The rank of an adapter if the file does not set it.
 const RANK: u64 = 16;
@@ -40,6 +42,7 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     };
     let own = Settings {
         optimizer: adafactor.or(known),
+        optimizer_rank: rank(fields),
         precision: precision(fields),
         batch: fields.count(&["per_device_train_batch_size", "micro_batch_size", "train_batch_size_per_device"])?,
         accumulation: fields.count(&["gradient_accumulation_steps"])?,
@@ -54,10 +57,21 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
         checkpointing: checkpointing(fields),
         attention: attention(fields),
         tuning: tuning(fields)?,
+        attached: attached(fields),
         unread,
         ..Settings::default()
     };
     Ok(own.or(world(fields)?).or(fsdp(fields)).or(sharded))
+}
+
+/// The rank of GaLore's or APOLLO's subspace: `optim_args` as a text `rank=64, scale=2`, or a field of its own.
+fn rank(fields: Fields<'_>) -> Option<u64> {
+    let listed = fields.text("optim_args").and_then(|text| {
+        let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(name, _)| name.trim() == "rank").find_map(|(_, value)| value.trim().parse().ok())
+    });
+    let own = ["galore_rank", "apollo_rank"].iter().find_map(|name| fields.value.get(*name)?.as_u64());
+    listed.or(own).filter(|&rank: &u64| rank > 0)
 }
 
 /// `deepspeed` or `deepspeed_config` as an object: DeepSpeed's own fields, or Accelerate's.
@@ -116,7 +130,9 @@ fn precision(fields: Fields<'_>) -> Option<Precision> {
 
 fn checkpointing(fields: Fields<'_>) -> Option<bool> {
     let names = ["gradient_checkpointing", "use_gradient_checkpointing", "enable_activation_checkpointing"];
-    let own = match names.iter().find_map(|name| fields.value.get(name)) {
+    let peft = peft_part(fields);
+    let given = |name: &&str| fields.value.get(*name).or_else(|| peft.value.get(*name));
+    let own = match names.iter().find_map(given) {
         Some(Value::Bool(on)) => Some(*on),
         // Axolotl's `unsloth` and `offload`.
         Some(Value::String(text)) => Some(!text.is_empty()),
@@ -139,8 +155,13 @@ fn attention(fields: Fields<'_>) -> Option<Attention> {
     Some(if named == "eager" { Attention::Eager } else { Attention::Sdpa })
 }
 
+/// The fields of peft: of an `adapter_config.json`, or of a part of another file.
+fn peft_part(fields: Fields<'_>) -> Fields<'_> {
+    if fields.value.get("peft_type").is_some() { fields } else { fields.object("peft_config") }
+}
+
 fn tuning(fields: Fields<'_>) -> Result<Option<Tuning>, EstimateError> {
-    let peft = fields.object("peft_config");
+    let peft = peft_part(fields);
     let rank = fields.count(&["lora_r", "lora_rank", "lora_dim"])?.or(peft.count(&["r"])?);
     let adapter = fields.text("adapter").or_else(|| fields.text("finetuning_type").filter(|kind| *kind == "lora"));
     let four = fields.flag("load_in_4bit") == Some(true)
@@ -156,7 +177,59 @@ fn tuning(fields: Fields<'_>) -> Result<Option<Tuning>, EstimateError> {
     })
 }
 
-fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
+/// Names in a list, or in a text that separates them by commas.
+fn names(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(text)) => {
+            text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+        }
+        Some(Value::Array(items)) => items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The layers with an adapter, as peft's configuration, TRL, Axolotl and LLaMA-Factory name them.
+fn attached(fields: Fields<'_>) -> Option<Attached> {
+    let peft = peft_part(fields);
+    let own = |name: &str| peft.value.get(name).filter(|value| !value.is_null());
+    let top = |names: &[&'static str]| {
+        let found = names.iter().find_map(|name| Some((*name, fields.value.get(*name)?)));
+        found.filter(|(_, value)| !value.is_null())
+    };
+    let factory = fields.text("finetuning_type").is_some();
+    let named = top(&["lora_target_modules", "lora_target"]);
+    let named = named.or_else(|| Some(("target_modules", own("target_modules")?)));
+    let every = fields.flag("lora_target_linear") == Some(true);
+    let targets = match named {
+        Some((_, Value::String(text))) if text.contains(['*', '(', '[', '|', '\\', '^']) => {
+            Targets::Pattern(text.clone())
+        }
+        Some((_, value)) if !every => Attached::named("", &names(Some(value))).targets,
+        // peft chooses; Axolotl and LLaMA-Factory do not.
+        None if !every && !factory && (peft.value.is_object() || fields.flag("use_peft") == Some(true)) => {
+            Targets::Usual
+        }
+        _ => Targets::AllLinear,
+    };
+    let either =
+        |top_names: &[&'static str], own_name: &str| top(top_names).map(|(_, value)| value).or_else(|| own(own_name));
+    let on = |value: Option<&Value>| value.and_then(Value::as_bool) == Some(true);
+    let task = either(&["lora_task_type", "task_type"], "task_type").and_then(Value::as_str).unwrap_or("");
+    let task = task.rsplit('.').next().unwrap_or("");
+    let source = format!("`{}` of {}", named.map_or("target_modules", |(name, _)| name), fields.path.display());
+    Some(Attached {
+        source,
+        targets,
+        excluded: names(either(&["lora_exclude_modules", "exclude_modules"], "exclude_modules")),
+        saved: names(either(&["lora_modules_to_save", "modules_to_save", "additional_target"], "modules_to_save")),
+        magnitudes: on(either(&["peft_use_dora", "use_dora"], "use_dora")),
+        biased: on(own("lora_bias")),
+        classifier: matches!(task, "SEQ_CLS" | "TOKEN_CLS" | "QUESTION_ANS"),
+        words_only: factory && fields.flag("freeze_vision_tower") != Some(false),
+    })
+}
+
+pub(super) fn world(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let nodes = fields.count(&["num_machines", "nnodes", "num_nodes"])?;
     let processes = fields.count(&["num_processes", "world_size"])?;
     let gpus = processes.map(|all| (all / nodes.unwrap_or(1)).max(1));

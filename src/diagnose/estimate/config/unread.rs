@@ -30,17 +30,17 @@ const NOT_UNDERSTOOD: [(&str, &str); 45] = [
     ("megatron_lm_pp_degree", "give --convention megatron --pp"),
     ("expert_parallel_size", "experts are divided among GPUs: the estimate has all on each"),
     ("expert_model_parallel_size", "experts are divided among GPUs: the estimate has all on each"),
-    ("optim_target_modules", "the optimizer has state for some modules only"),
+    ("optim_target_modules", "the subspace is of these modules alone; the estimate has it for every matrix"),
     ("unfrozen_parameters", "some parameters are trained: the estimate has all"),
     ("freeze_trainable_layers", "some parameters are trained: the estimate has all"),
     ("freeze_vision_tower", "some parameters are not trained: the estimate trains all"),
     ("layers_to_transform", "some layers have an adapter: the estimate has one on all"),
     ("lora_layers_to_transform", "some layers have an adapter: the estimate has one on all"),
-    ("lora_modules_to_save", "these modules are trained fully, in addition to the adapter"),
-    ("modules_to_save", "these modules are trained fully, in addition to the adapter"),
-    ("additional_target", "these modules are trained fully, in addition to the adapter"),
-    ("use_dora", "a magnitude for each row is trained, too"),
-    ("peft_use_dora", "a magnitude for each row is trained, too"),
+    ("rank_pattern", "some layers have another rank: the estimate has one rank"),
+    ("target_parameters", "an adapter on these weights is not counted"),
+    ("lora_target_parameters", "an adapter on these weights is not counted"),
+    ("trainable_token_indices", "these rows of the embedding are trained, too"),
+    ("layer_replication", "layers are repeated, each with an adapter of its own: the estimate has each once"),
     ("rl", "a second model may be kept as the reference: the estimate has one"),
     ("ref_model", "a second model is kept as the reference: the estimate has one"),
     ("use_ema", "an average of the weights is kept: the estimate has none"),
@@ -130,9 +130,6 @@ const HARMLESS: [&str; 51] = [
     "sharded_ddp",
 ];
 
-/// The linear layers of a decoder's layer, as most families name them.
-const LINEAR: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
-
 /// Whether the name of a field says that it mostly affects memory.
 pub(super) fn is_suspect(name: &str) -> bool {
     SUSPECT.iter().any(|part| name.contains(part)) && !HARMLESS.contains(&name)
@@ -172,31 +169,11 @@ pub(super) fn of(fields: Fields<'_>) -> Vec<String> {
             }
         }
     }
-    let peft = fields.object("peft_config");
-    let targets = ["lora_target_modules", "lora_target"].iter().find_map(|name| fields.value.get(name));
-    let targets = targets.or_else(|| peft.value.get("target_modules"));
-    if let Some(some) = targets.and_then(narrow_targets) {
-        unread.push(format!(
-            "`lora_target_modules` of {file}: the adapter is on {some} alone; the estimate has one on every linear layer"
-        ));
-    }
     let stage = fields.text("stage").filter(|stage| ["dpo", "ppo", "kto", "rm", "grpo"].contains(stage));
     if let Some(stage) = stage {
         unread.push(format!("`stage` of {file} = {stage}: other models or passes beside the training are not counted"));
     }
     unread
-}
-
-/// The names of modules with an adapter, unless they are all linear layers.
-fn narrow_targets(value: &Value) -> Option<String> {
-    let names: Vec<&str> = match value {
-        Value::String(text) => text.split(',').map(str::trim).collect(),
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-        _ => return None,
-    };
-    let all = names.iter().any(|name| matches!(*name, "all" | "all-linear"))
-        || LINEAR.iter().all(|linear| names.iter().any(|name| name == linear));
-    (!all && !names.is_empty()).then(|| names.join(", "))
 }
 
 /// Whether a value turns something on.

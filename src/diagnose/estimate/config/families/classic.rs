@@ -1,6 +1,6 @@
 //! Decoders like GPT-2: LayerNorm, biases, two matrices in the MLP, learned positions.
 
-use super::block::{Block, NOTHING, vector, weight};
+use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::{Counted, Looks};
 use super::dims::Dims;
 use super::layers::{Biases, attention, layer_norm, mlp};
@@ -72,7 +72,9 @@ fn falcon(d: &Dims<'_>, base: Classic) -> Classic {
 fn opt(d: &Dims<'_>, base: Classic) -> Classic {
     let (hidden, width) = (d.hidden(), d.opt(&["word_embed_proj_dim"]).unwrap_or(d.hidden()));
     let bias = d.flag("enable_bias");
-    let projections = weight(2 * width, hidden).when(width != hidden);
+    let projections =
+        linear(width, hidden, false).named("project_in") + linear(hidden, width, false).named("project_out");
+    let projections = projections.when(width != hidden);
     // fairseq adds two rows to the positions.
     let positions = weight(d.n(&["max_position_embeddings"]) + 2, hidden);
     Classic {
@@ -95,11 +97,10 @@ impl Classic {
             + self.norm.times(self.norms);
         let embedding = weight(vocabulary, self.embedding);
         let whole = each.times(layers)
-            + embedding
-            + embedding.when(!d.tied())
+            + embedding.times(if d.tied() { 1 } else { 2 })
             + self.norm.when(self.final_norm)
             + self.beside
-            + self.output_bias;
+            + self.output_bias.clone();
         Counted {
             whole,
             layers,

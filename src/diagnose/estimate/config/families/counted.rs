@@ -5,7 +5,7 @@ use super::dims::Dims;
 use crate::estimate::cache::Cache;
 
 /// The parameters of a model, its widths, and what it keeps per token.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Counted {
     pub(super) whole: Block,
     pub(super) layers: u128,

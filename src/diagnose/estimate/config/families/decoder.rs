@@ -6,7 +6,7 @@ use super::dims::Dims;
 use super::layers::{Biases, Experts, attention, latent_attention, layer_norm, mlp};
 
 /// Parts of a decoder that its widths do not determine.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Decoder {
     pub(super) biases: Biases,
     pub(super) mlp_bias: bool,
@@ -62,10 +62,9 @@ impl Decoder {
         let whole = each.times(layers)
             + dense.times(layers - sparse)
             + experts.block(hidden).times(sparse)
-            + embedding
-            + embedding.when(!d.tied())
+            + embedding.times(if d.tied() { 1 } else { 2 })
             + self.norm
-            + self.beside;
+            + self.beside.clone();
         let visited = experts.ffn * experts.active + experts.shared;
         Counted {
             whole,
@@ -211,7 +210,7 @@ pub(super) fn qwen(d: &Dims<'_>, shared: u128) -> Experts {
     let every = d.opt(&["decoder_sparse_step"]).unwrap_or(1).max(1);
     let (count, hidden) = (d.n(&["num_experts", "num_local_experts"]), d.hidden());
     let layers = d.layers_that(|at| count > 0 && !dense.contains(&at) && (at + 1).is_multiple_of(every));
-    let extra = vector(hidden).when(shared > 0);
+    let extra = linear(hidden, 1, false).named("mlp.shared_expert_gate").when(shared > 0);
     Experts { count, ffn: d.n(&["moe_intermediate_size"]), gated: true, shared, extra, layers, active: active(d) }
 }
 
@@ -251,8 +250,8 @@ fn ernie(d: &Dims<'_>, bias: bool) -> Experts {
 /// The indexer that selects the tokens for DeepSeek-V3.2's attention.
 fn indexer(d: &Dims<'_>) -> Block {
     let (heads, head) = (d.n(&["index_n_heads"]), d.n(&["index_head_dim"]));
-    linear(d.n(&["q_lora_rank"]), heads * head, false)
-        + linear(d.hidden(), head, false)
+    linear(d.n(&["q_lora_rank"]), heads * head, false).named("self_attn.indexer.wq_b")
+        + linear(d.hidden(), head, false).named("self_attn.indexer.wk")
         + layer_norm(head)
-        + linear(d.hidden(), heads, false)
+        + linear(d.hidden(), heads, false).named("self_attn.indexer.weights_proj")
 }

@@ -5,6 +5,8 @@ use super::counted::Counted;
 use super::dims::Dims;
 use super::heads::{Top, top};
 use super::layers::{Biases, attention, layer_norm, mlp};
+use super::names;
+use crate::estimate::config::adapter::Kind;
 
 /// The families that this module counts.
 pub(super) const FAMILIES: [&str; 14] = [
@@ -66,24 +68,27 @@ fn layer(hidden: u128, ffn: u128) -> Block {
 /// What `architectures` puts on top of an encoder; `None` for a class that is not counted.
 fn head(d: &Dims<'_>, width: u128) -> Option<Block> {
     let (hidden, labels) = (d.hidden(), d.labels());
-    let dense = linear(hidden, hidden, true);
-    let pooler = dense.when(matches!(d.family, "bert" | "roberta" | "xlm-roberta" | "camembert" | "albert"));
+    let distilled = d.family == "distilbert";
+    let dense = linear(hidden, hidden, true).named(if distilled { "pre_classifier" } else { "dense" });
+    let pooler = dense.clone().when(matches!(d.family, "bert" | "roberta" | "xlm-roberta" | "camembert" | "albert"));
     let roberta = matches!(d.family, "roberta" | "xlm-roberta" | "camembert");
     // If untied, the output layer has a bias in addition to the head's.
     let own_bias = vector(d.vocabulary()).when(d.family != "distilbert" && d.family != "electra");
     let untied = (weight(d.vocabulary(), width) + own_bias).when(!d.tied());
-    let masked = linear(hidden, width, true) + layer_norm(width) + vector(d.vocabulary()) + untied;
+    let transform = if distilled { "vocab_transform" } else { "dense" };
+    let masked = linear(hidden, width, true).named(transform) + layer_norm(width) + vector(d.vocabulary()) + untied;
+    let class = |labels| linear(hidden, labels, true).named("classifier").of_kind(Kind::Classifier);
     Some(match top(d)? {
         Top::Words | Top::Causal => masked,
         Top::Bare => pooler,
         // BERT classifies the output of its pooler; the others have a dense layer of their own.
-        Top::Sequence => dense + linear(hidden, labels, true),
-        Top::Choice => dense + linear(hidden, 1, true),
-        Top::Token | Top::Span => linear(hidden, labels, true),
-        Top::PreTraining if d.family == "electra" => dense + linear(hidden, 1, true),
+        Top::Sequence => dense + class(labels),
+        Top::Choice => dense + class(1),
+        Top::Token | Top::Span => class(labels),
+        Top::PreTraining if d.family == "electra" => dense + class(1),
         Top::PreTraining if roberta => masked,
-        Top::PreTraining => masked + pooler + linear(hidden, if d.family == "albert" { labels } else { 2 }, true),
-        Top::Next if d.family == "bert" => pooler + linear(hidden, 2, true),
+        Top::PreTraining => masked + pooler + class(if d.family == "albert" { labels } else { 2 }),
+        Top::Next if d.family == "bert" => pooler + class(2),
         _ => return None,
     })
 }
@@ -96,10 +101,16 @@ fn bert(d: &Dims<'_>) -> Option<Counted> {
     let positions = weight(d.n(&["max_position_embeddings"]), width).when(positioned);
     let types = weight(d.opt(&["type_vocab_size"]).unwrap_or(0), width);
     let projected = match d.family {
-        "albert" => linear(width, hidden, true),
-        _ => linear(width, hidden, true).when(width != hidden),
+        "albert" => linear(width, hidden, true).named("embedding_hidden_mapping_in"),
+        _ => linear(width, hidden, true).named("embeddings_project").when(width != hidden),
     };
-    let each = layer(hidden, ffn) + relative(d);
+    let names = match d.family {
+        "albert" => names::ALBERT,
+        "distilbert" => names::DISTILBERT,
+        "deberta-v2" => names::DEBERTA,
+        _ => names::BERT,
+    };
+    let each = layer(hidden, ffn).renamed(names) + relative(d);
     let body = match d.family {
         // All layers of a group share their weights.
         "albert" => each.times(d.opt(&["num_hidden_groups"]).unwrap_or(1) * d.opt(&["inner_group_num"]).unwrap_or(1)),
@@ -116,8 +127,8 @@ fn relative(d: &Dims<'_>) -> Block {
     let kinds = d.texts(&["pos_att_type"]).map(|kinds| kinds.join("|"));
     let kinds = kinds.or_else(|| d.text("pos_att_type").map(str::to_owned)).unwrap_or_default();
     let hidden = d.hidden();
-    let key = linear(hidden, hidden, true).when(own && kinds.contains("c2p"));
-    key + linear(hidden, hidden, true).when(own && kinds.contains("p2c"))
+    let key = linear(hidden, hidden, true).named("attention.self.pos_key_proj").when(own && kinds.contains("c2p"));
+    key + linear(hidden, hidden, true).named("attention.self.pos_query_proj").when(own && kinds.contains("p2c"))
 }
 
 /// DeBERTa's table of relative positions.
@@ -142,18 +153,20 @@ fn modernbert(d: &Dims<'_>) -> Option<Counted> {
     let each = attention(hidden, hidden, hidden, Biases::all(bias))
         + mlp(hidden, ffn, true, d.flag("mlp_bias"))
         + norm.times(2);
-    let dense = linear(hidden, hidden, d.flag("classifier_bias")) + norm;
+    let each = each.renamed(names::MODERNBERT);
+    let dense = linear(hidden, hidden, d.flag("classifier_bias")).named("head.dense") + norm.clone();
+    let class = |labels| linear(hidden, labels, true).named("classifier").of_kind(Kind::Classifier);
     let head = match top(d)? {
         Top::Bare => NOTHING,
-        Top::Sequence | Top::Token | Top::Span => dense + linear(hidden, d.labels(), true),
-        Top::Choice => dense + linear(hidden, 1, true),
+        Top::Sequence | Top::Token | Top::Span => dense + class(d.labels()),
+        Top::Choice => dense + class(1),
         Top::Words => {
             dense + vector(d.vocabulary()).when(d.flag("decoder_bias")) + weight(d.vocabulary(), hidden).when(!d.tied())
         }
         _ => return None,
     };
     // The first layer applies the embedding's norm before its attention.
-    let mut whole = each.times(layers) + weight(d.vocabulary(), hidden) + norm + norm + head;
+    let mut whole = each.times(layers) + weight(d.vocabulary(), hidden) + norm.times(2) + head;
     whole.all = whole.all.saturating_sub(norm.all);
     let mut found = counted(d, whole, layers, ffn);
     found.gated = true;
@@ -165,18 +178,21 @@ fn t5(d: &Dims<'_>) -> Option<Counted> {
     let inner = heads * d.n(&["d_kv"]);
     let (encoder, decoder) = (d.layers(), d.opt(&["num_decoder_layers"]).unwrap_or_else(|| d.layers()));
     let gated = d.text("feed_forward_proj").is_some_and(|kind| kind.starts_with("gated"));
-    let own = attention(hidden, inner, inner, Biases::NONE) + vector(hidden);
-    let ff = mlp(hidden, ffn, gated, false) + vector(hidden);
+    let own = attention(hidden, inner, inner, Biases::NONE).renamed(names::T5) + vector(hidden);
+    let cross = own.clone().renamed(names::T5_CROSS);
+    let up = if gated { "DenseReluDense.wi_1" } else { "DenseReluDense.wi" };
+    let ff = mlp(hidden, ffn, gated, false).renamed(names::T5).renamed(&[("mlp.up_proj", up)]) + vector(hidden);
     let buckets = weight(d.n(&["relative_attention_num_buckets"]), heads);
     let embedding = weight(d.vocabulary(), hidden);
-    let read = (own + ff).times(encoder) + buckets + vector(hidden);
-    let written = (own.times(2) + ff).times(decoder) + buckets + vector(hidden);
-    let (both, class) = (read + written, linear(hidden, labels, true));
+    let read = (own.clone() + ff.clone()).times(encoder) + buckets.clone() + vector(hidden);
+    let written = (own + cross + ff).times(decoder) + buckets + vector(hidden);
+    let class = linear(hidden, labels, true).named("classifier").of_kind(Kind::Classifier);
+    let both = read.clone() + written;
     let (body, layers) = match top(d)? {
         Top::Words | Top::Causal | Top::Bare => (both, encoder + decoder),
         Top::Encoder => (read, encoder),
         Top::Token => (read + class, encoder),
-        Top::Sequence => (both + linear(hidden, hidden, true) + class, encoder + decoder),
+        Top::Sequence => (both + linear(hidden, hidden, true).named("dense") + class, encoder + decoder),
         Top::Span => (both + class, encoder + decoder),
         _ => return None,
     };
@@ -198,12 +214,13 @@ impl Both {
         let hidden = d.hidden();
         let (encoder, decoder) = (d.n(&["encoder_layers"]), d.n(&["decoder_layers"]));
         let (ffn, wide) = (d.n(&["encoder_ffn_dim"]), d.n(&["decoder_ffn_dim"]));
-        let mut own = attention(hidden, hidden, hidden, Biases::all(true)) + layer_norm(hidden);
+        let mut own = attention(hidden, hidden, hidden, Biases::all(true)).renamed(names::BART) + layer_norm(hidden);
         own.all -= if key_bias { 0 } else { hidden };
-        let rest = |ffn| mlp(hidden, ffn, false, true) + layer_norm(hidden);
+        let rest = |ffn| mlp(hidden, ffn, false, true).renamed(names::BART) + layer_norm(hidden);
+        let cross = own.clone().renamed(names::BART_CROSS);
         Self {
-            encoder: ((own + rest(ffn)).times(encoder), encoder),
-            decoder: ((own.times(2) + rest(wide)).times(decoder), decoder),
+            encoder: ((own.clone() + rest(ffn)).times(encoder), encoder),
+            decoder: ((own + cross + rest(wide)).times(decoder), decoder),
             ffn,
         }
     }
@@ -216,15 +233,15 @@ fn bart(d: &Dims<'_>) -> Option<Counted> {
     let embedding = weight(d.vocabulary(), hidden);
     let side = positions + layer_norm(hidden).times(if d.family == "mbart" { 2 } else { 1 });
     // If untied, encoder and decoder have embeddings of their own, in addition to the output layer.
-    let both = encoder.0 + decoder.0 + side.times(2) + embedding + embedding.times(2).when(untied);
-    let class = |labels| linear(hidden, labels, true);
+    let both = encoder.0 + decoder.0.clone() + side.times(2) + embedding.times(if untied { 3 } else { 1 });
+    let class = |labels| linear(hidden, labels, true).named("classifier").of_kind(Kind::Classifier);
     let (whole, layers) = match top(d)? {
         Top::Words => (both + embedding.when(untied), encoder.1 + decoder.1),
         Top::Bare => (both, encoder.1 + decoder.1),
         Top::Sequence => (both + class(hidden) + class(d.labels()), encoder.1 + decoder.1),
         Top::Span => (both + class(2), encoder.1 + decoder.1),
         // The decoder alone, which attends to something else.
-        Top::Causal => (decoder.0 + side + embedding + embedding.when(untied), decoder.1),
+        Top::Causal => (decoder.0 + side + embedding.times(if untied { 2 } else { 1 }), decoder.1),
         _ => return None,
     };
     Some(counted(d, whole, layers, ffn))
@@ -236,7 +253,7 @@ fn whisper(d: &Dims<'_>) -> Option<Counted> {
     let convolutions = weight(3 * d.n(&["num_mel_bins"]), hidden) + weight(3 * hidden, hidden) + vector(2 * hidden);
     let heard = encoder.0 + convolutions + weight(d.n(&["max_source_positions"]), hidden) + layer_norm(hidden);
     let embedding = weight(d.vocabulary(), hidden);
-    let written = decoder.0 + weight(d.n(&["max_target_positions"]), hidden) + layer_norm(hidden) + embedding;
+    let written = decoder.0 + weight(d.n(&["max_target_positions"]), hidden) + layer_norm(hidden) + embedding.clone();
     let words = embedding.when(!d.tied());
     let (whole, layers) = match top(d)? {
         Top::Words => (heard + written + words, encoder.1 + decoder.1),
@@ -244,7 +261,12 @@ fn whisper(d: &Dims<'_>) -> Option<Counted> {
         Top::Causal => (written + words, decoder.1),
         Top::Audio => {
             let width = d.opt(&["classifier_proj_size"]).unwrap_or(256);
-            (heard + linear(hidden, width, true) + linear(width, d.labels(), true), encoder.1)
+            (
+                heard
+                    + linear(hidden, width, true).named("projector")
+                    + linear(width, d.labels(), true).named("classifier").of_kind(Kind::Classifier),
+                encoder.1,
+            )
         }
         _ => return None,
     };

@@ -3,6 +3,7 @@
 use super::block::{Block, NOTHING, linear, weight};
 use super::counted::Counted;
 use super::dims::Dims;
+use crate::estimate::config::adapter::Kind;
 
 /// The top of a model, by the end of its class's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +88,9 @@ pub(super) fn on_decoder(d: &Dims<'_>, found: Counted) -> Option<Counted> {
     let other = match top(d)? {
         Top::Words | Top::Causal | Top::PreTraining => return Some(found),
         Top::Bare => NOTHING,
-        Top::Sequence => linear(read, labels, false),
-        Top::Token => linear(read, labels, true),
-        Top::Span => linear(read, 2, true),
+        Top::Sequence => linear(read, labels, false).named("score"),
+        Top::Token => linear(read, labels, true).named("score"),
+        Top::Span => linear(read, 2, true).named("qa_outputs"),
         _ => return None,
     };
     Some(without_words(found, other))
@@ -99,7 +100,8 @@ pub(super) fn on_decoder(d: &Dims<'_>, found: Counted) -> Option<Counted> {
 fn without_words(found: Counted, other: Block) -> Counted {
     let rows = found.vocabulary.unwrap_or(0);
     let words = weight(rows, found.read).when(found.untied) + found.output_bias;
-    let mut whole = found.whole + other;
+    let mut whole = found.whole + other.of_kind(Kind::Classifier);
+    whole.modules.retain(|module| module.kind != Kind::Output);
     whole.all = whole.all.saturating_sub(words.all);
     Counted { whole, untied: false, output_bias: NOTHING, words: false, ..found }
 }

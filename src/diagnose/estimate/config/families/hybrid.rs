@@ -26,7 +26,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
 /// The parts of every decoder outside its layers: embedding, output layer, final norm.
 pub(super) fn frame(d: &Dims<'_>) -> Block {
     let embedding = weight(d.vocabulary(), d.hidden());
-    embedding + embedding.when(!d.tied()) + vector(d.hidden())
+    embedding.times(if d.tied() { 1 } else { 2 }) + vector(d.hidden())
 }
 
 /// A decoder with `whole` parameters: `full` layers have attention, the others keep `fixed` elements.
@@ -72,8 +72,11 @@ fn qwen_next(d: &Dims<'_>) -> Counted {
     let biases = Biases::all(d.flag("attention_bias"));
     let query = d.heads() * head;
     // The query's projection also produces its gate.
-    let gated =
-        attention(hidden, query, d.kv_heads() * head, biases) + linear(hidden, query, biases.input) + vector(2 * head);
+    let gated = linear(hidden, 2 * query, biases.input).named("self_attn.q_proj")
+        + linear(hidden, d.kv_heads() * head, biases.input).named("self_attn.k_proj")
+        + linear(hidden, d.kv_heads() * head, biases.input).named("self_attn.v_proj")
+        + linear(query, hidden, biases.output).named("self_attn.o_proj")
+        + vector(2 * head);
     let experts = match d.family {
         "qwen3_5_text" => Experts::default(),
         _ => qwen(d, d.n(&["shared_expert_intermediate_size"])),
@@ -99,8 +102,10 @@ fn minimax(d: &Dims<'_>) -> Counted {
     let query = d.heads() * d.head();
     let full = full_layers(d, 2).min(layers);
     let softmax = attention(hidden, query, d.kv_heads() * d.head(), Biases::NONE);
-    let lightning =
-        linear(hidden, 3 * query, false) + linear(query, hidden, false) + linear(hidden, query, false) + vector(query);
+    let lightning = linear(hidden, 3 * query, false).named("self_attn.qkv_proj")
+        + linear(query, hidden, false).named("self_attn.out_proj")
+        + linear(hidden, query, false).named("self_attn.output_gate")
+        + vector(query);
     let experts = everywhere(d);
     let whole = softmax.times(full)
         + lightning.times(layers - full)
@@ -269,8 +274,8 @@ fn lfm2(d: &Dims<'_>) -> Counted {
         ffn = (scaled as u128).div_ceil(multiple) * multiple;
     }
     let bias = d.flag("conv_bias");
-    let convolution = linear(hidden, 3 * hidden, bias)
-        + linear(hidden, hidden, bias)
+    let convolution = linear(hidden, 3 * hidden, bias).named("conv.in_proj")
+        + linear(hidden, hidden, bias).named("conv.out_proj")
         + weight(hidden, d.n(&["conv_L_cache"]))
         + vector(hidden).when(bias);
     let softmax = attention(hidden, hidden, d.kv_heads() * head, Biases::NONE) + vector(2 * head);
@@ -289,8 +294,13 @@ fn layer_inputs(d: &Dims<'_>) -> Block {
         return NOTHING;
     }
     let table = weight(d.n(&["vocab_size_per_layer_input"]), layers * width);
-    let each = linear(hidden, width, false) + linear(width, hidden, false) + vector(hidden);
-    table + linear(hidden, layers * width, false) + vector(width) + each.times(layers)
+    let each = linear(hidden, width, false).named("per_layer_input_gate")
+        + linear(width, hidden, false).named("per_layer_projection")
+        + vector(hidden);
+    table
+        + linear(hidden, layers * width, false).named("per_layer_model_projection")
+        + vector(width)
+        + each.times(layers)
 }
 
 fn gemma3n(d: &Dims<'_>) -> Counted {
@@ -298,16 +308,24 @@ fn gemma3n(d: &Dims<'_>) -> Counted {
     let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
     let own = layers.saturating_sub(d.opt(&["num_kv_shared_layers"]).unwrap_or(0));
     let biases = Biases::all(d.flag("attention_bias"));
-    let keys = linear(hidden, key_value, biases.input).times(2) + vector(head);
-    let queries = linear(hidden, query, biases.input) + linear(query, hidden, biases.output) + vector(head);
+    let keys = linear(hidden, key_value, biases.input).named("self_attn.k_proj")
+        + linear(hidden, key_value, biases.input).named("self_attn.v_proj")
+        + vector(head);
+    let queries = linear(hidden, query, biases.input).named("self_attn.q_proj")
+        + linear(query, hidden, biases.output).named("self_attn.o_proj")
+        + vector(head);
     let ffn = d.numbers("intermediate_size").and_then(|each| each.first().copied());
     let ffn = ffn.unwrap_or_else(|| d.n(&["intermediate_size"]));
     let (inputs, rank) = (d.n(&["altup_num_inputs"]), d.n(&["laurel_rank"]));
-    let altup =
-        weight(inputs, inputs) + weight(inputs * inputs, inputs) + linear(hidden, inputs, false) + vector(2 * hidden);
-    let laurel = linear(hidden, rank, false) + linear(rank, hidden, false) + vector(hidden);
+    let altup = linear(inputs, inputs, false).named("altup.correction_coefs")
+        + linear(inputs, inputs * inputs, false).named("altup.prediction_coefs")
+        + linear(hidden, inputs, false).named("altup.modality_router")
+        + vector(2 * hidden);
+    let laurel = linear(hidden, rank, false).named("laurel.linear_left")
+        + linear(rank, hidden, false).named("laurel.linear_right")
+        + vector(hidden);
     let each = queries + mlp(hidden, ffn, true, false) + vector(4 * hidden) + altup + laurel;
-    let projections = linear(hidden, hidden, false).times(2 * inputs.saturating_sub(1));
+    let projections = linear(hidden, hidden, false).named("altup_projections").times(2 * inputs.saturating_sub(1));
     let whole = each.times(layers) + keys.times(own) + projections + layer_inputs(d) + frame(d);
     let mut found = counted(d, whole, ffn, 0, 0);
     let mut looks = Looks::of(d);
@@ -334,10 +352,16 @@ fn gemma4(d: &Dims<'_>) -> Counted {
     let full = d.layers_that(is_full);
     let owned = d.layers_that(|at| is_full(at) && at + shared < layers);
     let (ffn, bias) = (d.n(&["intermediate_size"]), d.flag("attention_bias"));
-    let queries =
-        |head: u128| linear(hidden, d.heads() * head, bias) + linear(d.heads() * head, hidden, bias) + vector(head);
-    let keys =
-        |heads: u128, head: u128, matrices: u128| linear(hidden, heads * head, bias).times(matrices) + vector(head);
+    let queries = |head: u128| {
+        linear(hidden, d.heads() * head, bias).named("self_attn.q_proj")
+            + linear(d.heads() * head, hidden, bias).named("self_attn.o_proj")
+            + vector(head)
+    };
+    let keys = |heads: u128, head: u128, equal: bool| {
+        linear(hidden, heads * head, bias).named("self_attn.k_proj")
+            + linear(hidden, heads * head, bias).named("self_attn.v_proj").when(!equal)
+            + vector(head)
+    };
     let own = layers - shared;
     let wide = if d.flag("use_double_wide_mlp") { 2 } else { 1 };
     let experts = d.flag("enable_moe_block").then(|| {
@@ -348,8 +372,8 @@ fn gemma4(d: &Dims<'_>) -> Counted {
     });
     let whole = queries(d.head()).times(layers - full)
         + queries(global_head).times(full)
-        + keys(d.kv_heads(), d.head(), 2).times(own - owned)
-        + keys(global_heads, global_head, if equal { 1 } else { 2 }).times(owned)
+        + keys(d.kv_heads(), d.head(), false).times(own - owned)
+        + keys(global_heads, global_head, equal).times(owned)
         + mlp(hidden, ffn, true, false).times(own)
         + mlp(hidden, wide * ffn, true, false).times(shared)
         + (vector(4 * hidden) + experts.unwrap_or(NOTHING)).times(layers)

@@ -14,10 +14,12 @@ mod heads;
 mod hybrid;
 mod layers;
 mod multimodal;
+mod names;
 mod shared;
 mod speech;
 mod vision;
 
+use super::adapter::Modules;
 use super::fields::Fields;
 use super::quantized::Format;
 use super::settings::{Settings, Unknown};
@@ -52,7 +54,8 @@ fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
         _ => "",
     };
     let family = if alias.is_empty() { d.family } else { alias };
-    first_of(d, family, &[hybrid::of, shared::of, classic::of, decoder::of])
+    let found = first_of(d, family, &[hybrid::of, shared::of, classic::of, decoder::of])?;
+    Some(found.map(|found| names::on_decoder(family, found)))
 }
 
 /// A function that counts one group of families; `None` for a family of another group.
@@ -117,7 +120,7 @@ pub(super) fn settings(fields: Fields<'_>, format: Option<Format>) -> Result<Res
         stored,
         no_logits: Some(!found.words),
         largest_layer: narrow(found.whole.largest).filter(|&largest| largest > 0),
-        adapter_sides: narrow(found.whole.sides).filter(|&sides| sides > 0),
+        modules: Some(Modules::new(family, found.whole.modules)),
         cache: found.cache,
         layers: narrow(found.layers),
         hidden: narrow(found.hidden),

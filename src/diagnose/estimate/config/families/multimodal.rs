@@ -4,7 +4,7 @@ use super::block::{Block, linear, vector, weight};
 use super::counted::Counted;
 use super::dims::Dims;
 use super::layers::{Biases, attention, mlp};
-use super::{Uncounted, decoder_of, speech, vision};
+use super::{Uncounted, decoder_of, names, speech, vision};
 
 /// The families that are counted as a whole, by `model_type`.
 pub(super) const FAMILIES: [&str; 21] = [
@@ -67,12 +67,13 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
         "llava" => !d.tied() && !words.tied(),
         _ => !d.tied(),
     };
-    let seen = tower + ears + joint;
-    let mut whole = decoder.whole + seen + embedding.when(untied && !decoder.untied);
+    let seen = (tower + ears + joint).of_tower();
+    let towers = seen.matrices;
+    let mut whole = decoder.whole.clone() + seen + embedding.clone().when(untied && !decoder.untied);
     if decoder.untied && !untied {
         whole.all = whole.all.saturating_sub(embedding.all);
     }
-    Ok(Counted { whole, untied, towers: seen.matrices, ..decoder })
+    Ok(Counted { whole, untied, towers, ..decoder })
 }
 
 /// The audio tower, and the layers between it and a decoder of width `hidden`.
@@ -90,13 +91,20 @@ fn speaking(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     let found = of(&thinker)?;
     thinker.check().map_err(Uncounted::Refused)?;
     let voice = if d.is_false("enable_audio_output") { Block::default() } else { speech::voice(d) };
-    Ok(Counted { whole: found.whole + voice, towers: found.towers + voice.matrices, ..found })
+    let towers = found.towers + voice.matrices;
+    Ok(Counted { whole: found.whole + voice.of_tower(), towers, ..found })
 }
 
 /// The layers that feed Gemma 3n's images or sounds into a decoder of width `hidden`.
 fn embedder(tower: &Dims<'_>, hidden: u128) -> Block {
     let seen = tower.hidden();
-    weight(tower.vocabulary(), seen) + vector(2 * seen) + linear(seen, hidden, false)
+    weight(tower.vocabulary(), seen) + vector(2 * seen) + linear(seen, hidden, false).named("embedding_projection")
+}
+
+/// Two layers from a tower of width `seen` to a decoder of width `hidden`.
+fn projector(seen: u128, hidden: u128, bias: bool) -> Block {
+    linear(seen, hidden, bias).named("multi_modal_projector.linear_1")
+        + linear(hidden, hidden, bias).named("multi_modal_projector.linear_2")
 }
 
 /// The layers between a tower and a decoder of width `hidden`.
@@ -108,29 +116,31 @@ fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
         "gemma3n" => embedder(eyes, hidden),
         "paligemma" => {
             let width = d.opt(&["projection_dim"]).unwrap_or(hidden);
-            linear(seen(), width, true)
+            linear(seen(), width, true).named("multi_modal_projector.linear")
         }
-        "llava" => linear(seen(), hidden, bias) + linear(hidden, hidden, bias),
-        "llava_next" => linear(seen(), hidden, bias) + linear(hidden, hidden, bias) + vector(hidden),
+        "llava" => projector(seen(), hidden, bias),
+        "llava_next" => projector(seen(), hidden, bias) + vector(hidden),
         "mistral3" => {
             let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
-            let merger = linear(seen() * merge * merge, seen(), false) + vector(seen());
-            merger + linear(seen(), hidden, bias) + linear(hidden, hidden, bias)
+            let merger =
+                linear(seen() * merge * merge, seen(), false).named("patch_merger.merging_layer") + vector(seen());
+            merger + projector(seen(), hidden, bias)
         }
-        "llama4" => linear(eyes.n(&["vision_output_dim"]), hidden, false),
+        "llama4" => linear(eyes.n(&["vision_output_dim"]), hidden, false).named("multi_modal_projector.linear_1"),
         "mllama" => {
             let kept = eyes.numbers("intermediate_layers_indices").map_or(5, |at| at.len() as u128) + 1;
             linear(eyes.opt(&["vision_output_dim"]).unwrap_or(seen() * kept), hidden, true)
+                .named("multi_modal_projector")
         }
         "idefics3" | "smolvlm" => {
             let scale = d.opt(&["scale_factor"]).unwrap_or(2);
-            linear(seen() * scale * scale, hidden, false)
+            linear(seen() * scale * scale, hidden, false).named("modality_projection.proj")
         }
         "internvl" => {
             // A ratio of one half merges four patches.
             let ratio = d.number("downsample_ratio").filter(|ratio| *ratio > 0.0).unwrap_or(0.5);
             let merged = (seen() as f64 / (ratio * ratio)).round() as u128;
-            vector(2 * merged) + linear(merged, hidden, true) + linear(hidden, hidden, true)
+            vector(2 * merged) + projector(merged, hidden, true)
         }
         // Qwen's towers end with their merger.
         _ => Block::default(),
@@ -145,14 +155,15 @@ fn cross_attending(d: &Dims<'_>) -> Counted {
     let crossing = d.numbers("cross_attention_layers").map_or(layers / 5, |at| at.len() as u128).min(layers);
     let ffn = d.n(&["intermediate_size"]);
     let each = attention(hidden, query, key_value, Biases::NONE) + mlp(hidden, ffn, true, false) + vector(2 * hidden);
+    let crossed = each.clone().renamed(names::CROSS);
     let embedding = weight(d.vocabulary(), hidden);
     // The embedding has eight more rows than the output layer, for the image, so the two cannot share a matrix.
-    let parameters = each.times(layers)
-        + vector(2 * head + 2).times(crossing)
+    let parameters = each.times(layers - crossing)
+        + (crossed + vector(2 * head + 2)).times(crossing)
         + weight(d.vocabulary() + 8, hidden)
         + vector(hidden)
         + embedding;
-    Counted {
+    let found = Counted {
         whole: parameters,
         layers,
         hidden,
@@ -168,5 +179,6 @@ fn cross_attending(d: &Dims<'_>) -> Counted {
         output_bias: Block::default(),
         towers: 0,
         cache: Some(super::counted::Looks { full: layers, ..Default::default() }.cache(2 * key_value)),
-    }
+    };
+    names::on_decoder(d.family, found)
 }

@@ -1,12 +1,12 @@
 //! Zamba2 and Kimi Linear: layers that share the weights of one block, and delta attention combined with latent
 //! attention.
 
-use super::block::{linear, vector, weight};
+use super::block::{Block, linear, vector, weight};
 use super::counted::{Counted, Looks};
 use super::decoder::deepseek;
 use super::dims::Dims;
 use super::hybrid::{counted, frame};
-use super::layers::{StateSpace, latent_attention, mlp};
+use super::layers::{Biases, StateSpace, attention, latent_attention, mlp};
 use crate::estimate::cache::Cache;
 
 /// The decoder of `d.family`; `None` for another family.
@@ -45,11 +45,12 @@ fn zamba2(d: &Dims<'_>) -> Counted {
     let (wide, ffn) = (2 * hidden, d.opt(&["intermediate_size"]).unwrap_or(4 * hidden));
     let head = wide / d.heads().max(1);
     let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
-    let block = linear(wide, query, false)
-        + linear(wide, key_value, false).times(2)
-        + linear(query, hidden, false)
-        + linear(hidden, 2 * ffn, bias)
-        + linear(ffn, hidden, bias)
+    let block = linear(wide, query, false).named("self_attn.q_proj")
+        + linear(wide, key_value, false).named("self_attn.k_proj")
+        + linear(wide, key_value, false).named("self_attn.v_proj")
+        + linear(query, hidden, false).named("self_attn.o_proj")
+        + linear(hidden, 2 * ffn, bias).named("feed_forward.gate_up_proj")
+        + linear(ffn, hidden, bias).named("feed_forward.down_proj")
         + vector(wide + hidden);
     // Each layer that uses a block has its own projection and adapters. transformers shares the blocks only if the
     // embedding is tied; otherwise each separate block still has the adapters of all layers that would use it.
@@ -58,11 +59,13 @@ fn zamba2(d: &Dims<'_>) -> Counted {
     let adapters = adapter(hidden, 2 * ffn) + adapter(wide, wide).times(3).when(d.flag("use_shared_attention_adapter"));
     let turns = d.n(&["num_mem_blocks"]).max(1);
     let blocks = if d.tied() { hybrid.min(turns) } else { hybrid };
-    let visits = (0..blocks).map(|at| (hybrid - at % turns).div_ceil(turns)).sum();
+    let visits = |blocks: u128| (0..blocks).map(|at| (hybrid - at % turns).div_ceil(turns)).sum();
+    // Shared weights are modules of their own in each layer, each of which gets an adapter of peft's.
+    let shared = |part: Block, kept: u128, each: u128| Block { modules: part.times(each).modules, ..part.times(kept) };
     let whole = mixer.times(layers)
-        + linear(hidden, hidden, false).times(hybrid)
-        + adapters.times(visits)
-        + block.times(blocks)
+        + linear(hidden, hidden, false).named("linear").times(hybrid)
+        + shared(adapters, visits(blocks), visits(hybrid))
+        + shared(block, blocks, hybrid)
         + frame(d);
     let mut found = counted(d, whole, ffn, 0, layers * space.kept(groups));
     (found.layers, found.query, found.key_value) = (layers, query, key_value);
@@ -91,13 +94,15 @@ fn kimi_linear(d: &Dims<'_>) -> Counted {
     d.absorb(&own);
     let width = heads * head;
     // The forget gate and the output gate: each is two matrices with the rank of a head.
-    let gate = linear(hidden, head, false) + linear(head, width, false);
-    let delta = linear(hidden, width, false).times(3)
+    let gate = |inner: &'static str, outer: &'static str| {
+        linear(hidden, head, false).named(inner) + linear(head, width, false).named(outer)
+    };
+    let delta = attention(hidden, width, width, Biases::NONE)
         + weight(3 * width, kernel)
-        + gate.times(2)
-        + linear(hidden, heads, false)
-        + vector(width + heads + head)
-        + linear(width, hidden, false);
+        + gate("self_attn.forget_gate.f_a_proj", "self_attn.forget_gate.f_b_proj")
+        + gate("self_attn.g_a_proj", "self_attn.g_b_proj")
+        + linear(hidden, heads, false).named("self_attn.b_proj")
+        + vector(width + heads + head);
     let experts = deepseek(d);
     let sparse = experts.layers.min(layers);
     let ffn = d.n(&["intermediate_size"]);
