@@ -7,9 +7,13 @@
 //! values occur among the others, unannounced, and are compared with the captured output. docs/integrity.md has the
 //! promise.
 
+mod chance;
+mod floats;
 mod fresh;
+mod unit;
 mod wrong;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Values};
@@ -21,7 +25,8 @@ use super::judge::{Expected, judge};
 use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
 use super::options::AuditOptions;
 use super::output::Output;
-use fresh::{Chance, Fresh};
+use chance::Chance;
+use fresh::Fresh;
 use wrong::{Wrong, is_constant, is_unwritten, never_right};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
@@ -90,8 +95,8 @@ pub(super) struct Outcome {
     pub durations_ns: Vec<f64>,
     pub audit: Audit,
     pub mutated: Vec<String>,
-    /// Whether the comparison rejects the captured output for other values, as far as the output depends on them.
-    pub distinguished: bool,
+    /// An output that depends on the values, though the comparison accepts the captured one for all others.
+    pub undistinguished: Option<String>,
 }
 
 /// Audits a kernel on one entry.
@@ -108,10 +113,15 @@ pub(super) fn audit(
     witness.start_early();
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
-    for values in [Values::All, Values::Floats, Values::Captured] {
+    let allowed = audition.options.allows_blind(audition.job.entry.name());
+    for values in [Values::All, Values::Floats, Values::Nearby, Values::Captured] {
         let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
         if values != Values::Captured && fresh.is_empty() {
             continue;
+        }
+        // Kept results of captured values are right, so these alone show nothing, whoever computes them.
+        if values == Values::Captured && !allowed {
+            return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
         }
         let mut course = Course {
             audition,
@@ -120,7 +130,8 @@ pub(super) fn audit(
             chance: Chance::default(),
             audit: Audit::of(values, audition.reference),
             witnessed: fresh::Standing::default(),
-            distinguished: false,
+            leaves: BTreeMap::new(),
+            telling: 0,
             stops: 0,
         };
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
@@ -128,7 +139,10 @@ pub(super) fn audit(
             continue;
         }
         match course.run(kernel, witness) {
-            Err(failure) if values != Values::Captured && may_be_of_values(failure.kind) => {
+            // A reference has shown that the operator accepts them.
+            Err(failure)
+                if values != Values::Captured && audition.reference.is_none() && may_be_of_values(failure.kind) =>
+            {
                 refused = Some(failure);
             }
             done => return done,
@@ -142,6 +156,24 @@ fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
 }
 
+/// What is known of one output.
+#[derive(Default)]
+struct Followed {
+    /// Whether it was another than the captured one for other values.
+    follows: bool,
+    /// Whether the comparison has rejected the captured one then.
+    distinguished: bool,
+}
+
+/// The failure of an entry of which no other values could be drawn.
+fn only_captured(name: &str) -> Failure {
+    let message = format!(
+        "no values but the captured ones could be put into the arguments: all are constant, or the operator refuses others, \
+         so that nothing shows whether the kernel computes or has kept its results; allow it with --allow-blind {name}"
+    );
+    Failure::new(FailureKind::Unsupported, message)
+}
+
 /// The course of an audit at one level of values.
 struct Course<'a> {
     audition: &'a Audition<'a>,
@@ -151,8 +183,10 @@ struct Course<'a> {
     audit: Audit,
     /// The contents of the witness's arguments.
     witnessed: fresh::Standing,
-    /// Whether the comparison has rejected the captured output for other values.
-    distinguished: bool,
+    /// What other values have shown of each output.
+    leaves: BTreeMap<String, Followed>,
+    /// How many judged launches had another output than the captured one, by the comparison.
+    telling: usize,
     /// Regions during which the caller was stopped.
     stops: u32,
 }
@@ -173,7 +207,8 @@ impl Course<'_> {
         let mut witness = witness.audit(self.audition.witnessed)?;
         let overhead = kernel.overhead();
         let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
-        while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
+        let mut asked = Vec::new();
+        while durations.len() < wanted || self.needs_more() {
             // No more launches than wanted, plus those on captured values.
             let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
                 0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
@@ -196,6 +231,11 @@ impl Course<'_> {
             let fits = self.fits(&region, &overhead, &launches, bytes)?;
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
+            if asked.is_empty() {
+                asked = self.decoys(&mut *witness, 2)?;
+            } else {
+                self.decoys(&mut *witness, 1)?;
+            }
             for (launch, output) in judged {
                 self.judge(&mut *witness, before.clone(), &launches[..=launch], fill, &output)?;
             }
@@ -207,13 +247,61 @@ impl Course<'_> {
             }
         }
         durations.truncate(wanted);
-        if self.audit.values != Values::Captured && !self.audit.follows && self.audition.reference.is_none() {
+        for (standing, first) in asked {
+            self.same_again(&mut *witness, standing, &first)?;
+        }
+        if self.audit.values != Values::Captured && !self.audit.follows {
             self.held()?;
         }
         self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
         let mutated = kernel.settle()?;
-        let distinguished = self.distinguished || !self.audit.follows;
-        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated, distinguished })
+        let blind = self.leaves.into_iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
+        Ok(Outcome {
+            durations_ns: durations,
+            audit: self.audit,
+            mutated,
+            undistinguished: blind.map(|(path, _)| path),
+        })
+    }
+
+    /// Whether more launches are to be judged: an output that is the captured one shows little.
+    fn needs_more(&self) -> bool {
+        let judged = self.audit.judged as usize;
+        let shows_little = self.audit.values != Values::Captured && self.telling < JUDGED / 2;
+        judged < JUDGED || (shows_little && judged < 2 * JUDGED)
+    }
+
+    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it.
+    fn decoys(&mut self, witness: &mut dyn Audited, count: usize) -> Result<Vec<(fresh::Standing, Launched)>, Failure> {
+        if self.audit.values == Values::Captured || self.audition.reference.is_some() {
+            return Ok(Vec::new());
+        }
+        let current = self.fresh.standing();
+        let mut decoys = Vec::new();
+        for _ in 0..count {
+            self.fresh.draw(&mut self.chance);
+            let standing = self.fresh.standing();
+            decoys.push((standing.clone(), self.recomputed(witness, standing)?));
+        }
+        self.fresh.standing = current;
+        Ok(decoys)
+    }
+
+    /// Refuses a kernel that does not return the same for the same values in a process that times nothing: it keeps
+    /// results there, too.
+    fn same_again(
+        &mut self,
+        witness: &mut dyn Audited,
+        standing: fresh::Standing,
+        first: &Launched,
+    ) -> Result<(), Failure> {
+        let again = self.recomputed(witness, standing)?;
+        let Some(Wrong { leaf, how }) = self.wrong(Expected::Recomputed(first), &again)? else { return Ok(()) };
+        let message = format!(
+            "{leaf} differs between two launches on the same values in a process that times nothing ({how}): the kernel keeps \
+             results, or is not deterministic; if it is right, name a kernel that computes the output with --reference KERNEL"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
     /// The values of each launch of a region, those before the region, and whether a kernel may know them: captured
@@ -241,9 +329,9 @@ impl Course<'_> {
         self.chance.some(launches, most.max(2))
     }
 
-    /// Outputs of launches that nobody could know would be chosen.
+    /// Outputs of launches that nobody could know would be chosen, in any order.
     fn chosen(&mut self, region: &Region, keep: &[usize]) -> Vec<(usize, Launched)> {
-        let at = self.chance.some(keep.len(), JUDGED / 4);
+        let at = self.chance.any(keep.len(), JUDGED / 4);
         at.into_iter().map(|at| (keep[at], region.output(at))).collect()
     }
 
@@ -331,18 +419,30 @@ impl Course<'_> {
             };
         }
         let expected = self.recomputed(witness, standing)?;
-        let accepts = |rule: &Comparison| -> Result<bool, Failure> {
-            Ok(judge(captured, &expected, rule)?.iter().all(|leaf| leaf.passed))
-        };
-        let follows = !accepts(&Comparison::exact())?;
-        self.audit.follows |= follows;
-        self.distinguished = self.distinguished || (follows && !accepts(self.audition.rule)?);
+        let follows = self.follows(captured, &expected)?;
         if follows && self.audition.reference.is_none() {
             self.not_constant(captured, output, fill)?;
         }
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         let by = format!("the output of {by}");
         self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew", &by)
+    }
+
+    /// Whether an output for other values than the captured ones is not the captured one, and what that shows of each
+    /// part.
+    fn follows(&mut self, captured: Expected<'_>, expected: &Launched) -> Result<bool, Failure> {
+        let (mut follows, mut told) = (false, false);
+        for leaf in judge(captured, expected, &Comparison::exact())?.into_iter().filter(|leaf| !leaf.passed) {
+            follows = true;
+            self.leaves.entry(leaf.path).or_default().follows = true;
+        }
+        for leaf in judge(captured, expected, self.audition.rule)?.into_iter().filter(|leaf| follows && !leaf.passed) {
+            told = true;
+            self.leaves.entry(leaf.path).or_default().distinguished = true;
+        }
+        self.audit.follows |= follows;
+        self.telling += usize::from(told);
+        Ok(follows)
     }
 
     /// The witness's output for `standing`.
@@ -379,11 +479,19 @@ impl Course<'_> {
         if self.audition.options.allows_blind(name) {
             return Ok(());
         }
+        let (kind, who, or) = match self.audition.reference {
+            Some(reference) => (FailureKind::Unsupported, reference, ""),
+            None => (
+                FailureKind::StaleOutput,
+                "the kernel",
+                "name a kernel that computes the right output with --reference KERNEL, or ",
+            ),
+        };
         let message = format!(
-            "the kernel returned the captured output for all other values, so nothing shows that it uses its inputs; \
-             name a kernel that computes the right output with --reference KERNEL, or allow the entry with --allow-blind {name}"
+            "{who} returned the captured output for all other values, so nothing shows that the kernel uses its inputs; {or}allow \
+             the entry with --allow-blind {name}"
         );
-        Err(Failure::new(FailureKind::StaleOutput, message))
+        Err(Failure::new(kind, message))
     }
 
     /// What is wrong with `output`, if anything.
