@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::record::{Failure, Values};
 use plimsoll_capture::{Argument, Bound, MappedEntry};
 
-use super::super::launcher::Patch;
+use super::super::launcher::{Contents, Patch};
 use super::chance::Chance;
 use super::unit::{Reach, Seen, Unit, integer};
 
@@ -152,6 +152,14 @@ impl<'a> Fresh<'a> {
         let patches: Vec<Patch> = self.units.iter().flat_map(|unit| of(unit, &self.rows, &self.standing)).collect();
         patches.iter().for_each(|patch| self.standing.put(patch));
         patches
+    }
+
+    /// What is put into a part of a storage that the kernel changes.
+    pub fn contents(&self, held: &Contents, standing: &Standing) -> Vec<u8> {
+        let Some(unit) = self.units.iter().find(|unit| unit.storage == held.storage) else { return Vec::new() };
+        let whole = standing_of(unit, standing);
+        let from = held.at.saturating_sub(whole.at) as usize;
+        whole.bytes.get(from..from + held.bytes as usize).unwrap_or_default().to_vec()
     }
 
     /// The patches that restore the captured values.

@@ -10,6 +10,7 @@
 mod chance;
 mod floats;
 mod fresh;
+mod kept;
 mod unit;
 mod wrong;
 
@@ -22,11 +23,12 @@ use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
 use super::judge::{Expected, judge};
-use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
+use super::launcher::{Audited, Contents, Job, Launched, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
 use fresh::Fresh;
+use kept::{Kept, captured_bytes, copy_ns, mutated_contents};
 use wrong::{Wrong, is_constant, is_unwritten, never_right};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
@@ -46,6 +48,12 @@ const SLACK_NS: f64 = 600_000.0;
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
+/// An output of this size is copied from memory, not from a cache.
+const LARGE: usize = 1 << 20;
+/// So many misfits in a row, and regions become half as long: what disturbs them may not disturb shorter ones. Twice.
+const MISFITS_IN_A_ROW: u32 = 4;
+/// The fill of the witness's outputs.
+const WITNESS_FILL: u8 = 0xff;
 /// The number of kinds of values, all equally likely: one is the captured values, two are almost those.
 const KINDS: usize = 8;
 
@@ -64,12 +72,12 @@ pub struct Overhead {
 
 impl Overhead {
     /// Twice the measured overhead, plus [`SLACK_NS`]: the most that a region may take beside its launches. Memory in
-    /// use by others is slower.
-    fn allowed_ns(&self, launches: usize, patches: usize, bytes: usize) -> f64 {
+    /// use by others is slower. The worker has its turn once or twice a launch.
+    fn allowed_ns(&self, turns: usize, patches: usize, bytes: usize) -> f64 {
         let of = |ns: f64, count: usize| ns * count as f64;
         // In addition to idle launches: a kernel's arguments are bound, its output is described.
-        let bound = of(LAUNCH_NS, launches);
-        let measured = bound + of(self.launch_ns, launches) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
+        let bound = of(LAUNCH_NS, turns);
+        let measured = bound + of(self.launch_ns, turns) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
         SLACK_NS + 2.0 * (self.region_ns + measured)
     }
 }
@@ -132,6 +140,11 @@ pub(super) fn audit(
             witnessed: fresh::Standing::default(),
             leaves: BTreeMap::new(),
             telling: 0,
+            contents: mutated_contents(audition.job.bound, audition.mutates),
+            left: None,
+            slack_ns: 0.0,
+            fitted: 0,
+            in_a_row: 0,
             stops: 0,
         };
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
@@ -187,6 +200,15 @@ struct Course<'a> {
     leaves: BTreeMap<String, Followed>,
     /// How many judged launches had another output than the captured one, by the comparison.
     telling: usize,
+    /// What the kernel changes besides its outputs.
+    contents: Vec<Contents>,
+    /// What it should have left there first.
+    left: Option<Vec<u8>>,
+    /// How much the reports of the fitting regions could hide, and of how many launches.
+    slack_ns: f64,
+    fitted: usize,
+    /// How many regions in a row did not fit.
+    in_a_row: u32,
     /// Regions during which the caller was stopped.
     stops: u32,
 }
@@ -196,7 +218,7 @@ impl Course<'_> {
     fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
         let patches = self.fresh.draw(&mut self.chance);
-        let region = witness.region(&[patches], &[0], 0xff);
+        let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() });
         self.fresh.reset();
         region.map(drop)
     }
@@ -205,8 +227,9 @@ impl Course<'_> {
         let wanted = self.audition.launches as usize;
         let mut kernel = kernel.audit(self.audition.job)?;
         let mut witness = witness.audit(self.audition.witnessed)?;
-        let overhead = kernel.overhead();
-        let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
+        let mut overhead = kernel.overhead();
+        let (mut durations, mut warmed) = (Vec::new(), 0);
+        let mut bytes = captured_bytes(self.audition.job.entry);
         let mut asked = Vec::new();
         while durations.len() < wanted || self.needs_more() {
             // No more launches than wanted, plus those on captured values.
@@ -214,21 +237,23 @@ impl Course<'_> {
                 0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
-            let most = (wanted / 2).max(1).min(limit);
+            let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
+            let most = ((wanted / 2).min(limit) >> (self.in_a_row / MISFITS_IN_A_ROW).min(2)).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, known) = self.launches(LEAD_IN + counted);
-            // The first regions are small, until the size of a launch's outputs is known.
-            let keep = self.kept(launches.len(), limit);
+            // All, or as many as fit.
+            let room = REGION_BYTES / bytes.max(1);
+            let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
             let fill = self.chance.word() as u8;
-            let region = kernel.region(&launches, &keep, fill)?;
-            if region.durations_ns.len() != launches.len() || region.outputs.len() != keep.len() {
+            let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
+            let kept = keep.as_ref().map_or(launches.len(), Vec::len);
+            if region.durations_ns.len() != launches.len() || region.outputs.len() != kept {
                 let message = "the worker answered for a different number of launches than requested";
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
-            let bytes = output_bytes(&region);
-            limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
-            let judged = self.chosen(&region, &keep);
-            let fits = self.fits(&region, &overhead, &launches, bytes)?;
+            bytes = output_bytes(&region);
+            let judged = self.chosen(&region, keep.as_deref())?;
+            let fits = self.fits(&region, &mut overhead, &launches, (bytes, keep.is_some()))?;
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
             if asked.is_empty() {
@@ -253,7 +278,7 @@ impl Course<'_> {
         if self.audit.values != Values::Captured && !self.audit.follows {
             self.held()?;
         }
-        self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
+        self.audit.overhead_ns = self.slack_ns / self.fitted.max(1) as f64;
         let mutated = kernel.settle()?;
         let blind = self.leaves.into_iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
         Ok(Outcome {
@@ -272,7 +297,7 @@ impl Course<'_> {
     }
 
     /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it.
-    fn decoys(&mut self, witness: &mut dyn Audited, count: usize) -> Result<Vec<(fresh::Standing, Launched)>, Failure> {
+    fn decoys(&mut self, witness: &mut dyn Audited, count: usize) -> Result<Vec<(fresh::Standing, Kept)>, Failure> {
         if self.audit.values == Values::Captured || self.audition.reference.is_some() {
             return Ok(Vec::new());
         }
@@ -293,10 +318,12 @@ impl Course<'_> {
         &mut self,
         witness: &mut dyn Audited,
         standing: fresh::Standing,
-        first: &Launched,
+        first: &Kept,
     ) -> Result<(), Failure> {
         let again = self.recomputed(witness, standing)?;
-        let Some(Wrong { leaf, how }) = self.wrong(Expected::Recomputed(first), &again)? else { return Ok(()) };
+        let Some(Wrong { leaf, how }) = self.wrong(Expected::Recomputed(&first.output), &again.output)? else {
+            return Ok(());
+        };
         let message = format!(
             "{leaf} differs between two launches on the same values in a process that times nothing ({how}): the kernel keeps \
              results, or is not deterministic; if it is right, name a kernel that computes the output with --reference KERNEL"
@@ -323,16 +350,11 @@ impl Course<'_> {
         (before, launches, known)
     }
 
-    /// The launches whose outputs are kept: all, or as many as fit.
-    fn kept(&mut self, launches: usize, most: usize) -> Vec<usize> {
-        let most = if most == usize::MAX { 2 } else { most };
-        self.chance.some(launches, most.max(2))
-    }
-
     /// Outputs of launches that nobody could know would be chosen, in any order.
-    fn chosen(&mut self, region: &Region, keep: &[usize]) -> Vec<(usize, Launched)> {
-        let at = self.chance.any(keep.len(), JUDGED / 4);
-        at.into_iter().map(|at| (keep[at], region.output(at))).collect()
+    fn chosen(&mut self, region: &Region, keep: Option<&[usize]>) -> Result<Vec<(usize, Kept)>, Failure> {
+        let at = self.chance.any(region.outputs.len(), JUDGED / 4);
+        let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
+        at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }
 
     /// Whether the reported times agree with the clock.
@@ -342,9 +364,9 @@ impl Course<'_> {
     fn fits(
         &mut self,
         region: &Region,
-        overhead: &Overhead,
+        overhead: &mut Overhead,
         launches: &[Vec<Patch>],
-        output: usize,
+        (output, asks): (usize, bool),
     ) -> Result<bool, Failure> {
         if region.stopped {
             return self.stopped();
@@ -352,14 +374,25 @@ impl Course<'_> {
         let reported: f64 = region.durations_ns.iter().sum();
         let patches = launches.iter().map(Vec::len).sum();
         let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
-        let allowed =
-            overhead.allowed_ns(launches.len(), patches, patched + 2 * output * launches.len()) + 0.03 * reported;
+        let turns = launches.len() * if asks { 2 } else { 1 };
+        // Filled, copied, and its room filled before.
+        let moved = patched + 3 * output * launches.len();
+        let mut allowed = overhead.allowed_ns(turns, patches, moved);
         let seen = region.seen.as_nanos() as f64;
         let ran = seen - region.waited.as_nanos() as f64;
-        if reported <= seen && ran - reported <= allowed {
+        if ran - reported > allowed + 0.03 * reported && output >= LARGE {
+            // Memory is slower than a cache, and slower still while others use it.
+            overhead.byte_ns = overhead.byte_ns.max(copy_ns(output));
+            allowed = overhead.allowed_ns(turns, patches, moved);
+        }
+        if reported <= seen && ran - reported <= allowed + 0.03 * reported {
+            self.in_a_row = 0;
+            self.slack_ns += allowed;
+            self.fitted += launches.len();
             return Ok(true);
         }
         self.audit.misfits += 1;
+        self.in_a_row += 1;
         let fitted = self.audit.regions + 1 - self.audit.misfits.min(self.audit.regions + 1);
         if self.audit.misfits < MISFITS + MISFITS_FOR_A_FIT * fitted {
             return Ok(false);
@@ -401,31 +434,67 @@ impl Course<'_> {
         mut standing: fresh::Standing,
         launches: &[Vec<Patch>],
         fill: u8,
-        output: &Launched,
+        kept: &Kept,
     ) -> Result<(), Failure> {
+        let output = &kept.output;
         launches.iter().flatten().for_each(|patch| standing.put(patch));
         let entry = self.audition.job.entry;
         let captured = Expected::Captured(entry, self.mapped);
         self.audit.judged += 1;
         if standing.is_captured() && self.audition.reference.is_none() {
             self.audit.judged_captured += 1;
-            return match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
+            match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
                 // A kernel that was right when nothing was timed has no such excuse.
                 Err(stale) if stale.kind == FailureKind::StaleOutput && !self.audition.validated => {
                     let untimed = self.recomputed(witness, standing)?;
-                    Err(self.wrong(captured, &untimed)?.map_or(stale, never_right))
+                    return Err(self.wrong(captured, &untimed.output)?.map_or(stale, never_right));
                 }
-                judged => judged,
-            };
+                judged if judged.is_err() || self.contents.is_empty() => return judged,
+                _ => {}
+            }
+            let expected = self.recomputed(witness, standing)?;
+            return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
         }
+        let put = self.put_in(&standing);
         let expected = self.recomputed(witness, standing)?;
-        let follows = self.follows(captured, &expected)?;
+        let follows = self.follows(captured, &expected.output)?;
+        self.follows_in_contents(&put, &expected);
         if follows && self.audition.reference.is_none() {
             self.not_constant(captured, output, fill)?;
         }
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
-        let by = format!("the output of {by}");
-        self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew", &by)
+        let of = format!("the output of {by}");
+        self.verdict(Expected::Recomputed(&expected.output), output, fill, "of values that the supervisor drew", &of)?;
+        self.verdict_on_contents(&expected, kept, by)
+    }
+
+    /// What is put into the arguments that the kernel changes.
+    fn put_in(&self, standing: &fresh::Standing) -> Vec<u8> {
+        self.contents.iter().flat_map(|held| self.fresh.contents(held, standing)).collect()
+    }
+
+    /// Whether what should be left in the arguments was made there: it is not what was put in, and differs from launch to
+    /// launch.
+    fn follows_in_contents(&mut self, put: &[u8], expected: &Kept) {
+        let memory = (*expected.contents.memory).as_ref();
+        let placed = expected.contents.outputs.iter().filter_map(Output::tensor);
+        let now: Vec<u8> = placed.filter_map(|placed| placed.bytes_in(memory)).flatten().copied().collect();
+        let left = self.left.get_or_insert_with(|| now.clone());
+        if now != put && now != *left {
+            self.audit.follows = true;
+            self.telling += 1;
+        }
+    }
+
+    /// What is wrong with what a launch left in the arguments that the kernel changes.
+    fn verdict_on_contents(&self, expected: &Kept, kept: &Kept, by: &str) -> Result<(), Failure> {
+        let wrong = self.wrong(Expected::Recomputed(&expected.contents), &kept.contents)?;
+        let Some(Wrong { leaf, how }) = wrong else { return Ok(()) };
+        let message = format!(
+            "{leaf} after a timed launch differs from what {by} leaves there ({how}): the kernel did not change it while it was \
+             timed"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
     /// Whether an output for other values than the captured ones is not the captured one, and what that shows of each
@@ -446,14 +515,15 @@ impl Course<'_> {
     }
 
     /// The witness's output for `standing`.
-    fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Launched, Failure> {
+    fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Kept, Failure> {
         let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
         self.witnessed = standing;
-        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
+        let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
+        let region = witness.region(&[patches], &wanted).map_err(|failure| Failure {
             message: format!("the witness of the audit: {}", failure.message),
             ..failure
         })?;
-        Ok(region.output(0))
+        Kept::of(&region, 0, &self.contents)
     }
 
     /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
@@ -498,7 +568,11 @@ impl Course<'_> {
     fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
         let leaves = judge(expected, output, self.audition.rule)?;
         let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
-        let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
+        let leaf = match &wrong.path[..] {
+            "" => "the output".to_owned(),
+            argument if argument.starts_with("argument ") => argument.to_owned(),
+            path => format!("output {path}"),
+        };
         let how = match (&wrong.problem, &wrong.elements) {
             (Some(problem), _) => problem.clone(),
             (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
@@ -516,7 +590,9 @@ impl Course<'_> {
         from: &str,
     ) -> Result<(), Failure> {
         let Some(Wrong { leaf, how }) = self.wrong(expected, output)? else { return Ok(()) };
-        if is_unwritten(output, fill) {
+        // The kernel may leave it out in the witness's process first.
+        let left_out = matches!(expected, Expected::Recomputed(expected) if is_unwritten(expected, WITNESS_FILL));
+        if is_unwritten(output, fill) || left_out {
             let message = format!(
                 "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
                  element in every launch"
