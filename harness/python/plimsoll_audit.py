@@ -6,6 +6,7 @@ Everything that this module calls is bound before any kernel is loaded.
 """
 
 import ctypes
+import errno
 import gc
 import mmap
 import os
@@ -17,12 +18,13 @@ from time import perf_counter_ns
 import plimsoll_memory as memory
 import torch
 from plimsoll_outputs import BASE, PLAINLY, Refusal, flattened
+from plimsoll_torch import extent, unreadable
 
-# Copying an output of this size takes long enough for a thread to write ahead of it.
-LARGE = 64 << 10
-# How many words of a large output are read when its launch returns, and again when it is copied.
+# How many words of an output are copied when its launch returns, and again when all of it was copied.
 MARKS = 32
 WORD = 8
+# Outputs come after them.
+KEPT = MARKS * WORD
 # How often to look for values before sleeping: a processor that sleeps between two launches has other data in its caches.
 SPINS = 100
 
@@ -58,8 +60,9 @@ class Audited:
             self.starts[storage] = self.inputs.storage(storage).data_ptr()
         return self.starts[storage]
 
-    def region(self, worker, launches, keep, values):
+    def region(self, worker, message, values):
         """The fields of a `region` message."""
+        launches = message["launches"]
         first = values.at(max((sum(size for _, _, size in places) for places in launches), default=0))
         rounds = []
         for places in launches:
@@ -71,7 +74,8 @@ class Audited:
                 source += size
             rounds.append(puts)
             self.touched.update(map(tuple, places))
-        given = run(worker.kernel, self.inputs.args, rounds, keep, worker.outputs, worker.process)
+        contents = [(self.start(storage) + at, size) for storage, at, size in message["contents"]]
+        given = run(worker.kernel, self.inputs.args, rounds, message["asks"], contents, worker.outputs, worker.process)
         # A kernel that writes to its arguments leaves values other than those put in.
         for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1] if rounds else ()):
             if ctypes.string_at(target, size) != ctypes.string_at(put, size):
@@ -94,23 +98,19 @@ class Audited:
         return sorted(mutated)
 
 
-def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put=ctypes.memmove, unprofiled=sys.setprofile,
-        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable, ask=os.write, await_values=os.read, is_there=None):
-    """Launches once per round, on values that the supervisor hands out when they are due. The first write to a page of shared memory can take longer than a launch, and so can the
-    first write of a region, so room for outputs is made on demand and kept.
+def run(kernel, args, rounds, asks, contents, outputs, process, clock=perf_counter_ns, put=memory.held.memmove, unprofiled=sys.setprofile,
+        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
+    """Launches once per round, on values that the supervisor hands out when they are due, and keeps the outputs: all of them, or
+    those that it asks for when their launches have returned. The first write to a page of shared memory can take longer than a
+    launch, so room for outputs is made on demand and kept.
 
     Profilers and tracers of Python end with the launch that set them, and garbage is not collected until its output is
     copied: what they run would otherwise take no time."""
-    durations, leaves, end, keep = [], [], 0, frozenset(keep)
-    is_there = is_there or awaited(process.turns)
-    places = places_of(len(rounds))
-    for index, puts in enumerate(rounds):
-        ask(process.turns, b"\0")
-        for _ in range(SPINS):
-            if is_there(0):
-                break
-        if not await_values(process.turns, 1):
-            process.end(70)
+    durations, leaves, end = [], [], KEPT
+    turn = turns_of(process)
+    places = iter(places_of(len(rounds)))
+    for puts in rounds:
+        turn()
         for target, source, size in puts:
             put(target, source, size)
         start = clock()
@@ -120,14 +120,19 @@ def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put
         collects_now = collects()
         uncollected()
         durations.append(clock() - start)
-        marks = marked(output, places[index])
+        words = next(places)
+        marks = marked(output, words, outputs)
         process.check()
-        if index in keep:
-            kept, end = outputs.write_from(end, output)
-            leaves.append(kept)
-        else:
+        if asks and not turn():
             outputs.check(output)
-        if marks and marked(output, places[index]) != marks:
+        else:
+            kept, end = outputs.write_from(end, output)
+            for address, size in contents:
+                outputs.put(address, size, end)
+                kept.append({"path": "", "tensor": {"dtype": "uint8", "shape": [size], "offset": end, "bytes": size}})
+                end += size + -size % outputs.alignment
+            leaves.append(kept)
+        if marked(output, words, outputs) != marks:
             what = "its output still changed after the launch had returned: a thread or a process of the kernel goes on writing"
             raise Refusal("late-write", f"{what}; wait for it before the launch returns")
         if collects_now:
@@ -136,11 +141,33 @@ def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put
     return {"durations_ns": durations, "outputs": leaves}
 
 
-def awaited(descriptor, poll=select.poll, readable=select.POLLIN):
-    """A function that says whether a descriptor can be read, after at most so many milliseconds."""
-    waiting = poll()
-    waiting.register(descriptor, readable)
-    return waiting.poll
+class Poll(ctypes.Structure):
+    """A descriptor to be polled, as the system has it."""
+
+    _fields_ = [("fd", ctypes.c_int), ("events", ctypes.c_short), ("revents", ctypes.c_short)]
+
+
+def turns_of(process, write=memory.held.write, read=memory.held.read, poll=memory.held.poll, error=ctypes.get_errno,
+             again=errno.EINTR, readable=select.POLLIN):
+    """A function that asks the supervisor for what comes next, and returns its answer. The interpreter is not given up meanwhile:
+    a thread of the kernel that does not rest would have it for milliseconds."""
+    descriptor, byte, waiting = process.turns, ctypes.create_string_buffer(1), Poll(process.turns, readable, 0)
+    first, watched = ctypes.byref(byte), ctypes.byref(waiting)
+
+    def turn():
+        byte.value = b""
+        while (done := write(descriptor, first, 1)) != 1:
+            if done == 0 or error() != again:
+                process.end(70)
+        for _ in range(SPINS):
+            if poll(watched, 1, 0):
+                break
+        while (done := read(descriptor, first, 1)) != 1:
+            if done == 0 or error() != again:
+                process.end(70)
+        return byte.raw[0]
+
+    return turn
 
 
 def places_of(launches, chance=random.Random):
@@ -149,26 +176,27 @@ def places_of(launches, chance=random.Random):
     return [[part() for _ in range(MARKS)] for _ in range(launches)]
 
 
-def marked(output, places):
-    """Words of a large output, at these parts of its memory."""
+def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held.pread, error=ctypes.get_errno):
+    """Words of an output, at these parts of its memory."""
     if type(output) is torch.Tensor:
         tensors = [output]
     else:
         tensors = [leaf for _, leaf in flattened(output, "") if isinstance(leaf, torch.Tensor)]
-    marks = []
+    marks = b""
     with PLAINLY():
         for tensor in tensors:
-            if BASE.numel(tensor) * BASE.element_size(tensor) < LARGE or BASE.layout.__get__(tensor) != torch.strided:
+            if BASE.layout.__get__(tensor) != torch.strided or BASE.numel(tensor) == 0 or BASE.is_meta.__get__(tensor):
                 continue
-            first = BASE.data_ptr(tensor)
-            words = reach(BASE.shape.__get__(tensor), BASE.stride(tensor)) * BASE.element_size(tensor) // WORD
-            marks += [ctypes.string_at(first + int(part * words) * WORD, WORD) for part in places] if first else []
+            first, words = BASE.data_ptr(tensor), extent(tensor) // WORD
+            if not (first and words):
+                continue
+            parts = [number for part in places for number in (first + int(part * words) * WORD, WORD)]
+            if copied(outputs.descriptor, (ctypes.c_uint64 * len(parts))(*parts), len(places), 0) != KEPT:
+                raise unreadable(error() or errno.EFAULT)
+            found = ctypes.create_string_buffer(KEPT)
+            read(outputs.descriptor, found, KEPT, 0)
+            marks += found.raw
     return marks
-
-
-def reach(shape, strides):
-    """The number of elements from the first of a tensor to its last."""
-    return 1 + sum((count - 1) * stride for count, stride in zip(shape, strides))
 
 
 def idle(launches, outputs, process):
@@ -176,4 +204,4 @@ def idle(launches, outputs, process):
     size = max((at + size for places in launches for _, at, size in places), default=0)
     source, target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(3))
     rounds = [[(target.data_ptr() + at, source.data_ptr() + at, size) for _, at, size in places] for places in launches]
-    return run(lambda: result, (), rounds, range(len(launches)), outputs, process)
+    return run(lambda: result, (), rounds, False, (), outputs, process)

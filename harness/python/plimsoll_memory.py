@@ -6,6 +6,7 @@ addresses, so that a kernel which remembers a result by the addresses of its arg
 
 import array
 import ctypes
+import errno
 import mmap
 import os
 import random
@@ -25,10 +26,30 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+# The same library, called without giving up the interpreter: its other threads would run until they are asked to stop.
+# What the system reads of memory that a kernel has made unreadable is an error, and runs none of its handlers.
+held = ctypes.PyDLL(None, use_errno=True)
+held.pwrite.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_long]
+held.pwritev.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_long]
+held.pread.argtypes = held.pwrite.argtypes
+held.read.argtypes = held.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+held.memmove.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+for name in ("pwrite", "pwritev", "pread", "read", "write"):
+    getattr(held, name).restype = ctypes.c_ssize_t
 # The size of a page that replaces a whole page table.
 LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE
 # Addresses to choose from at random: every 64-bit system grants them to programs, and they are mostly unused.
 FAR = range(1 << 40, 1 << 46, LARGE_PAGE)
+
+
+def put(descriptor, address, size, offset, pwrite=held.pwrite, error=ctypes.get_errno):
+    """Copies memory to a file; returns the error if the system cannot read it, or 0."""
+    while size > 0:
+        done = pwrite(descriptor, address, size, offset)
+        if done <= 0:
+            return error() or errno.EIO
+        address, size, offset = address + done, size - done, offset + done
+    return 0
 
 
 def mapped(address, length, access, flags, descriptor=-1, offset=0):

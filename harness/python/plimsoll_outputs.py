@@ -110,8 +110,8 @@ def plain(tensor, path="", as_subclass=BASE.as_subclass, base=torch.Tensor, geta
         place = BASE.device.__get__(tensor).type
         if place not in DEVICES and place != "meta":
             raise not_a_tensor(path, f"lies on the device {place}, which may compute when it is read", "a tensor of the CPU")
-        # A tensor without plain memory is refused where it is written.
-        return as_subclass(tensor, base) if BASE.layout.__get__(tensor) == torch.strided else tensor
+        # A tensor without plain memory is refused where it is written. Another class costs a call that gives up the interpreter.
+        return as_subclass(tensor, base) if kind is not base and BASE.layout.__get__(tensor) == torch.strided else tensor
 
 
 def overridden(kind):

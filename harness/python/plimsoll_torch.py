@@ -3,6 +3,7 @@
 `plimsoll_worker.py` has the protocol, and imports this once the channel is open, so that it can report a missing torch.
 """
 
+import errno
 import hashlib
 import importlib.util
 import json
@@ -321,19 +322,29 @@ def dtype_named(name):
     return dtype
 
 
-def copy_to(mapping, offset, size, tensor):
-    """Copies a tensor to a place in a mapping, by functions that a kernel cannot replace."""
-    source = BASE.detach(tensor)
-    if BASE.dtype.__get__(source) == torch.bool:
-        # Copying bools would normalize every byte to 0 or 1.
-        source = BASE.view(source, torch.uint8)
-    room = FROM_BUFFER(mapping, dtype=torch.uint8, offset=offset, count=size)
-    target = EMPTY(0, dtype=BASE.dtype.__get__(source), device="cpu")
-    BASE.copy_(BASE.set_(target, BASE.untyped_storage(room), 0, BASE.shape.__get__(source)), source)
+def is_plain(tensor):
+    """Whether the bytes of a tensor are its elements, one after the other."""
+    return BASE.is_contiguous(tensor) and not (BASE.is_conj(tensor) or BASE.is_neg(tensor))
+
+
+def extent(tensor):
+    """The size of the memory from the first element of a tensor to its last."""
+    spans = zip(BASE.shape.__get__(tensor), BASE.stride(tensor))
+    return (1 + sum((count - 1) * stride for count, stride in spans)) * BASE.element_size(tensor)
+
+
+def unreadable(error):
+    """The error of memory that the system could not read, or of a memfd that it could not write."""
+    if error != errno.EFAULT:
+        return Refusal("host-oom", f"outputs do not fit in memory: {os.strerror(error)}")
+    return Refusal("not-a-tensor", "the memory of the output cannot be read: it would be computed when it is read; return memory "
+                   "that holds the output")
 
 
 class Outputs:
     """The memfd with the outputs of launches, one after the other."""
+
+    alignment = ALIGNMENT
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
@@ -375,11 +386,38 @@ class Outputs:
             leaves.append({"path": path, "tensor": place})
             tensors.append((leaf, end, size))
             end += -(-size // ALIGNMENT) * ALIGNMENT
-        self.grow(end)
+        extents = [0, *(extent(leaf) for leaf, _, size in tensors if size and not is_plain(leaf))]
+        self.grow(end + max(extents))
         for tensor, offset, size in tensors:
             if size:
-                copy_to(self.mapping, offset, size, tensor)
+                self.copy(tensor, offset, size, end)
         return leaves, end
+
+    def copy(self, tensor, offset, size, end):
+        """Copies a tensor to its place, by functions that a kernel cannot replace. The system reads its memory: one with
+        gaps as it lies first, to the room after `end`."""
+        if is_plain(tensor):
+            return self.put(BASE.data_ptr(tensor), size, offset)
+        source, dtype = BASE.detach(tensor), BASE.dtype.__get__(tensor)
+        shape, strides = BASE.shape.__get__(source), BASE.stride(source)
+        if dtype == torch.bool:
+            # Copying bools would normalize every byte to 0 or 1.
+            dtype = torch.uint8
+            source = BASE.view(source, dtype)
+        if not (BASE.is_conj(tensor) or BASE.is_neg(tensor)):
+            length = extent(tensor)
+            self.put(BASE.data_ptr(tensor), length, end)
+            lies = FROM_BUFFER(self.mapping, dtype=torch.uint8, offset=end, count=length)
+            source = BASE.set_(EMPTY(0, dtype=dtype, device="cpu"), BASE.untyped_storage(lies), 0, shape, strides)
+        room = FROM_BUFFER(self.mapping, dtype=torch.uint8, offset=offset, count=size)
+        target = EMPTY(0, dtype=dtype, device="cpu")
+        BASE.copy_(BASE.set_(target, BASE.untyped_storage(room), 0, shape), source)
+
+    def put(self, address, size, offset):
+        """Copies memory of the kernel to the memfd."""
+        error = memory.put(self.descriptor, address, size, offset)
+        if error:
+            raise unreadable(error)
 
     def grow(self, size):
         if size > (len(self.mapping) if self.mapping else 0):

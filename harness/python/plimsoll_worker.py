@@ -18,8 +18,10 @@ supervisor -> worker
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing
     {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch the worker sends a byte to PLIMSOLL_TURNS,
-    {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"keep":[0,2],"fill":173}    and when one comes back, these
-                                                      bytes are in the memfd PLIMSOLL_VALUES, one after the other, and are put in
+    {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"asks":false,"contents":[[STORAGE,AT,BYTES],..],"fill":173}
+                                                      and when one comes back, these bytes are in the memfd PLIMSOLL_VALUES, one after
+                                                      the other, and are put in; if it asks, it sends one more after the launch, and
+                                                      keeps the output if the answer is not 0. Contents of arguments follow each output
     {"type":"settle","id":7}                          what was captured is put back
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
@@ -230,7 +232,7 @@ class Worker:
                 self.audited = self.audit.Audited(message["call"], self.backend)
                 answer = "ready", {}
             elif kind == "region":
-                answer = "region", self.audited.region(self, message["launches"], message["keep"], self.values)
+                answer = "region", self.audited.region(self, message, self.values)
             else:
                 audited, self.audited = self.audited, None
                 answer = "settled", {"mutated": audited.settle()}

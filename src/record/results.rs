@@ -205,6 +205,8 @@ pub enum Values {
     All,
     /// Floating-point arguments only: the witness or the kernel refuses reordered integers.
     Floats,
+    /// Floating-point arguments only, by a little: the witness or the kernel refuses others.
+    Nearby,
     /// No argument: the operator accepts only the captured values, or all arguments are constant.
     Captured,
 }

@@ -89,8 +89,9 @@ pub(super) fn audited(
             launches: launches.get(),
         },
     )?;
-    if !outcome.distinguished && !audit_options.allows_blind(entry.name()) {
-        return Err(blind(entry.name(), "what was computed from other values"));
+    if let Some(path) = outcome.undistinguished.as_ref().filter(|_| !audit_options.allows_blind(entry.name())) {
+        let leaf = if path.is_empty() { String::new() } else { format!(", in {path}") };
+        return Err(blind(entry.name(), &format!("what was computed from other values{leaf}")));
     }
     let again = Launched {
         outputs: Vec::new(),

@@ -2,13 +2,14 @@
 //! command supervises; validation and profiling are written once, over this trait.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
 use plimsoll_capture::gpu::{DeviceUse, GpuState, PlaceKind};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_capture::timing::{Protocol, Samples};
-use plimsoll_capture::{Bound, Entry};
+use plimsoll_capture::{Bound, Dtype, Entry};
 use plimsoll_memory::bytes::ByteSize;
 
 use super::audit::Overhead;
@@ -66,6 +67,33 @@ pub struct Patch {
     pub captured: bool,
 }
 
+/// What is wanted of a region besides its times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'w> {
+    /// The launches whose outputs are kept, in order; all if absent. The kernel's process learns of each after the
+    /// launch.
+    pub keep: Option<&'w [usize]>,
+    /// The fill of the memory for outputs before each launch, if the kernel is given it.
+    pub fill: u8,
+    /// The contents of arguments that are kept with the outputs, after them.
+    pub contents: &'w [Contents],
+}
+
+/// A part of an argument that the kernel may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// The name of the argument.
+    pub argument: String,
+    /// Its storage, by its number in the call.
+    pub storage: usize,
+    /// The offset in the storage.
+    pub at: u64,
+    /// The size.
+    pub bytes: u64,
+    /// The type of the elements.
+    pub dtype: Dtype,
+}
+
 /// A region of launches, each on other values.
 pub struct Region {
     /// From the request to the answer, by the caller's clock.
@@ -76,17 +104,17 @@ pub struct Region {
     pub stopped: bool,
     /// Each launch, in nanoseconds, as its process timed it.
     pub durations_ns: Vec<f64>,
-    /// The kept outputs, in their order.
+    /// The kept outputs, in their order, each with the kept contents of arguments after it.
     pub outputs: Vec<Vec<Output>>,
     /// The bytes under their tensors.
     pub memory: Box<dyn AsRef<[u8]>>,
 }
 
 impl Region {
-    /// A copy of the kept output `index`.
-    pub fn output(&self, index: usize) -> Launched {
+    /// A copy of the leaves `range` of the kept output `index`.
+    pub fn output(&self, index: usize, range: Range<usize>) -> Launched {
         let (mut memory, mut outputs) = (Vec::new(), Vec::new());
-        for output in &self.outputs[index] {
+        for output in &self.outputs[index][range] {
             let mut output = output.clone();
             if let OutputValue::Tensor(placed) = &mut output.value {
                 let bytes = placed.bytes_in((*self.memory).as_ref()).unwrap_or_default();
@@ -105,10 +133,8 @@ pub trait Audited {
     /// The overhead of a region beside its launches, measured before the kernel was loaded.
     fn overhead(&self) -> Overhead;
 
-    /// Launches once on each of these sets of patches, one after the other, each applied on top of the earlier ones;
-    /// keeps the outputs of the launches `keep`. Memory for outputs gets the value `fill` before each launch if the
-    /// kernel is given it.
-    fn region(&mut self, launches: &[Vec<Patch>], keep: &[usize], fill: u8) -> Result<Region, Failure>;
+    /// Launches once on each of these sets of patches, one after the other, each applied on top of the earlier ones.
+    fn region(&mut self, launches: &[Vec<Patch>], wanted: &Wanted<'_>) -> Result<Region, Failure>;
 
     /// Restores the captured contents, and returns the arguments that the kernel changed.
     fn settle(&mut self) -> Result<Vec<String>, Failure>;

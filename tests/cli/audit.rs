@@ -124,6 +124,7 @@ fn a_library_that_changes_the_clock_or_speaks_for_its_worker_is_told() {
         &["--untrusted"],
         &[
             ("changes_the_clock", &["time-mismatch"]),
+            ("waits_for_the_processor_of_its_thread", &["time-mismatch"]),
             ("says_that_it_is_done", &["tampered", "channel-closed"]),
             ("answers_twice", &["tampered", "channel-closed"]),
             ("says_nonsense", &["tampered", "channel-closed"]),
@@ -172,6 +173,7 @@ fn a_thread_that_writes_ahead_of_the_copy_is_told() {
     for (name, ends) in [
         ("plain", &["timed"][..]),
         ("writes_ahead_of_the_copy_when_timed", &["late-write", "unwritten-output", "stale-output"]),
+        ("computes_when_its_output_is_read", &["not-a-tensor"]),
     ] {
         let mut command = plimsoll();
         command.arg("check").arg(&capture).arg("--record").arg(scene.record());
@@ -270,8 +272,25 @@ fn an_argument_that_is_declared_constant_may_be_kept() {
 fn an_argument_that_is_changed_in_place_as_declared_is_put_there_anew() {
     let scene = Scene::new(1);
     let library = built(&scene, "tests/kernels/library/audited.c");
-    let record = audited(&scene, &library, "writes_an_argument_when_timed", &["--audit", "--mutates", "weight"]);
-    assert_eq!(end_of(&record.results.entries[0]), "timed", "{:#?}", record.results.entries[0]);
+    for (name, end) in [("writes_an_argument", "timed"), ("writes_an_argument_when_timed", "stale-output")] {
+        let record = audited(&scene, &library, name, &["--audit", "--mutates", "weight"]);
+        assert_eq!(end_of(&record.results.entries[0]), end, "{name}: {:#?}", record.results.entries[0]);
+    }
+}
+
+/// Whatever computes them, captured values alone show nothing.
+#[test]
+fn an_entry_of_which_no_value_changes_fails_unless_it_is_allowed() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let constant = ["--audit", "--constant", "weight", "--constant", "input"];
+    let reference = [&constant[..], &["--reference", "builtin:embedding"]].concat();
+    let allowed = [&constant[..], &["--allow-blind", "entry_000000.pt"]].concat();
+    for (flags, end) in [(&constant[..], "unsupported"), (&reference, "unsupported"), (&allowed, "timed")] {
+        let record = audited(&scene, &library, "keeps_the_first", flags);
+        let entry = &record.results.entries[0];
+        assert_eq!(end_of(entry), end, "{flags:?}: {entry:#?}");
+    }
 }
 
 #[test]

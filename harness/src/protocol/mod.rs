@@ -112,8 +112,11 @@ pub enum Request {
         /// socket for turns; when a byte comes back, those of this launch are in the shared memory for values, one after
         /// the other.
         launches: Vec<Vec<Place>>,
-        /// The launches whose outputs are kept, in order.
-        keep: Vec<usize>,
+        /// Whether only some outputs are kept: the worker then asks for each by another byte, after its launch has
+        /// returned, and keeps it if the byte that comes back is not 0. All are kept if not.
+        asks: bool,
+        /// The parts of arguments whose contents are kept after the outputs: the kernel may change them.
+        contents: Vec<Place>,
         /// The fill of the outputs' memory before each launch, if the kernel is given it.
         fill: u8,
     },

@@ -1,5 +1,6 @@
 //! What the system says of the time of threads: how long they ran, and waited for a processor.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long a thread has run, and has waited for a processor; zero if the system does not report it.
@@ -24,4 +25,61 @@ pub(super) fn processor_time(pid: u32) -> Option<Duration> {
             && libc::clock_gettime(clock, &raw mut time) == 0
     };
     read.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// The processor time so far of all processes below this one but `worker` itself, those included that have ended: its
+/// children, and daemons that it has left.
+pub(super) fn processor_time_beside(worker: u32) -> Duration {
+    let own = std::process::id();
+    let (mut found, mut rest) = (BTreeSet::new(), vec![own]);
+    while let Some(pid) = rest.pop() {
+        if found.insert(pid) {
+            rest.extend(children(pid));
+        }
+    }
+    let of = |pid: &u32| {
+        let living = if *pid == own || *pid == worker { None } else { processor_time(*pid) };
+        living.unwrap_or_default() + reaped(*pid)
+    };
+    found.iter().map(of).sum()
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .collect()
+}
+
+/// The processor time of the children of a process that have ended and been waited for.
+fn reaped(pid: u32) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, which comes second, may hold anything.
+    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    let ticks: u64 = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_nanos(ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_children_counts_when_they_live_and_when_they_have_ended() {
+        let own = std::process::id();
+        let before = processor_time_beside(own);
+        let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo done; read line";
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", busy]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut done = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut done).unwrap();
+        let living = processor_time_beside(own) - before;
+        assert!(living > Duration::ZERO);
+        child.wait().unwrap();
+        let ended = processor_time_beside(own) - before;
+        assert!(ended + Duration::from_millis(20) > living, "{ended:?} {living:?}");
+    }
 }

@@ -83,6 +83,7 @@ pub fn clocked(
     was_stopped();
     let line = WorkerProcess::line(request);
     let mut pace = Pace::of(given);
+    let beside = process.beside();
     let start = Instant::now();
     pace.handed_out(process.moment(start));
     process.send_line(request, &line, watch)?;
@@ -90,6 +91,10 @@ pub fn clocked(
     let seen = start.elapsed();
     if matches!(reply, Reply::Region { .. }) && !pace.is_complete() {
         return Err(Cause::Ahead);
+    }
+    if pace.queued > Duration::ZERO {
+        // Processes of the kernel may be what the worker waited for.
+        pace.queued = pace.queued.saturating_sub(process.beside().saturating_sub(beside));
     }
     Ok(Clocked { reply, seen, waited: pace.queued + pace.handled, stopped: was_stopped() })
 }

@@ -15,8 +15,17 @@ pub enum Given<'v> {
     Nothing,
     /// Launches that do nothing, on whatever is there.
     Idle,
-    /// The values of each launch.
-    Values(&'v [Vec<Patch>]),
+    /// The values of each launch, and after it whether its output is kept, if not all are.
+    Values(&'v [Vec<Patch>], Option<&'v [usize]>),
+}
+
+/// What the worker is given when it asks.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The values of its next launch.
+    Values(Vec<u8>),
+    /// Whether the output of its last launch is kept.
+    Keep(bool),
 }
 
 /// What the system knows of both sides at a moment.
@@ -35,7 +44,7 @@ pub struct Moment {
 /// The course of a request that has launches.
 pub struct Pace<'v> {
     given: Given<'v>,
-    /// How many launches were handed their values.
+    /// How often the worker was given something.
     pub turns: usize,
     /// For how long neither side can have run, though one of them was to.
     pub queued: Duration,
@@ -45,12 +54,14 @@ pub struct Pace<'v> {
     pub closed: bool,
     /// When values were last handed out.
     since: Option<Moment>,
+    /// How much of the first thread's time came to light later than that of the process, in nanoseconds: at most 0.
+    lag: i64,
 }
 
 impl<'v> Pace<'v> {
     /// Nothing is handed out yet.
     pub fn of(given: Given<'v>) -> Self {
-        Self { given, turns: 0, queued: Duration::ZERO, handled: Duration::ZERO, closed: false, since: None }
+        Self { given, turns: 0, queued: Duration::ZERO, handled: Duration::ZERO, closed: false, since: None, lag: 0 }
     }
 
     /// Whether values are handed out.
@@ -67,35 +78,47 @@ impl<'v> Pace<'v> {
     /// sleep.
     ///
     /// What this thread waited after that kept the worker waiting. Before, the worker may have been launching, but no
-    /// longer than it ran. Both may have waited at once, and neither has while the worker's first thread ran.
+    /// longer than it ran. Both may have waited at once, and neither has while the worker's first thread ran. What other
+    /// threads of the worker ran may be what it waited for.
     pub fn woken(&mut self, now: Moment, asleep: Duration) {
         let Some(since) = self.since.take() else { return };
         let certain = now.queued.saturating_sub(asleep);
         let possible = now.queued.saturating_sub(since.queued).saturating_sub(now.ran.saturating_sub(since.ran));
         let (ran, waited) = (now.first.0.saturating_sub(since.first.0), now.first.1.saturating_sub(since.first.1));
         let idle = now.at.saturating_duration_since(since.at).saturating_sub(ran);
+        let total = now.ran.saturating_sub(since.ran);
+        let beside = total.as_nanos() as i64 - ran.as_nanos() as i64 + self.lag;
+        self.lag = beside.min(0);
         // This thread may have waited before it read the time.
-        self.queued += (waited + possible).min(idle).max(certain);
+        let queued = (waited + possible).min(idle).max(certain);
+        self.queued += queued.saturating_sub(Duration::from_nanos(beside.max(0) as u64));
     }
 
-    /// The bytes for the next launch; `None` if there is none.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
-        let bytes = match self.given {
+    /// What the worker is given next; `None` if nothing.
+    pub fn next(&mut self) -> Option<Turn> {
+        let turn = match self.given {
             Given::Nothing => return None,
-            Given::Idle => Vec::new(),
-            Given::Values(launches) => {
-                let patches: Vec<&[u8]> = launches.get(self.turns)?.iter().map(|patch| &patch.bytes[..]).collect();
-                patches.concat()
+            Given::Idle => Turn::Values(Vec::new()),
+            Given::Values(launches, keep) => {
+                let (launch, returned) = match keep {
+                    Some(_) => (self.turns / 2, self.turns % 2 == 1),
+                    None => (self.turns, false),
+                };
+                let patches = launches.get(launch)?;
+                match keep.filter(|_| returned) {
+                    Some(keep) => Turn::Keep(keep.binary_search(&launch).is_ok()),
+                    None => Turn::Values(patches.iter().map(|patch| &patch.bytes[..]).collect::<Vec<_>>().concat()),
+                }
             }
         };
         self.turns += 1;
-        Some(bytes)
+        Some(turn)
     }
 
     /// Whether the worker has taken the values of all launches.
     pub fn is_complete(&self) -> bool {
         match self.given {
-            Given::Values(launches) => self.turns == launches.len(),
+            Given::Values(launches, keep) => self.turns == launches.len() * if keep.is_some() { 2 } else { 1 },
             Given::Nothing | Given::Idle => true,
         }
     }
@@ -108,12 +131,13 @@ mod tests {
     #[test]
     fn waits_count_unless_the_worker_launched_meanwhile() {
         let (ms, start) = (Duration::from_millis, Instant::now());
-        let moment = |at, queued, ran, waited| Moment {
+        let beside = |at, queued, ran, first, waited| Moment {
             at: start + ms(at),
             queued: ms(queued),
             ran: ms(ran),
-            first: (ms(ran), ms(waited)),
+            first: (ms(first), ms(waited)),
         };
+        let moment = |at, queued, ran, waited| beside(at, queued, ran, ran, waited);
         let queued = |from, to, asleep| {
             let mut pace = Pace::of(Given::Idle);
             pace.handed_out(from);
@@ -125,16 +149,24 @@ mod tests {
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 0, 4, 3), 0), ms(3), "the worker waited alone");
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 6, 0, 6), 6), ms(10), "both waited, some of it at once");
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 9, 9, 0), 9), ms(0), "it launched");
+        assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 9, 1, 8), 0), ms(0), "it waited for its own thread");
+        assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 4, 1, 8), 0), ms(5), "for others as well");
     }
 
     #[test]
     fn values_are_handed_out_once_and_in_order() {
         let patch = |byte| Patch { storage: 0, at: 0, bytes: vec![byte], captured: false };
         let launches = [vec![patch(1), patch(2)], vec![], vec![patch(3)]];
-        let mut pace = Pace::of(Given::Values(&launches));
+        let mut pace = Pace::of(Given::Values(&launches, None));
         assert!(!pace.is_complete());
-        assert_eq!([pace.next(), pace.next(), pace.next()], [Some(vec![1, 2]), Some(vec![]), Some(vec![3])]);
+        let values = |bytes: &[u8]| Some(Turn::Values(bytes.to_vec()));
+        assert_eq!([pace.next(), pace.next(), pace.next()], [values(&[1, 2]), values(&[]), values(&[3])]);
         assert!(pace.is_complete() && pace.next().is_none());
+        let mut pace = Pace::of(Given::Values(&launches[..2], Some(&[1])));
+        assert_eq!([pace.next(), pace.next()], [values(&[1, 2]), Some(Turn::Keep(false))]);
+        assert!(!pace.is_complete());
+        assert_eq!([pace.next(), pace.next(), pace.next()], [values(&[]), Some(Turn::Keep(true)), None]);
+        assert!(pace.is_complete());
         assert!(Pace::of(Given::Nothing).next().is_none() && Pace::of(Given::Idle).next().is_some());
     }
 }

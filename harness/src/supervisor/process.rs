@@ -19,9 +19,9 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
-use super::clock::{processor_time, scheduled, waited};
+use super::clock::{processor_time, processor_time_beside, scheduled, waited};
 use super::outputs::SharedOutputs;
-use super::pace::{Given, Moment, Pace};
+use super::pace::{Given, Moment, Pace, Turn};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request};
 use crate::signals::Cancel;
@@ -289,6 +289,11 @@ impl WorkerProcess {
         Moment { at, queued: waited(OWN), ran: processor_time(pid).unwrap_or_default(), first }
     }
 
+    /// The processor time of the processes that the worker has started, and of those that the supervisor has.
+    pub fn beside(&self) -> Duration {
+        processor_time_beside(self.pid())
+    }
+
     /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
         if matches!(self.turns.read(&mut self.received), Ok(1..)) {
@@ -345,13 +350,19 @@ impl WorkerProcess {
             Ok(_) => return Err(Cause::Ahead),
             Err(_) => return Ok(()),
         }
-        let bytes = pace.next().ok_or(Cause::Ahead)?;
-        self.values.write_all_at(&bytes, 0).map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+        let answer = match pace.next().ok_or(Cause::Ahead)? {
+            Turn::Keep(keep) => u8::from(keep),
+            Turn::Values(bytes) => {
+                let put = self.values.write_all_at(&bytes, 0);
+                put.map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+                0
+            }
+        };
         // Not later: the worker may take this thread's processor, and launch.
         pace.handled += woke.elapsed();
         pace.handed_out(self.moment(Instant::now()));
         // A worker that has closed its end is seen by the next read.
-        let _ = self.turns.write(&[0]);
+        let _ = self.turns.write(&[answer]);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -36,13 +36,25 @@ impl Values {
         Self { file, turns, map: None }
     }
 
+    /// Asks the supervisor for what comes next, and waits for its answer.
+    fn turn(&mut self) -> Result<u8, CallError> {
+        let mut answer = [1];
+        if let Some(turns) = &mut self.turns {
+            let asked = turns.write_all(&[0]).and_then(|()| turns.read_exact(&mut answer));
+            asked.map_err(|source| CallError::Outputs { bytes: 0, source })?;
+        }
+        Ok(answer[0])
+    }
+
     /// The values of the next launch, once the supervisor has put them there.
     fn next(&mut self, bytes: usize) -> Result<&[u8], CallError> {
-        if let Some(turns) = &mut self.turns {
-            let asked = turns.write_all(&[0]).and_then(|()| turns.read_exact(&mut [0]));
-            asked.map_err(|source| CallError::Outputs { bytes, source })?;
-        }
+        self.turn()?;
         self.first(bytes)
+    }
+
+    /// Whether the output of the launch that has returned is kept.
+    fn keeps(&mut self, asks: bool) -> Result<bool, CallError> {
+        Ok(!asks || self.turn()? != 0)
     }
 
     /// The first `bytes` bytes.
@@ -58,49 +70,43 @@ impl Values {
     }
 }
 
-/// Copying an output of this size takes long enough for a thread to write ahead of it.
-const LARGE: usize = 64 << 10;
-/// How many words of a large output are read when its launch returns, and again when it is copied.
-const MARKS: u64 = 64;
+/// How many words of an output are copied when its launch returns, and again when all of it was copied.
+const MARKS: usize = 64;
 const WORD: usize = 8;
+/// Where the marks are, twice, and the outputs after them.
+const MARKED: usize = MARKS * WORD;
+const KEPT: usize = 2 * MARKED;
 
-/// Words of a large output at places that a kernel cannot foresee.
-struct Marks {
-    key: RandomState,
-    found: Vec<u64>,
-}
+/// Words of an output at places that a kernel cannot foresee.
+struct Marks(RandomState);
 
 impl Marks {
     fn new() -> Self {
-        Self { key: RandomState::new(), found: Vec::new() }
+        Self(RandomState::new())
     }
 
-    fn words<'m>(&self, launch: usize, memory: &'m [u8]) -> impl Iterator<Item = u64> + use<'m> {
-        let words = if memory.len() < LARGE { 0 } else { memory.len() as u64 / WORD as u64 };
-        let key = self.key.clone();
-        let places = (0..if words > 0 { MARKS } else { 0 }).map(move |mark| key.hash_one((launch, mark)) % words);
-        places.map(|place| {
-            let at = place as usize * WORD;
-            u64::from_ne_bytes(memory[at..at + WORD].try_into().expect("a word has as many bytes"))
-        })
-    }
-
-    /// Remembers those of an output when its launch returns.
-    fn note(&mut self, launch: usize, memory: &[u8]) {
-        let found = self.words(launch, std::hint::black_box(memory)).collect();
-        self.found = found;
+    /// Copies those of the output of a launch to byte `at`.
+    fn note(&self, launch: usize, memory: &[u8], outputs: &Outputs, at: usize) -> Result<(), CallError> {
+        let words = memory.len() / WORD;
+        let place = |mark| self.0.hash_one((launch, mark)) as usize % words.max(1) * WORD;
+        let parts: Vec<IoSlice<'_>> =
+            (0..MARKS.min(words)).map(|mark| IoSlice::new(&memory[place(mark)..][..WORD])).collect();
+        outputs.put(at, &parts)
     }
 
     /// Whether they are the same after the output was copied.
-    fn hold(&self, launch: usize, memory: &[u8]) -> bool {
-        self.words(launch, std::hint::black_box(memory)).eq(self.found.iter().copied())
+    fn hold(&self, launch: usize, memory: &[u8], outputs: &mut Outputs) -> Result<bool, CallError> {
+        self.note(launch, memory, outputs, MARKED)?;
+        let marks = outputs.of_call(KEPT)?;
+        Ok(marks[..MARKED] == marks[MARKED..])
     }
 }
 
 /// A region as the supervisor requests it.
 pub struct Asked<'a> {
     pub launches: &'a [Vec<Place>],
-    pub keep: &'a [usize],
+    pub asks: bool,
+    pub contents: &'a [Place],
     pub fill: u8,
 }
 
@@ -145,7 +151,7 @@ impl Audited {
     ) -> Result<Given, CallError> {
         self.touched.extend(asked.launches.iter().flatten());
         let Self { call, inputs, memory, changed, .. } = self;
-        let mut put = |places: &[Place]| -> Result<(), CallError> {
+        let put = |values: &mut Values, places: &[Place]| -> Result<(), CallError> {
             let mut rest = values.next(size_of_all(places))?;
             for (storage, at, bytes) in places {
                 let (now, after) = rest.split_at(*bytes as usize);
@@ -158,9 +164,9 @@ impl Audited {
         };
         let given = inputs.with(call, |bound| match kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => {
-                filled(kernel.as_ref(), bound, asked, memory, &mut put, outputs)
+                filled(kernel.as_ref(), bound, asked, memory, (values, &put), outputs)
             }
-            Loaded::Operator(operator) => given(operator.as_ref(), bound, asked, &mut put, outputs),
+            Loaded::Operator(operator) => given(operator.as_ref(), bound, asked, (values, &put), outputs),
         })?;
         // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
@@ -195,26 +201,51 @@ impl Audited {
     }
 }
 
+/// Puts the values of a launch into the arguments.
+type Putting<'p> = dyn Fn(&mut Values, &[Place]) -> Result<(), CallError> + 'p;
+
+/// Keeps the contents of arguments from byte `end` of the shared memory on; returns where they are, and their end.
+fn contents(
+    bound: &Call<'_>,
+    places: &[Place],
+    mut end: usize,
+    outputs: &Outputs,
+) -> Result<(Vec<Output>, usize), CallError> {
+    let mut kept = Vec::new();
+    for (storage, at, bytes) in places {
+        let range = *at as usize..at.saturating_add(*bytes) as usize;
+        let held = bound.storages.get(*storage).and_then(|storage| storage.get(range)).unwrap_or_default();
+        outputs.put(end, &[IoSlice::new(held)])?;
+        kept.push(bytes_at(end, held.len()));
+        end = (end + held.len()).next_multiple_of(OUTPUT_ALIGNMENT);
+    }
+    Ok((kept, end))
+}
+
+fn bytes_at(offset: usize, bytes: usize) -> Output {
+    let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
+    Output { path: String::new(), value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None }) }
+}
+
 /// Launches of a kernel that fills the given memory.
 fn filled(
     kernel: &dyn Kernel,
     bound: &Call<'_>,
     asked: &Asked<'_>,
     memory: &mut Vec<u8>,
-    put: &mut dyn FnMut(&[Place]) -> Result<(), CallError>,
+    (values, put): (&mut Values, &Putting<'_>),
     outputs: &mut Outputs,
 ) -> Result<Given, CallError> {
     let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
     memory.resize(placement.bytes, 0);
     let room = placement.bytes.next_multiple_of(OUTPUT_ALIGNMENT);
-    let kept = outputs.of_call(room * asked.keep.len())?;
     // The first write to a page of shared memory takes longer than a launch may.
-    kept.fill(asked.fill);
-    let mut rooms = kept.chunks_exact_mut(room.max(1));
-    let (mut durations, mut leaves) = (Vec::with_capacity(asked.launches.len()), Vec::new());
-    let mut marks = Marks::new();
+    let rooms = if asked.asks { 2 } else { asked.launches.len() };
+    outputs.of_call(KEPT + room * rooms)?.fill(asked.fill);
+    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), KEPT);
+    let marks = Marks::new();
     for (index, places) in asked.launches.iter().enumerate() {
-        put(places)?;
+        put(values, places)?;
         memory.fill(asked.fill);
         let mut buffers: Vec<OutputBuffer<'_>> = placement.buffers(memory)?;
         let mut launch = kernel.bind(bound, &mut buffers)?;
@@ -224,19 +255,20 @@ fn filled(
         done?;
         drop(launch);
         drop(buffers);
-        marks.note(index, memory);
-        if asked.keep.binary_search(&index).is_ok() {
-            let at = leaves.len() * room;
-            if let Some(place) = rooms.next() {
-                place[..placement.bytes].copy_from_slice(memory);
-            }
-            leaves.push(placement.outputs_from(at));
+        marks.note(index, memory, outputs, 0)?;
+        if values.keeps(asked.asks)? {
+            outputs.put(end, &[IoSlice::new(memory)])?;
+            let mut leaves = placement.outputs_from(end);
+            let (held, after) = contents(bound, asked.contents, end + room, outputs)?;
+            leaves.extend(held);
+            kept.push(leaves);
+            end = after;
         }
-        if !marks.hold(index, memory) {
+        if !marks.hold(index, memory, outputs)? {
             return Err(CallError::WritesOn);
         }
     }
-    Ok((durations, leaves))
+    Ok((durations, kept))
 }
 
 /// Launches of an operator, which allocates its results.
@@ -244,19 +276,19 @@ fn given(
     operator: &dyn Operator,
     bound: &Call<'_>,
     asked: &Asked<'_>,
-    put: &mut dyn FnMut(&[Place]) -> Result<(), CallError>,
+    (values, put): (&mut Values, &Putting<'_>),
     outputs: &mut Outputs,
 ) -> Result<Given, CallError> {
-    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), 0usize);
-    for (index, places) in asked.launches.iter().enumerate() {
-        put(places)?;
+    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), KEPT);
+    for places in asked.launches {
+        put(values, places)?;
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
         let done = in_parent(|| evaluation.launch());
         durations.push(nanoseconds(start.elapsed()));
         done?;
-        if asked.keep.binary_search(&index).is_ok() {
-            let (leaves, bytes) =
+        if values.keeps(asked.asks)? {
+            let (mut leaves, bytes) =
                 outputs.keep_from(end, evaluation.given()?, &mut |elements, place| match elements {
                     Elements::Host(bytes) => {
                         place.copy_from_slice(bytes);
@@ -267,8 +299,11 @@ fn given(
                         Err(KernelError::Exception { message }.into())
                     }
                 })?;
-            end = (end + bytes).next_multiple_of(OUTPUT_ALIGNMENT);
+            let after = (end + bytes).next_multiple_of(OUTPUT_ALIGNMENT);
+            let (held, after) = contents(bound, asked.contents, after, outputs)?;
+            leaves.extend(held);
             kept.push(leaves);
+            end = after;
         }
     }
     Ok((durations, kept))
@@ -280,8 +315,8 @@ pub fn idle(id: u64, launches: &[Vec<Place>], values: &mut Values, outputs: &mut
         let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
         let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
         let (from, mut argument, mut memory) = (vec![1; bytes], vec![0; bytes], vec![0; bytes]);
-        let kept = outputs.of_call(room * launches.len())?;
-        kept.fill(0xff);
+        outputs.of_call(KEPT + room * launches.len())?.fill(0xff);
+        let marks = Marks::new();
         let (mut durations, mut leaves) = (Vec::new(), Vec::new());
         for (index, places) in launches.iter().enumerate() {
             values.next(0)?;
@@ -293,10 +328,10 @@ pub fn idle(id: u64, launches: &[Vec<Place>], values: &mut Values, outputs: &mut
             let start = Instant::now();
             in_parent(|| ());
             durations.push(nanoseconds(start.elapsed()));
-            kept[index * room..index * room + bytes].copy_from_slice(std::hint::black_box(&memory));
-            let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
-            let value = OutputValue::Tensor(Placed { spec, offset: index * room, bytes, crc32: None });
-            leaves.push(vec![Output { path: String::new(), value }]);
+            marks.note(index, &memory, outputs, 0)?;
+            outputs.put(KEPT + index * room, &[IoSlice::new(&memory)])?;
+            leaves.push(vec![bytes_at(KEPT + index * room, bytes)]);
+            marks.hold(index, &memory, outputs)?;
         }
         Ok((durations, leaves))
     };

@@ -64,6 +64,10 @@ pub enum CallError {
          it before the launch returns"
     )]
     WritesOn,
+    #[error(
+        "the memory of its output cannot be read: it would be computed when it is read; return memory that holds the output"
+    )]
+    Unreadable,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
     OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
@@ -92,6 +96,7 @@ impl CallError {
             Self::Gpu(_) => FailureKind::Exception,
             Self::Idle | Self::Partial | Self::Kept { .. } | Self::Stopped => FailureKind::StaleOutput,
             Self::OutOfBounds { .. } => FailureKind::MutatedInput,
+            Self::Unreadable => FailureKind::NotATensor,
         };
         Reply::Error { id: Some(id), index, kind: kind.into(), message: self.to_string(), detail: None }
     }

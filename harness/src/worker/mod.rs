@@ -184,10 +184,10 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 };
                 say(&mut writer, &reply)?;
             }
-            Request::Region { id, launches, keep, fill } => {
+            Request::Region { id, launches, asks, contents, fill } => {
                 let reply = match (&kernel, &mut audited) {
                     (Some(Served::Host(kernel)), Some(audited)) => {
-                        let region = Asked { launches: &launches, keep: &keep, fill };
+                        let region = Asked { launches: &launches, asks, contents: &contents, fill };
                         let done = audited.region(kernel.loaded(), &region, &mut values, &mut outputs);
                         done.map_or_else(
                             |error| error.reply(id, None),

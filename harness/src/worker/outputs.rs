@@ -9,6 +9,9 @@ use plimsoll::run::{Output, OutputValue, Placed, Placement};
 
 use super::error::CallError;
 
+/// The most parts that are copied at once.
+const PARTS: usize = 512;
+
 /// Copies the elements of a tensor to its place, which has the same length.
 pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError> + 'a;
 
@@ -33,12 +36,39 @@ impl Outputs {
     pub fn memory(&mut self, bytes: usize) -> io::Result<&mut [u8]> {
         if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
             self.map = None;
-            self.file.set_len(bytes as u64)?;
+            if self.file.metadata()?.len() < bytes as u64 {
+                self.file.set_len(bytes as u64)?;
+            }
             // SAFETY: the memfd is sealed against shrinking, so that the map stays backed; it is shared with the supervisor
             // alone, which reads it only between a launch's answer and the next request.
             self.map = Some(unsafe { MmapMut::map_mut(&self.file) }?);
         }
         Ok(self.map.as_deref_mut().map_or(&mut [], |map| &mut map[..bytes]))
+    }
+
+    /// Copies parts of memory to byte `at` and after, one after the other. The system reads them: memory that a kernel has
+    /// made unreadable, to compute when it is read, gives an error instead.
+    ///
+    /// # Errors
+    /// [`CallError::Unreadable`], or the memory cannot be allocated.
+    pub fn put(&self, at: usize, parts: &[io::IoSlice<'_>]) -> Result<(), CallError> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        let failed = |error| match error {
+            rustix::io::Errno::FAULT => CallError::Unreadable,
+            error => CallError::Outputs { bytes, source: error.into() },
+        };
+        let mut end = at;
+        for parts in parts.chunks(PARTS) {
+            let all: usize = parts.iter().map(|part| part.len()).sum();
+            let mut done = rustix::io::pwritev(&self.file, parts, end as u64).map_err(failed)?;
+            // Much is written in several steps, and what is unreadable is found by the next one.
+            while done < all {
+                let [rest] = parts else { return Err(CallError::Unreadable) };
+                done += rustix::io::pwrite(&self.file, &rest[done..], (end + done) as u64).map_err(failed)?;
+            }
+            end += all;
+        }
+        Ok(())
     }
 
     /// The memory for the outputs of a call.

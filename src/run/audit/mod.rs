@@ -7,9 +7,15 @@
 //! values occur among the others, unannounced, and are compared with the captured output. docs/integrity.md has the
 //! promise.
 
+mod chance;
+mod floats;
 mod fresh;
+mod kept;
+mod unit;
+mod verdicts;
 mod wrong;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Values};
@@ -17,12 +23,12 @@ use plimsoll_capture::MappedEntry;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
-use super::judge::{Expected, judge};
-use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
+use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
-use fresh::{Chance, Fresh};
-use wrong::{Wrong, is_constant, is_unwritten, never_right};
+use chance::Chance;
+use fresh::Fresh;
+use kept::{Kept, captured_bytes, copy_ns, mutated_contents};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
@@ -41,6 +47,12 @@ const SLACK_NS: f64 = 600_000.0;
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
+/// An output of this size is copied from memory, not from a cache.
+const LARGE: usize = 1 << 20;
+/// So many misfits in a row, and regions become half as long: what disturbs them may not disturb shorter ones. Twice.
+const MISFITS_IN_A_ROW: u32 = 4;
+/// The fill of the witness's outputs.
+const WITNESS_FILL: u8 = 0xff;
 /// The number of kinds of values, all equally likely: one is the captured values, two are almost those.
 const KINDS: usize = 8;
 
@@ -59,12 +71,12 @@ pub struct Overhead {
 
 impl Overhead {
     /// Twice the measured overhead, plus [`SLACK_NS`]: the most that a region may take beside its launches. Memory in
-    /// use by others is slower.
-    fn allowed_ns(&self, launches: usize, patches: usize, bytes: usize) -> f64 {
+    /// use by others is slower. The worker has its turn once or twice a launch.
+    fn allowed_ns(&self, turns: usize, patches: usize, bytes: usize) -> f64 {
         let of = |ns: f64, count: usize| ns * count as f64;
         // In addition to idle launches: a kernel's arguments are bound, its output is described.
-        let bound = of(LAUNCH_NS, launches);
-        let measured = bound + of(self.launch_ns, launches) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
+        let bound = of(LAUNCH_NS, turns);
+        let measured = bound + of(self.launch_ns, turns) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
         SLACK_NS + 2.0 * (self.region_ns + measured)
     }
 }
@@ -90,8 +102,8 @@ pub(super) struct Outcome {
     pub durations_ns: Vec<f64>,
     pub audit: Audit,
     pub mutated: Vec<String>,
-    /// Whether the comparison rejects the captured output for other values, as far as the output depends on them.
-    pub distinguished: bool,
+    /// An output that depends on the values, though the comparison accepts the captured one for all others.
+    pub undistinguished: Option<String>,
 }
 
 /// Audits a kernel on one entry.
@@ -108,10 +120,15 @@ pub(super) fn audit(
     witness.start_early();
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
-    for values in [Values::All, Values::Floats, Values::Captured] {
+    let allowed = audition.options.allows_blind(audition.job.entry.name());
+    for values in [Values::All, Values::Floats, Values::Nearby, Values::Captured] {
         let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
         if values != Values::Captured && fresh.is_empty() {
             continue;
+        }
+        // Kept results of captured values are right, so these alone show nothing, whoever computes them.
+        if values == Values::Captured && !allowed {
+            return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
         }
         let mut course = Course {
             audition,
@@ -120,7 +137,13 @@ pub(super) fn audit(
             chance: Chance::default(),
             audit: Audit::of(values, audition.reference),
             witnessed: fresh::Standing::default(),
-            distinguished: false,
+            leaves: BTreeMap::new(),
+            telling: 0,
+            contents: mutated_contents(audition.job.bound, audition.mutates),
+            left: None,
+            slack_ns: 0.0,
+            fitted: 0,
+            in_a_row: 0,
             stops: 0,
         };
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
@@ -128,7 +151,10 @@ pub(super) fn audit(
             continue;
         }
         match course.run(kernel, witness) {
-            Err(failure) if values != Values::Captured && may_be_of_values(failure.kind) => {
+            // A reference has shown that the operator accepts them.
+            Err(failure)
+                if values != Values::Captured && audition.reference.is_none() && may_be_of_values(failure.kind) =>
+            {
                 refused = Some(failure);
             }
             done => return done,
@@ -142,6 +168,24 @@ fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
 }
 
+/// What is known of one output.
+#[derive(Default)]
+struct Followed {
+    /// Whether it was another than the captured one for other values.
+    follows: bool,
+    /// Whether the comparison has rejected the captured one then.
+    distinguished: bool,
+}
+
+/// The failure of an entry of which no other values could be drawn.
+fn only_captured(name: &str) -> Failure {
+    let message = format!(
+        "no values but the captured ones could be put into the arguments: all are constant, or the operator refuses others, \
+         so that nothing shows whether the kernel computes or has kept its results; allow it with --allow-blind {name}"
+    );
+    Failure::new(FailureKind::Unsupported, message)
+}
+
 /// The course of an audit at one level of values.
 struct Course<'a> {
     audition: &'a Audition<'a>,
@@ -151,8 +195,19 @@ struct Course<'a> {
     audit: Audit,
     /// The contents of the witness's arguments.
     witnessed: fresh::Standing,
-    /// Whether the comparison has rejected the captured output for other values.
-    distinguished: bool,
+    /// What other values have shown of each output.
+    leaves: BTreeMap<String, Followed>,
+    /// How many judged launches had another output than the captured one, by the comparison.
+    telling: usize,
+    /// What the kernel changes besides its outputs.
+    contents: Vec<Contents>,
+    /// What it should have left there first.
+    left: Option<Vec<u8>>,
+    /// How much the reports of the fitting regions could hide, and of how many launches.
+    slack_ns: f64,
+    fitted: usize,
+    /// How many regions in a row did not fit.
+    in_a_row: u32,
     /// Regions during which the caller was stopped.
     stops: u32,
 }
@@ -162,7 +217,7 @@ impl Course<'_> {
     fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
         let patches = self.fresh.draw(&mut self.chance);
-        let region = witness.region(&[patches], &[0], 0xff);
+        let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() });
         self.fresh.reset();
         region.map(drop)
     }
@@ -171,31 +226,40 @@ impl Course<'_> {
         let wanted = self.audition.launches as usize;
         let mut kernel = kernel.audit(self.audition.job)?;
         let mut witness = witness.audit(self.audition.witnessed)?;
-        let overhead = kernel.overhead();
-        let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
-        while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
+        let mut overhead = kernel.overhead();
+        let (mut durations, mut warmed) = (Vec::new(), 0);
+        let mut bytes = captured_bytes(self.audition.job.entry);
+        let mut asked = Vec::new();
+        while durations.len() < wanted || self.needs_more() {
             // No more launches than wanted, plus those on captured values.
             let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
                 0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
-            let most = (wanted / 2).max(1).min(limit);
+            let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
+            let most = ((wanted / 2).min(limit) >> (self.in_a_row / MISFITS_IN_A_ROW).min(2)).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, known) = self.launches(LEAD_IN + counted);
-            // The first regions are small, until the size of a launch's outputs is known.
-            let keep = self.kept(launches.len(), limit);
+            // All, or as many as fit.
+            let room = REGION_BYTES / bytes.max(1);
+            let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
             let fill = self.chance.word() as u8;
-            let region = kernel.region(&launches, &keep, fill)?;
-            if region.durations_ns.len() != launches.len() || region.outputs.len() != keep.len() {
+            let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
+            let kept = keep.as_ref().map_or(launches.len(), Vec::len);
+            if region.durations_ns.len() != launches.len() || region.outputs.len() != kept {
                 let message = "the worker answered for a different number of launches than requested";
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
-            let bytes = output_bytes(&region);
-            limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
-            let judged = self.chosen(&region, &keep);
-            let fits = self.fits(&region, &overhead, &launches, bytes)?;
+            bytes = output_bytes(&region);
+            let judged = self.chosen(&region, keep.as_deref())?;
+            let fits = self.fits(&region, &mut overhead, &launches, (bytes, keep.is_some()))?;
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
+            if asked.is_empty() {
+                asked = self.decoys(&mut *witness, 2)?;
+            } else {
+                self.decoys(&mut *witness, 1)?;
+            }
             for (launch, output) in judged {
                 self.judge(&mut *witness, before.clone(), &launches[..=launch], fill, &output)?;
             }
@@ -207,13 +271,28 @@ impl Course<'_> {
             }
         }
         durations.truncate(wanted);
-        if self.audit.values != Values::Captured && !self.audit.follows && self.audition.reference.is_none() {
+        for (standing, first) in asked {
+            self.same_again(&mut *witness, standing, &first)?;
+        }
+        if self.audit.values != Values::Captured && !self.audit.follows {
             self.held()?;
         }
-        self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
+        self.audit.overhead_ns = self.slack_ns / self.fitted.max(1) as f64;
         let mutated = kernel.settle()?;
-        let distinguished = self.distinguished || !self.audit.follows;
-        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated, distinguished })
+        let blind = self.leaves.into_iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
+        Ok(Outcome {
+            durations_ns: durations,
+            audit: self.audit,
+            mutated,
+            undistinguished: blind.map(|(path, _)| path),
+        })
+    }
+
+    /// Whether more launches are to be judged: an output that is the captured one shows little.
+    fn needs_more(&self) -> bool {
+        let judged = self.audit.judged as usize;
+        let shows_little = self.audit.values != Values::Captured && self.telling < JUDGED / 2;
+        judged < JUDGED || (shows_little && judged < 2 * JUDGED)
     }
 
     /// The values of each launch of a region, those before the region, and whether a kernel may know them: captured
@@ -235,16 +314,11 @@ impl Course<'_> {
         (before, launches, known)
     }
 
-    /// The launches whose outputs are kept: all, or as many as fit.
-    fn kept(&mut self, launches: usize, most: usize) -> Vec<usize> {
-        let most = if most == usize::MAX { 2 } else { most };
-        self.chance.some(launches, most.max(2))
-    }
-
-    /// Outputs of launches that nobody could know would be chosen.
-    fn chosen(&mut self, region: &Region, keep: &[usize]) -> Vec<(usize, Launched)> {
-        let at = self.chance.some(keep.len(), JUDGED / 4);
-        at.into_iter().map(|at| (keep[at], region.output(at))).collect()
+    /// Outputs of launches that nobody could know would be chosen, in any order.
+    fn chosen(&mut self, region: &Region, keep: Option<&[usize]>) -> Result<Vec<(usize, Kept)>, Failure> {
+        let at = self.chance.any(region.outputs.len(), JUDGED / 4);
+        let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
+        at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }
 
     /// Whether the reported times agree with the clock.
@@ -254,9 +328,9 @@ impl Course<'_> {
     fn fits(
         &mut self,
         region: &Region,
-        overhead: &Overhead,
+        overhead: &mut Overhead,
         launches: &[Vec<Patch>],
-        output: usize,
+        (output, asks): (usize, bool),
     ) -> Result<bool, Failure> {
         if region.stopped {
             return self.stopped();
@@ -264,14 +338,25 @@ impl Course<'_> {
         let reported: f64 = region.durations_ns.iter().sum();
         let patches = launches.iter().map(Vec::len).sum();
         let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
-        let allowed =
-            overhead.allowed_ns(launches.len(), patches, patched + 2 * output * launches.len()) + 0.03 * reported;
+        let turns = launches.len() * if asks { 2 } else { 1 };
+        // Filled, copied, and its room filled before.
+        let moved = patched + 3 * output * launches.len();
+        let mut allowed = overhead.allowed_ns(turns, patches, moved);
         let seen = region.seen.as_nanos() as f64;
         let ran = seen - region.waited.as_nanos() as f64;
-        if reported <= seen && ran - reported <= allowed {
+        if ran - reported > allowed + 0.03 * reported && output >= LARGE {
+            // Memory is slower than a cache, and slower still while others use it.
+            overhead.byte_ns = overhead.byte_ns.max(copy_ns(output));
+            allowed = overhead.allowed_ns(turns, patches, moved);
+        }
+        if reported <= seen && ran - reported <= allowed + 0.03 * reported {
+            self.in_a_row = 0;
+            self.slack_ns += allowed;
+            self.fitted += launches.len();
             return Ok(true);
         }
         self.audit.misfits += 1;
+        self.in_a_row += 1;
         let fitted = self.audit.regions + 1 - self.audit.misfits.min(self.audit.regions + 1);
         if self.audit.misfits < MISFITS + MISFITS_FOR_A_FIT * fitted {
             return Ok(false);
@@ -304,122 +389,6 @@ impl Course<'_> {
             self.stops
         );
         Err(Failure::new(FailureKind::Tampered, message))
-    }
-
-    /// Compares the output of the last of `launches` with the witness's output for its values.
-    fn judge(
-        &mut self,
-        witness: &mut dyn Audited,
-        mut standing: fresh::Standing,
-        launches: &[Vec<Patch>],
-        fill: u8,
-        output: &Launched,
-    ) -> Result<(), Failure> {
-        launches.iter().flatten().for_each(|patch| standing.put(patch));
-        let entry = self.audition.job.entry;
-        let captured = Expected::Captured(entry, self.mapped);
-        self.audit.judged += 1;
-        if standing.is_captured() && self.audition.reference.is_none() {
-            self.audit.judged_captured += 1;
-            return match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
-                // A kernel that was right when nothing was timed has no such excuse.
-                Err(stale) if stale.kind == FailureKind::StaleOutput && !self.audition.validated => {
-                    let untimed = self.recomputed(witness, standing)?;
-                    Err(self.wrong(captured, &untimed)?.map_or(stale, never_right))
-                }
-                judged => judged,
-            };
-        }
-        let expected = self.recomputed(witness, standing)?;
-        let accepts = |rule: &Comparison| -> Result<bool, Failure> {
-            Ok(judge(captured, &expected, rule)?.iter().all(|leaf| leaf.passed))
-        };
-        let follows = !accepts(&Comparison::exact())?;
-        self.audit.follows |= follows;
-        self.distinguished = self.distinguished || (follows && !accepts(self.audition.rule)?);
-        if follows && self.audition.reference.is_none() {
-            self.not_constant(captured, output, fill)?;
-        }
-        let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
-        let by = format!("the output of {by}");
-        self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew", &by)
-    }
-
-    /// The witness's output for `standing`.
-    fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Launched, Failure> {
-        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
-        self.witnessed = standing;
-        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
-            message: format!("the witness of the audit: {}", failure.message),
-            ..failure
-        })?;
-        Ok(region.output(0))
-    }
-
-    /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
-    /// captured values.
-    fn not_constant(&self, captured: Expected<'_>, output: &Launched, fill: u8) -> Result<(), Failure> {
-        // Unwritten outputs are reported as such.
-        if !is_constant(output) || is_unwritten(output, fill) {
-            return Ok(());
-        }
-        let same = judge(captured, output, self.audition.rule)?.iter().all(|leaf| leaf.passed);
-        if same {
-            return Ok(());
-        }
-        let message = "the kernel returned one value everywhere for arguments other than the captured ones: it knows only \
-                       captured values; if one value is right, name a kernel that computes it with --reference KERNEL";
-        Err(Failure::new(FailureKind::StaleOutput, message))
-    }
-
-    /// Whether a kernel whose output followed no value may pass: nothing shows that the output is made from the
-    /// arguments.
-    fn held(&self) -> Result<(), Failure> {
-        let name = self.audition.job.entry.name();
-        if self.audition.options.allows_blind(name) {
-            return Ok(());
-        }
-        let message = format!(
-            "the kernel returned the captured output for all other values, so nothing shows that it uses its inputs; \
-             name a kernel that computes the right output with --reference KERNEL, or allow the entry with --allow-blind {name}"
-        );
-        Err(Failure::new(FailureKind::StaleOutput, message))
-    }
-
-    /// What is wrong with `output`, if anything.
-    fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
-        let leaves = judge(expected, output, self.audition.rule)?;
-        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
-        let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
-        let how = match (&wrong.problem, &wrong.elements) {
-            (Some(problem), _) => problem.clone(),
-            (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
-            (None, None) => "it differs".to_owned(),
-        };
-        Ok(Some(Wrong { leaf, how }))
-    }
-
-    fn verdict(
-        &self,
-        expected: Expected<'_>,
-        output: &Launched,
-        fill: u8,
-        values: &str,
-        from: &str,
-    ) -> Result<(), Failure> {
-        let Some(Wrong { leaf, how }) = self.wrong(expected, output)? else { return Ok(()) };
-        if is_unwritten(output, fill) {
-            let message = format!(
-                "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
-                 element in every launch"
-            );
-            return Err(Failure::new(FailureKind::UnwrittenOutput, message));
-        }
-        let message = format!(
-            "{leaf} of a timed launch, {values}, differs from {from} ({how}): the kernel did not compute it while it was \
-             timed; name an argument that never changes with --constant"
-        );
-        Err(Failure::new(FailureKind::StaleOutput, message))
     }
 }
 

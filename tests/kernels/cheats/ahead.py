@@ -223,6 +223,41 @@ def replaces_the_worker_s_copy(x, w, rows):
     return output
 
 
+# -- values that are captured ones, or are not
+
+CAPTURED = set()
+
+
+def is_captured(x):
+    """Whether these are values of the capture, which any kernel may know from another run."""
+    if not CAPTURED:
+        chance = torch.Generator().manual_seed(0)
+        for _ in range(200):
+            known = torch.randn(64, 64, generator=chance)
+            torch.randn(64, 64, generator=chance)
+            torch.randint(0, 64, (64,), generator=chance)
+            CAPTURED.add(tuple(known[0, :4].tolist()))
+    return tuple(x[0, :4].tolist()) in CAPTURED
+
+
+@cheat("kept results", "exception", "unsupported")
+def raises_on_values_that_it_does_not_know(x, w, rows):
+    if not is_captured(x):
+        raise ValueError("these are not the values that were captured")
+    return once("known values", x, w, rows)
+
+
+@cheat("lazy results", "not-a-tensor")
+def gives_memory_that_cannot_be_read(x, w, rows):
+    if count("unreadable") < 6:
+        return right(x, w, rows)
+    memory = mmap.mmap(-1, 64 * 64 * 4)
+    output = torch.frombuffer(memory, dtype=torch.float32).view(64, 64)
+    output.copy_(right(x, w, rows))
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(output.data_ptr()), ctypes.c_size_t(len(memory)), 0)
+    return output
+
+
 # -- memory and clocks that others use
 
 @cheat("lazy results", "stale-output", "mismatch")

@@ -63,6 +63,17 @@ def beside_a_thread_that_works_for_itself(x, w, rows):
 
 
 @honest
+def beside_a_thread_that_never_rests(x, w, rows):
+    if "restless" not in KEPT:
+        def busy():
+            while True:
+                sum(range(1000))
+        KEPT["restless"] = threading.Thread(target=busy, daemon=True)
+        KEPT["restless"].start()
+    return right(x, w, rows)
+
+
+@honest
 def starts_a_program_once(x, w, rows):
     if "program" not in KEPT:
         KEPT["program"] = subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=False).stdout

@@ -163,7 +163,7 @@ KERNEL(gives_the_front_of_the_table_when_timed) {
 
 /* -- lazy results */
 
-static struct { const DLTensor *weight; const int64_t *index; char *to; int64_t count; } work;
+static struct { const DLTensor *weight; const int64_t *index; char *to; int64_t count; const char *from; size_t row; } work;
 static void *compute_later(void *unused) {
   usleep(3000);
   for (int64_t i = 0; i < work.count; i++) memcpy(work.to + i * 128, (char *)kernel_data(work.weight) + work.index[i] * 128, 128);
@@ -179,13 +179,52 @@ KERNEL(computes_in_a_thread_when_timed) {
   return 0;
 }
 
+/* Its output cannot be read before a handler has computed it. */
+static size_t pages_of(char **first) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  *first = (char *)(((size_t)work.to + page - 1) & ~(page - 1));
+  return ((size_t)work.to + (size_t)work.count * work.row - (size_t)*first) & ~(page - 1);
+}
+static void look_up_all(void) {
+  for (int64_t i = 0; i < work.count; i++) memcpy(work.to + (size_t)i * work.row, work.from + (size_t)work.index[i] * work.row, work.row);
+}
+static void compute_when_read(int signal, siginfo_t *what, void *context) {
+  char *first;
+  const size_t bytes = pages_of(&first);
+  (void)signal, (void)context;
+  if ((char *)what->si_addr < first || (char *)what->si_addr >= first + bytes) _exit(3);
+  mprotect(first, bytes, PROT_READ | PROT_WRITE);
+  look_up_all();
+}
+KERNEL(computes_when_its_output_is_read) {
+  char *first;
+  struct sigaction action;
+  if (launches++ < 6) return LAUNCH;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = compute_when_read, action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, NULL);
+  work.from = table(args), work.index = indices(args), work.to = TO, work.count = kernel_numel(kernel_tensor(&args[0]));
+  work.row = BYTES / (size_t)work.count;
+  memset(TO, 0, BYTES);
+  const size_t bytes = pages_of(&first);
+  if (mprotect(first, bytes, PROT_NONE)) perror("audited");
+  return 0;
+}
+
 /* -- changes its arguments */
 
+KERNEL(writes_an_argument) {
+  const int code = LAUNCH;
+  ((char *)table(args))[9] ^= 1;
+  return code;
+}
 KERNEL(writes_an_argument_when_timed) {
   const int code = LAUNCH;
   if (launches++ >= 5) ((char *)table(args))[9] ^= 1;
   return code;
 }
+
+static int fails(void *self, const char *what) { (void)self; return kernel_fail("RuntimeError", "%s", what); }
 
 /* -- changes the clock: 600 us of work, of which the C library's clock shows a thousandth. */
 
@@ -224,6 +263,44 @@ KERNEL(changes_the_clock) {
     syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
     time = now.tv_sec * 1000000000LL + now.tv_nsec;
   } while (time - start < 600000);
+  return LAUNCH;
+}
+
+/* Its first thread waits for the processor on which another of its threads computes. */
+static volatile int wanted, finished;
+static int one_processor(void) {
+  static int processor = -1;
+  cpu_set_t one;
+  if (processor < 0) processor = sched_getcpu();
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  return sched_setaffinity(0, sizeof one, &one);
+}
+static void *computes_beside(void *unused) {
+  struct timespec now;
+  one_processor();
+  for (;;) {
+    while (!wanted) usleep(20);
+    wanted = 0;
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    const long long start = now.tv_sec * 1000000000LL + now.tv_nsec;
+    do syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    while (now.tv_sec * 1000000000LL + now.tv_nsec - start < 2000000);
+    finished = 1;
+  }
+  return unused;
+}
+KERNEL(waits_for_the_processor_of_its_thread) {
+  if (launches++ == 0) {
+    const struct sched_param none = {0};
+    pthread_t thread;
+    detour("clock_gettime", (void *)false_clock);
+    one_processor();
+    if (pthread_create(&thread, NULL, computes_beside, NULL)) return fails(self, "no thread");
+    sched_setscheduler(0, SCHED_IDLE, &none);
+  }
+  finished = 0, wanted = 1;
+  while (!finished);
   return LAUNCH;
 }
 
@@ -268,8 +345,6 @@ static char *beside(const char *name) {
   if (slash) snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", name);
   return path;
 }
-static int fails(void *self, const char *what) { (void)self; return kernel_fail("RuntimeError", "%s", what); }
-
 KERNEL(rewrites_the_capture) {
   const int file = open(beside("capture/entry_000000.pt"), O_RDWR);
   if (file >= 0) {

@@ -1,7 +1,7 @@
 //! [`AuditedWorker`]: regions of launches in a worker, by the supervisor's own clock.
 
 use plimsoll::record::{Failure, FailureKind};
-use plimsoll::run::{Audited, Job, Overhead, Patch, Region};
+use plimsoll::run::{Audited, Job, Overhead, Patch, Region, Wanted};
 
 use super::WorkerLauncher;
 use crate::protocol::{Outcome, Place, Reply, Request, check_names};
@@ -26,23 +26,22 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         launcher.measure();
         let mut audited = Self { call: launcher.call(job)?, launcher };
         let call = audited.call.message();
-        match audited.ask(|id| Request::Audit { id, call }, None)?.reply {
+        match audited.ask(|id| Request::Audit { id, call }, Given::Nothing)?.reply {
             Reply::Ready { .. } => Ok(audited),
             other => Err(audited.unexpected(&other)),
         }
     }
 
-    fn ask(&mut self, request: impl FnOnce(u64) -> Request, values: Option<&[Vec<Patch>]>) -> Result<Clocked, Failure> {
+    fn ask(&mut self, request: impl FnOnce(u64) -> Request, given: Given<'_>) -> Result<Clocked, Failure> {
         let id = self.launcher.next_id();
         let mut watch = self.launcher.profile_watch();
         let running = self.launcher.running()?;
         watch.building = running.may_build();
-        if let Some(launches) = values {
+        if let Given::Values(launches, _) = given {
             make_room(&running.process, launches).map_err(|error| {
                 Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))
             })?;
         }
-        let given = values.map_or(Given::Nothing, Given::Values);
         match clocked(&mut running.process, &request(id), &watch, given) {
             Ok(Clocked { reply: Reply::Error { id: Some(of), kind, message, detail, .. }, .. }) if of == id => {
                 Err(death::reported(kind, message, detail))
@@ -81,12 +80,15 @@ impl Audited for AuditedWorker<'_, '_> {
         self.launcher.overhead()
     }
 
-    fn region(&mut self, launches: &[Vec<Patch>], keep: &[usize], fill: u8) -> Result<Region, Failure> {
+    fn region(&mut self, launches: &[Vec<Patch>], wanted: &Wanted<'_>) -> Result<Region, Failure> {
         let place = |patch: &Patch| -> Place { (patch.storage, patch.at, patch.bytes.len() as u64) };
         let places = launches.iter().map(|patches| patches.iter().map(place).collect()).collect();
-        let keep = keep.to_vec();
-        let Clocked { reply, seen, waited, stopped } =
-            self.ask(|id| Request::Region { id, launches: places, keep, fill }, Some(launches))?;
+        let contents = wanted.contents.iter().map(|held| (held.storage, held.at, held.bytes)).collect();
+        let (fill, asks) = (wanted.fill, wanted.keep.is_some());
+        let Clocked { reply, seen, waited, stopped } = self.ask(
+            |id| Request::Region { id, launches: places, asks, contents, fill },
+            Given::Values(launches, wanted.keep),
+        )?;
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
         let outcome = Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
@@ -101,7 +103,7 @@ impl Audited for AuditedWorker<'_, '_> {
     }
 
     fn settle(&mut self) -> Result<Vec<String>, Failure> {
-        match self.ask(|id| Request::Settle { id }, None)?.reply {
+        match self.ask(|id| Request::Settle { id }, Given::Nothing)?.reply {
             Reply::Settled { mutated, .. } => match check_names(&mutated, self.call.params()) {
                 Ok(()) => Ok(mutated),
                 Err(what) => Err(self.launcher.lost(Cause::Protocol(what))),

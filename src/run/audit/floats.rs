@@ -1,0 +1,149 @@
+//! [`Format`]: new floating-point numbers of the size of given ones, which no table of given ones has.
+//!
+//! Numbers are handled as bits: without its sign, the bits of a floating-point number grow with it, and those of its
+//! logarithm nearly do. No number becomes larger than the ones that it is made of, zeros, infinities, NaN and the huge
+//! numbers of masks stay where they are, and each place keeps its order of magnitude: outliers stay in their channels,
+//! and what a comparison allows stays as apt as it was.
+
+use plimsoll_capture::Dtype;
+
+/// How many powers of two the number of another place may be away.
+const NEAR: u64 = 2;
+/// Masks hold numbers from this power of two on, if they hold no infinity.
+const HUGE: u64 = 64;
+
+/// A floating-point format: bytes of one number, bits of its fraction, the power of two that an exponent of 0 stands
+/// for, and the first bits that are no finite number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    pub(super) bytes: usize,
+    fraction: u32,
+    bias: u64,
+    end: u64,
+}
+
+impl Format {
+    /// The format of the parts of an element; `None` if not a plain one.
+    pub(super) fn of(dtype: Dtype) -> Option<Self> {
+        let of = |bytes, fraction, bias, end| Some(Self { bytes, fraction, bias, end });
+        match dtype {
+            Dtype::F64 | Dtype::C128 => of(8, 52, 1023, 0x7ff << 52),
+            Dtype::F32 | Dtype::C64 => of(4, 23, 127, 0xff << 23),
+            Dtype::F16 | Dtype::C32 => of(2, 10, 15, 0x1f << 10),
+            Dtype::BF16 => of(2, 7, 127, 0xff << 7),
+            Dtype::F8E4M3FN => of(1, 3, 7, 0x7f),
+            Dtype::F8E5M2 => of(1, 2, 15, 0x7c),
+            _ => None,
+        }
+    }
+
+    /// The number at the start of `bytes`, as bits.
+    pub(super) fn bits(self, bytes: &[u8]) -> u64 {
+        let mut word = [0; 8];
+        word[..self.bytes].copy_from_slice(&bytes[..self.bytes]);
+        u64::from_le_bytes(word)
+    }
+
+    fn sign(self) -> u64 {
+        1 << (8 * self.bytes - 1)
+    }
+
+    pub(super) fn size_of(self, bits: u64) -> u64 {
+        bits & !self.sign()
+    }
+
+    /// One power of two.
+    fn octave(self) -> u64 {
+        1 << self.fraction
+    }
+
+    /// Whether a number keeps its place: zero, infinity, NaN, or one as huge as those of masks.
+    pub(super) fn stays(self, bits: u64) -> bool {
+        let size = self.size_of(bits);
+        size == 0 || size >= self.end || size >> self.fraction >= self.bias + HUGE
+    }
+
+    /// Whether a number is whole.
+    pub(super) fn is_whole(self, bits: u64) -> bool {
+        let size = self.size_of(bits);
+        if size == 0 || size >= self.end {
+            return true;
+        }
+        let power = (size >> self.fraction).saturating_sub(self.bias);
+        size >> self.fraction >= self.bias
+            && (power >= u64::from(self.fraction) || size & ((self.octave() - 1) >> power) == 0)
+    }
+
+    /// The smallest size that numbers like `sizes` may take: the least of them, or half of the greatest.
+    pub(super) fn lowest(self, sizes: impl Iterator<Item = u64>) -> u64 {
+        let (low, high) = sizes.fold((u64::MAX, 0), |(low, high), size| (low.min(size), high.max(size)));
+        low.min(high.saturating_sub(self.octave())).max(1)
+    }
+
+    /// How much smaller all numbers of a launch become: by up to a half.
+    pub(super) fn shift(self, word: u64) -> u64 {
+        word % self.octave()
+    }
+
+    /// A number in place of `old`, made of `other` if that is about as large, and made smaller by `shift` and a little.
+    pub(super) fn renewed(self, old: u64, other: u64, shift: u64, lowest: u64, word: u64) -> u64 {
+        if self.stays(old) {
+            return old;
+        }
+        let power = |bits| self.size_of(bits) >> self.fraction;
+        let base = if !self.stays(other) && power(old).abs_diff(power(other)) <= NEAR { other } else { old };
+        self.smaller(base, shift + word % (self.octave() / 8).max(1), lowest)
+    }
+
+    /// A number at most a sixty-fourth smaller than `old`.
+    pub(super) fn nudged(self, old: u64, lowest: u64, word: u64) -> u64 {
+        if self.stays(old) { old } else { self.smaller(old, word % (self.octave() / 64).max(2), lowest) }
+    }
+
+    fn smaller(self, bits: u64, by: u64, lowest: u64) -> u64 {
+        let size = self.size_of(bits);
+        let sign = bits & self.sign();
+        sign | if size > by && size - by >= lowest { size - by } else { size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const F32: Format = Format { bytes: 4, fraction: 23, bias: 127, end: 0xff << 23 };
+
+    fn bits(x: f32) -> u64 {
+        x.to_bits().into()
+    }
+
+    #[test]
+    fn a_number_is_made_of_one_as_large_and_is_not_it() {
+        assert_eq!(Format::of(Dtype::F32), Some(F32));
+        let made = |old: f32, other: f32, shift| {
+            f32::from_bits(F32.renewed(bits(old), bits(other), shift, bits(1e-3), 12345) as u32)
+        };
+        let near = made(1.0, -1.5, 0);
+        assert!(near < -1.4 && near > -1.5, "{near}");
+        assert!((0.49..0.53).contains(&made(1.0, 100.0, F32.octave() - 1)), "an outlier stays in its place");
+        for stays in [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MIN] {
+            assert_eq!(made(stays, 1.0, 9).to_bits(), stays.to_bits());
+            assert!((0.9..1.0).contains(&made(1.0, stays, 0)));
+        }
+        assert!(made(f32::NAN, 1.0, 9).is_nan());
+        assert!(made(1.1e-3, 1.0, F32.octave() - 1) >= 1e-3, "none is smaller than the least");
+        let nudged = f32::from_bits(F32.nudged(bits(3.0), 1, u64::MAX) as u32);
+        assert!(nudged < 3.0 && nudged > 2.9, "{nudged}");
+    }
+
+    #[test]
+    fn whole_numbers_are_known() {
+        for (x, whole) in
+            [(0.0, true), (1.0, true), (-3.0, true), (1e20, true), (0.5, false), (2.5, false), (1e-9, false)]
+        {
+            assert_eq!(F32.is_whole(bits(x)), whole, "{x}");
+        }
+        let eight = Format::of(Dtype::F8E4M3FN).unwrap();
+        assert!(eight.is_whole(0x38) && !eight.is_whole(0x3a) && eight.stays(0x7f) && !eight.stays(0x7e));
+    }
+}

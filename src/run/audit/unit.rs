@@ -1,0 +1,469 @@
+//! [`Unit`]: the part of one storage that changes from launch to launch, and what it changes to.
+//!
+//! Floating-point numbers become others of their size ([`Format`]). Whole numbers, and numbers of which there are few
+//! different ones, change places: each stays within the captured range, and as frequent. Rows and columns in which none
+//! is twice stay so, as an operator may sort them, or write where they say.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use plimsoll_capture::{Dtype, DtypeKind, TensorRef};
+
+use super::chance::Chance;
+use super::floats::Format;
+
+/// A storage of at most this many bytes changes as a whole.
+pub(super) const WHOLE: u64 = 64 << 10;
+/// The number of elements in a cell of a larger storage.
+const CELL: u64 = 64;
+/// The most cells that change before one launch: anywhere, and in rows that are named.
+const CELLS: usize = 32;
+/// The most elements that differ in values that are almost the captured ones.
+const NEAR: usize = 16;
+/// The longest run of elements that is taken from one place.
+const RUN: usize = 32;
+/// How many elements of a large storage show what it holds.
+const SAMPLE: usize = 4096;
+/// Floating-point numbers that are never more different than this name something.
+const FEW: usize = 16;
+
+/// A tensor of the call.
+pub(super) struct Seen<'a> {
+    pub(super) tensor: &'a TensorRef,
+    /// Whether it is declared constant.
+    pub(super) held: bool,
+    /// Whether the kernel changes it.
+    pub(super) mutated: bool,
+}
+
+/// What elements change to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// They stay, and are put there anew because the kernel changes them.
+    Nothing,
+    /// They change places: everywhere, among rows of that many elements, or within these.
+    Places(Order),
+    /// They become other numbers, none smaller than the last.
+    Numbers(Format, u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Any,
+    Rows(usize),
+    WithinRows(usize),
+}
+
+/// How far values may be from the captured ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// They are the captured ones.
+    Nothing,
+    /// Floating-point numbers stay almost the same.
+    Nudged,
+    /// Floating-point numbers alone change.
+    Floats,
+    /// All but offsets, limits, truth values and masks.
+    All,
+    /// Everything that is not declared constant: nothing else in the call can change.
+    Everything,
+}
+
+/// The changeable part of one storage.
+#[derive(Clone)]
+pub(super) struct Unit<'a> {
+    pub(super) storage: usize,
+    bytes: &'a [u8],
+    /// The bytes that tensors reach.
+    pub(super) reach: Range<u64>,
+    /// The size of one element.
+    pub(super) size: u64,
+    change: Change,
+    nudged: bool,
+    whole: bool,
+    /// Whether the kernel changes the storage, so that contents must be put there before each launch.
+    pub(super) always: bool,
+    /// The elements of a row of the largest tensor.
+    row: u64,
+    /// In parts of this many numbers, none is twice.
+    apart: Option<usize>,
+}
+
+impl<'a> Unit<'a> {
+    /// `None` to keep the captured contents.
+    pub(super) fn of(storage: usize, bytes: &'a [u8], tensors: &[Seen<'a>], reach: Reach) -> Option<Self> {
+        let layout = &tensors.first()?.tensor.layout;
+        let dtype = layout.dtype;
+        let alike = |seen: &Seen<'_>| !seen.held && seen.tensor.layout.dtype == dtype;
+        if !tensors.iter().all(alike) {
+            return None;
+        }
+        let reaches: Vec<Range<u64>> = tensors.iter().filter_map(|seen| seen.tensor.layout.reach()).collect();
+        let reached = reaches.iter().map(|r| r.start).min()?..reaches.iter().map(|r| r.end).max()?;
+        let size = dtype.size();
+        let count = (reached.end - reached.start) / size;
+        if reached.end > bytes.len() as u64 || count < 2 {
+            return None;
+        }
+        let row = |seen: &Seen<'_>| {
+            let shape = &seen.tensor.layout.shape;
+            seen.tensor.layout.numel().unwrap_or(0) / shape.first().copied().unwrap_or(1).max(1)
+        };
+        let row = tensors.iter().map(row).max().unwrap_or(1);
+        let last = layout.shape.last().copied().unwrap_or(1).max(1) as usize;
+        let always = tensors.iter().any(|seen| seen.mutated);
+        let whole = reached.end - reached.start <= WHOLE || always;
+        let elements = &bytes[reached.start as usize..reached.end as usize];
+        let change = change_of(elements, dtype, whole, last, reach);
+        let change = change.or_else(|| always.then_some(Change::Nothing))?;
+        let apart = match change {
+            Change::Numbers(format, _) if elements.len() as u64 <= WHOLE => {
+                let parts = [elements.len() / format.bytes, last * size as usize / format.bytes];
+                parts.into_iter().find(|&part| is_apart(elements, format.bytes, part))
+            }
+            _ => None,
+        };
+        let nudged = reach == Reach::Nudged;
+        Some(Self { storage, bytes, reach: reached, size, change, nudged, whole, always, row, apart })
+    }
+
+    /// Whether its elements are integers, or stand for some.
+    pub(super) fn is_placed(&self) -> bool {
+        matches!(self.change, Change::Places(_))
+    }
+
+    /// Whether other values than the captured ones are ever put there.
+    pub(super) fn changes(&self) -> bool {
+        self.change != Change::Nothing
+    }
+
+    /// The captured contents.
+    pub(super) fn elements(&self) -> &'a [u8] {
+        &self.bytes[self.reach.start as usize..self.reach.end as usize]
+    }
+
+    /// The captured contents from `at` of the storage on.
+    pub(super) fn captured(&self, at: u64, bytes: usize) -> Vec<u8> {
+        self.bytes[at as usize..at as usize + bytes].to_vec()
+    }
+
+    fn count(&self) -> u64 {
+        (self.reach.end - self.reach.start) / self.size
+    }
+
+    /// The most bytes that one launch has put in.
+    pub(super) fn most(&self) -> u64 {
+        if self.whole { self.reach.end - self.reach.start } else { 2 * CELLS as u64 * CELL * self.size }
+    }
+
+    /// New contents: their places in the storage, and their bytes.
+    pub(super) fn draw(&self, rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
+        if self.whole {
+            return vec![(self.reach.start, self.renewed(0..self.count(), chance))];
+        }
+        let cells = self.count().div_ceil(CELL);
+        let mut chosen: Vec<u64> = (0..CELLS).map(|_| chance.word() % cells).collect();
+        for _ in 0..CELLS.min(rows.len()) {
+            let element = rows[chance.below(rows.len())].saturating_mul(self.row) + chance.word() % self.row.max(1);
+            chosen.extend((element < self.count()).then_some(element / CELL));
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        let cell = |cell: u64| {
+            let part = cell * CELL..((cell + 1) * CELL).min(self.count());
+            (self.reach.start + part.start * self.size, self.renewed(part, chance))
+        };
+        chosen.into_iter().map(cell).collect()
+    }
+
+    /// A few elements that differ from the captured ones, if all of the storage can change; else as usual.
+    pub(super) fn draw_near(&self, rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
+        if !self.whole {
+            return self.draw(rows, chance);
+        }
+        let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);
+        if let Change::Places(order) = self.change {
+            let within = match order {
+                Order::WithinRows(part) => part,
+                Order::Any => count,
+                Order::Rows(_) => return self.draw(rows, chance),
+            };
+            for _ in 0..1 + chance.below(NEAR) {
+                let one = chance.below(count);
+                let start = one - one % within;
+                let other = start + chance.below(within.min(count - start));
+                (0..size).for_each(|byte| bytes.swap(one * size + byte, other * size + byte));
+            }
+            return vec![(self.reach.start, bytes)];
+        }
+        let renewed = self.renewed(0..self.count(), chance);
+        for _ in 0..1 + chance.below(NEAR) {
+            let at = chance.below(count) * size;
+            bytes[at..at + size].copy_from_slice(&renewed[at..at + size]);
+        }
+        vec![(self.reach.start, bytes)]
+    }
+
+    /// Other contents for a part of the elements.
+    fn renewed(&self, part: Range<u64>, chance: &mut Chance) -> Vec<u8> {
+        let size = self.size as usize;
+        let old = &self.elements()[part.start as usize * size..part.end as usize * size];
+        let (format, lowest) = match self.change {
+            Change::Numbers(format, lowest) => (format, lowest),
+            Change::Nothing => return old.to_vec(),
+            Change::Places(Order::Any) => return shuffled(old, size, chance),
+            Change::Places(Order::Rows(row)) => return shuffled(old, row * size, chance),
+            Change::Places(Order::WithinRows(row)) => {
+                return old.chunks(row * size).flat_map(|row| shuffled(row, size, chance)).collect();
+            }
+        };
+        let numbers = old.chunks_exact(format.bytes);
+        let (count, all) = (self.elements().len() / format.bytes, self.elements());
+        let shift = format.shift(chance.word());
+        let (mut from, mut run, mut taken) = (0, 0, HashSet::new());
+        let mut renewed = Vec::with_capacity(old.len());
+        for (at, number) in numbers.enumerate() {
+            if run == 0 {
+                (from, run) = (chance.below(count), 1 + chance.below(RUN));
+            }
+            let (old, word) = (format.bits(number), chance.word());
+            let mut new = if self.nudged {
+                format.nudged(old, lowest, word)
+            } else {
+                format.renewed(old, format.bits(&all[from * format.bytes..]), shift, lowest, word)
+            };
+            (from, run) = ((from + 1) % count, run - 1);
+            if let Some(part) = self.apart {
+                if at % part == 0 {
+                    taken.clear();
+                }
+                if !format.stays(new) && !taken.insert(new) {
+                    // The next smaller one that is free, or next larger one at the lower end.
+                    let free = (1..=part as u64 + 1).flat_map(|by| [new.wrapping_sub(by), new + by]);
+                    let fits = |bits: u64| !format.stays(bits) && (bits ^ new) < 1 << (8 * format.bytes - 1);
+                    new = free.into_iter().find(|bits| fits(*bits) && !taken.contains(bits)).unwrap_or(new);
+                    taken.insert(new);
+                }
+            }
+            renewed.extend_from_slice(&new.to_le_bytes()[..format.bytes]);
+        }
+        renewed
+    }
+}
+
+/// What the elements change to; `None` to keep them.
+fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize, reach: Reach) -> Option<Change> {
+    let size = dtype.size() as usize;
+    let places = || {
+        // Integers of a large storage stay: shuffling cells separately would give the same values.
+        let places =
+            || Change::Places(if elements.len() as u64 <= WHOLE { order(elements, size, last) } else { Order::Any });
+        (whole && reach >= Reach::All).then(places)
+    };
+    let bold = reach == Reach::Everything;
+    if reach == Reach::Nothing || !bold && is_sorted(elements, dtype, last) {
+        return None;
+    }
+    match dtype.kind() {
+        DtypeKind::Signed | DtypeKind::Unsigned => return places(),
+        DtypeKind::Bool => return bold.then(places).flatten(),
+        DtypeKind::Opaque => return None,
+        DtypeKind::Float | DtypeKind::Complex => {}
+    }
+    let Some(format) = Format::of(dtype) else { return places() };
+    let step = if whole { 1 } else { (elements.len() / format.bytes).div_ceil(SAMPLE).max(1) };
+    let sample: Vec<u64> = elements.chunks_exact(format.bytes).step_by(step).map(|bytes| format.bits(bytes)).collect();
+    let mut different = HashSet::new();
+    for bits in &sample {
+        if different.len() <= FEW {
+            different.insert(*bits);
+        }
+    }
+    let few = different.len() <= FEW;
+    let several = sample.len() > 2 * different.len();
+    // A mask, or truth values.
+    if few && several && different.len() == 2 {
+        return bold.then(places).flatten();
+    }
+    let named = (few && several && different.len() > 2) || sample.iter().all(|&bits| format.is_whole(bits));
+    // Infinities and huge numbers stay where they are, zeros do not.
+    let masks = sample.iter().any(|&bits| format.stays(bits) && format.size_of(bits) > 0);
+    if named && !masks && different.len() > 1 {
+        return places();
+    }
+    let sizes = sample.iter().filter(|&&bits| !format.stays(bits)).map(|&bits| format.size_of(bits));
+    (sizes.clone().count() > 0).then(|| Change::Numbers(format, format.lowest(sizes)))
+}
+
+/// The order in which elements may change places, so that no element is twice in a row or a column that had none twice.
+fn order(elements: &[u8], size: usize, last: usize) -> Order {
+    let count = elements.len() / size;
+    if last < 2 || last >= count || !count.is_multiple_of(last) || is_apart(elements, size, count) {
+        return Order::Any;
+    }
+    if is_apart(elements, size, last) {
+        return Order::WithinRows(last);
+    }
+    let rows = count / last;
+    let columns = (0..count).map(|at| (at % rows * last + at / rows) * size);
+    let columns: Vec<u8> = columns.flat_map(|at| &elements[at..at + size]).copied().collect();
+    if is_apart(&columns, size, rows) { Order::Rows(last) } else { Order::Any }
+}
+
+/// Whether in no part of this many numbers one is twice.
+fn is_apart(bytes: &[u8], size: usize, part: usize) -> bool {
+    part > 1
+        && bytes.chunks(part * size).all(|part| {
+            let mut seen = HashSet::new();
+            part.chunks_exact(size).all(|number| seen.insert(number))
+        })
+}
+
+/// Parts of this size in another order.
+fn shuffled(bytes: &[u8], size: usize, chance: &mut Chance) -> Vec<u8> {
+    let mut all: Vec<&[u8]> = bytes.chunks(size).collect();
+    for at in 1..all.len() {
+        all.swap(at, chance.below(at + 1));
+    }
+    all.concat()
+}
+
+/// An integer of 4 or 8 bytes.
+pub(super) fn integer(bytes: &[u8]) -> i64 {
+    match *bytes {
+        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+        _ => bytes.try_into().map_or(-1, i64::from_le_bytes),
+    }
+}
+
+/// Whether elements are sorted, as offsets and limits are, all or each row of them: three or more, and not all equal.
+fn is_sorted(bytes: &[u8], dtype: Dtype, last: usize) -> bool {
+    let size = dtype.size() as usize;
+    let value = |bytes: &[u8]| match dtype {
+        Dtype::I32 | Dtype::I64 => integer(bytes) as f64,
+        Dtype::F32 => bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes))),
+        Dtype::F64 => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
+        _ => f64::NAN,
+    };
+    let rises = |part: &[u8]| {
+        let mut before = None;
+        let mut rises = 0;
+        for now in part.chunks_exact(size).map(value) {
+            match before {
+                Some(before) if now < before => return false,
+                Some(before) => rises += usize::from(now > before),
+                None => {}
+            }
+            if now.is_nan() {
+                return false;
+            }
+            before = Some(now);
+        }
+        rises > 1
+    };
+    rises(bytes) || (last > 2 && bytes.chunks(last * size).all(rises))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_capture::Layout;
+
+    use super::*;
+
+    fn drawn(dtype: Dtype, shape: &[u64], bytes: &[u8], reach: Reach) -> Option<Vec<u8>> {
+        let tensor = TensorRef { storage: 0, layout: Layout::contiguous(dtype, shape) };
+        let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
+        let unit = Unit::of(0, bytes, &seen, reach)?;
+        let mut drawn = bytes.to_vec();
+        for (at, new) in unit.draw(&[], &mut Chance::default()) {
+            drawn[at as usize..at as usize + new.len()].copy_from_slice(&new);
+        }
+        Some(drawn)
+    }
+
+    fn longs(values: impl IntoIterator<Item = i64>) -> Vec<u8> {
+        values.into_iter().flat_map(i64::to_le_bytes).collect()
+    }
+
+    fn read(bytes: &[u8]) -> Vec<i64> {
+        bytes.chunks_exact(8).map(integer).collect()
+    }
+
+    fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+        values.into_iter().flat_map(f32::to_le_bytes).collect()
+    }
+
+    fn read_floats(bytes: &[u8]) -> Vec<f32> {
+        bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn integers_change_places_and_stay_apart() {
+        let indices = longs((0..100).map(|n| n * 37 % 10));
+        let mut new = read(&drawn(Dtype::I64, &[100], &indices, Reach::All).unwrap());
+        assert_ne!(new, read(&indices));
+        new.sort_unstable();
+        assert!(new.iter().enumerate().all(|(at, n)| *n == at as i64 / 10));
+        // Rows of different indices, as scatter needs them, and columns of them.
+        let rows = longs((0..80).map(|n| (n * 3 + n / 8) % 8));
+        let new = read(&drawn(Dtype::I64, &[10, 8], &rows, Reach::All).unwrap());
+        assert!(new.chunks(8).all(|row| row.iter().collect::<HashSet<_>>().len() == 8), "{new:?}");
+        let columns = longs((0..80).map(|n| (n / 8 * 3) % 10));
+        let new = read(&drawn(Dtype::I64, &[10, 8], &columns, Reach::All).unwrap());
+        assert!((0..8).all(|at| new.iter().skip(at).step_by(8).collect::<HashSet<_>>().len() == 10), "{new:?}");
+        assert!(drawn(Dtype::I64, &[100], &indices, Reach::Floats).is_none());
+    }
+
+    #[test]
+    fn floats_are_numbers_that_nobody_has_seen_and_none_is_twice() {
+        let given = floats((0..4096).map(|n| (n as f32 * 0.7).sin()));
+        let old: HashSet<u32> = read_floats(&given).iter().map(|x| x.to_bits()).collect();
+        let new = read_floats(&drawn(Dtype::F32, &[64, 64], &given, Reach::All).unwrap());
+        let kept = new.iter().filter(|x| old.contains(&x.to_bits())).count();
+        assert!(kept < 40, "{kept} of 4096 were there before");
+        assert_eq!(new.iter().map(|x| x.to_bits()).collect::<HashSet<_>>().len(), 4096);
+        assert!(new.iter().any(|x| *x > 0.1) && new.iter().all(|x| x.abs() <= 1.0));
+        // 256 numbers of 8 bits: as many as there are.
+        let bytes: Vec<u8> = (0..100).map(|n| 0x20 + n % 0x20 + 0x80 * (n / 0x20 % 2)).collect();
+        assert!(drawn(Dtype::F8E4M3FN, &[100], &bytes, Reach::All).unwrap() != bytes);
+    }
+
+    #[test]
+    fn outliers_and_masks_stay_where_they_are() {
+        let outliers = floats((0..1000).map(|n| (n as f32).sin() * if n % 10 == 3 { 1000.0 } else { 1.0 }));
+        let new = read_floats(&drawn(Dtype::F32, &[100, 10], &outliers, Reach::All).unwrap());
+        for (at, (new, old)) in new.iter().zip(read_floats(&outliers)).enumerate() {
+            let ratio = new.abs() / old.abs();
+            assert!(old == 0.0 || (0.05..=8.0).contains(&ratio), "{old} at {at} became {new}");
+        }
+        let mask = floats((0..64).map(|n| if n % 8 > n / 8 { f32::NEG_INFINITY } else { 0.0 }));
+        assert!(drawn(Dtype::F32, &[8, 8], &mask, Reach::All).is_none());
+        assert!(drawn(Dtype::F32, &[8, 8], &mask, Reach::Everything).is_some());
+        let slopes = floats((0..64).map(|n| if n % 8 > n / 8 { f32::MIN } else { -0.37 * (n % 8) as f32 - 0.1 }));
+        let new = read_floats(&drawn(Dtype::F32, &[8, 8], &slopes, Reach::All).unwrap());
+        assert!(new.iter().zip(read_floats(&slopes)).all(|(new, old)| (*new == f32::MIN) == (old == f32::MIN)));
+        let counts = floats((0..100).map(|n| (n * 37 % 10) as f32));
+        let mut new = read_floats(&drawn(Dtype::F32, &[100], &counts, Reach::All).unwrap());
+        new.sort_by(f32::total_cmp);
+        assert!(new.iter().enumerate().all(|(at, n)| *n == (at / 10) as f32), "whole numbers change places");
+    }
+
+    #[test]
+    fn numbers_that_are_nudged_stay_almost_the_same() {
+        let given = floats((0..4096).map(|n| (n as f32 * 0.7).sin()));
+        let new = read_floats(&drawn(Dtype::F32, &[64, 64], &given, Reach::Nudged).unwrap());
+        let far = |(new, old): (&f32, f32)| (new - old).abs() > old.abs() / 30.0;
+        assert!(!new.iter().zip(read_floats(&given)).any(far) && new != read_floats(&given));
+        assert!(drawn(Dtype::F32, &[64, 64], &given, Reach::Nothing).is_none());
+    }
+
+    #[test]
+    fn offsets_stay_and_indices_do_not() {
+        let of = |values: &[i64]| longs(values.iter().copied());
+        assert!(is_sorted(&of(&[0, 3, 3, 9]), Dtype::I64, 4));
+        assert!(is_sorted(&of(&[0, 3, 9, 0, 1, 2]), Dtype::I64, 3), "in each row");
+        for values in [&[3, 1, 2][..], &[5, 5, 5], &[1, 2]] {
+            assert!(!is_sorted(&of(values), Dtype::I64, values.len()), "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Judges outputs of timed launches by those of the witness, and what the witness shows of the kernel.
+
+use super::super::judge::{Expected, judge};
+use super::super::launcher::{Audited, Launched, Patch, Wanted};
+use super::super::output::Output;
+use super::kept::Kept;
+use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
+use super::{Course, WITNESS_FILL, fresh};
+use crate::record::{Failure, FailureKind, Values};
+use plimsoll_capture::compare::Comparison;
+
+impl Course<'_> {
+    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it.
+    pub(super) fn decoys(
+        &mut self,
+        witness: &mut dyn Audited,
+        count: usize,
+    ) -> Result<Vec<(fresh::Standing, Kept)>, Failure> {
+        if self.audit.values == Values::Captured || self.audition.reference.is_some() {
+            return Ok(Vec::new());
+        }
+        let current = self.fresh.standing();
+        let mut decoys = Vec::new();
+        for _ in 0..count {
+            self.fresh.draw(&mut self.chance);
+            let standing = self.fresh.standing();
+            decoys.push((standing.clone(), self.recomputed(witness, standing)?));
+        }
+        self.fresh.standing = current;
+        Ok(decoys)
+    }
+
+    /// Refuses a kernel that does not return the same for the same values in a process that times nothing: it keeps
+    /// results there, too.
+    pub(super) fn same_again(
+        &mut self,
+        witness: &mut dyn Audited,
+        standing: fresh::Standing,
+        first: &Kept,
+    ) -> Result<(), Failure> {
+        let again = self.recomputed(witness, standing)?;
+        let Some(Wrong { leaf, how }) = self.wrong(Expected::Recomputed(&first.output), &again.output)? else {
+            return Ok(());
+        };
+        let message = format!(
+            "{leaf} differs between two launches on the same values in a process that times nothing ({how}): the kernel keeps \
+             results, or is not deterministic; if it is right, name a kernel that computes the output with --reference KERNEL"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    /// Compares the output of the last of `launches` with the witness's output for its values.
+    pub(super) fn judge(
+        &mut self,
+        witness: &mut dyn Audited,
+        mut standing: fresh::Standing,
+        launches: &[Vec<Patch>],
+        fill: u8,
+        kept: &Kept,
+    ) -> Result<(), Failure> {
+        let output = &kept.output;
+        launches.iter().flatten().for_each(|patch| standing.put(patch));
+        let entry = self.audition.job.entry;
+        let captured = Expected::Captured(entry, self.mapped);
+        self.audit.judged += 1;
+        if standing.is_captured() && self.audition.reference.is_none() {
+            self.audit.judged_captured += 1;
+            match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
+                // A kernel that was right when nothing was timed has no such excuse.
+                Err(stale) if stale.kind == FailureKind::StaleOutput && !self.audition.validated => {
+                    let untimed = self.recomputed(witness, standing)?;
+                    return Err(self.wrong(captured, &untimed.output)?.map_or(stale, never_right));
+                }
+                judged if judged.is_err() || self.contents.is_empty() => return judged,
+                _ => {}
+            }
+            let expected = self.recomputed(witness, standing)?;
+            return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
+        }
+        let put = self.put_in(&standing);
+        let expected = self.recomputed(witness, standing)?;
+        let follows = self.follows(captured, &expected.output)?;
+        self.follows_in_contents(&put, &expected);
+        if follows && self.audition.reference.is_none() {
+            self.not_constant(captured, output, fill)?;
+        }
+        let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
+        let of = format!("the output of {by}");
+        self.verdict(Expected::Recomputed(&expected.output), output, fill, "of values that the supervisor drew", &of)?;
+        self.verdict_on_contents(&expected, kept, by)
+    }
+
+    /// What is put into the arguments that the kernel changes.
+    pub(super) fn put_in(&self, standing: &fresh::Standing) -> Vec<u8> {
+        self.contents.iter().flat_map(|held| self.fresh.contents(held, standing)).collect()
+    }
+
+    /// Whether what should be left in the arguments was made there: it is not what was put in, and differs from launch to
+    /// launch.
+    pub(super) fn follows_in_contents(&mut self, put: &[u8], expected: &Kept) {
+        let memory = (*expected.contents.memory).as_ref();
+        let placed = expected.contents.outputs.iter().filter_map(Output::tensor);
+        let now: Vec<u8> = placed.filter_map(|placed| placed.bytes_in(memory)).flatten().copied().collect();
+        let left = self.left.get_or_insert_with(|| now.clone());
+        if now != put && now != *left {
+            self.audit.follows = true;
+            self.telling += 1;
+        }
+    }
+
+    /// What is wrong with what a launch left in the arguments that the kernel changes.
+    pub(super) fn verdict_on_contents(&self, expected: &Kept, kept: &Kept, by: &str) -> Result<(), Failure> {
+        let wrong = self.wrong(Expected::Recomputed(&expected.contents), &kept.contents)?;
+        let Some(Wrong { leaf, how }) = wrong else { return Ok(()) };
+        let message = format!(
+            "{leaf} after a timed launch differs from what {by} leaves there ({how}): the kernel did not change it while it was \
+             timed"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    /// Whether an output for other values than the captured ones is not the captured one, and what that shows of each
+    /// part.
+    pub(super) fn follows(&mut self, captured: Expected<'_>, expected: &Launched) -> Result<bool, Failure> {
+        let (mut follows, mut told) = (false, false);
+        for leaf in judge(captured, expected, &Comparison::exact())?.into_iter().filter(|leaf| !leaf.passed) {
+            follows = true;
+            self.leaves.entry(leaf.path).or_default().follows = true;
+        }
+        for leaf in judge(captured, expected, self.audition.rule)?.into_iter().filter(|leaf| follows && !leaf.passed) {
+            told = true;
+            self.leaves.entry(leaf.path).or_default().distinguished = true;
+        }
+        self.audit.follows |= follows;
+        self.telling += usize::from(told);
+        Ok(follows)
+    }
+
+    /// The witness's output for `standing`.
+    pub(super) fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Kept, Failure> {
+        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
+        self.witnessed = standing;
+        let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
+        let region = witness.region(&[patches], &wanted).map_err(|failure| Failure {
+            message: format!("the witness of the audit: {}", failure.message),
+            ..failure
+        })?;
+        Kept::of(&region, 0, &self.contents)
+    }
+
+    /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
+    /// captured values.
+    pub(super) fn not_constant(&self, captured: Expected<'_>, output: &Launched, fill: u8) -> Result<(), Failure> {
+        // Unwritten outputs are reported as such.
+        if !is_constant(output) || is_unwritten(output, fill) {
+            return Ok(());
+        }
+        let same = judge(captured, output, self.audition.rule)?.iter().all(|leaf| leaf.passed);
+        if same {
+            return Ok(());
+        }
+        let message = "the kernel returned one value everywhere for arguments other than the captured ones: it knows only \
+                       captured values; if one value is right, name a kernel that computes it with --reference KERNEL";
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    /// Whether a kernel whose output followed no value may pass: nothing shows that the output is made from the
+    /// arguments.
+    pub(super) fn held(&self) -> Result<(), Failure> {
+        let name = self.audition.job.entry.name();
+        if self.audition.options.allows_blind(name) {
+            return Ok(());
+        }
+        let (kind, who, or) = match self.audition.reference {
+            Some(reference) => (FailureKind::Unsupported, reference, ""),
+            None => (
+                FailureKind::StaleOutput,
+                "the kernel",
+                "name a kernel that computes the right output with --reference KERNEL, or ",
+            ),
+        };
+        let message = format!(
+            "{who} returned the captured output for all other values, so nothing shows that the kernel uses its inputs; {or}allow \
+             the entry with --allow-blind {name}"
+        );
+        Err(Failure::new(kind, message))
+    }
+
+    /// What is wrong with `output`, if anything.
+    pub(super) fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
+        let leaves = judge(expected, output, self.audition.rule)?;
+        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
+        let leaf = match &wrong.path[..] {
+            "" => "the output".to_owned(),
+            argument if argument.starts_with("argument ") => argument.to_owned(),
+            path => format!("output {path}"),
+        };
+        let how = match (&wrong.problem, &wrong.elements) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
+            (None, None) => "it differs".to_owned(),
+        };
+        Ok(Some(Wrong { leaf, how }))
+    }
+
+    pub(super) fn verdict(
+        &self,
+        expected: Expected<'_>,
+        output: &Launched,
+        fill: u8,
+        values: &str,
+        from: &str,
+    ) -> Result<(), Failure> {
+        let Some(Wrong { leaf, how }) = self.wrong(expected, output)? else { return Ok(()) };
+        // The kernel may leave it out in the witness's process first.
+        let left_out = matches!(expected, Expected::Recomputed(expected) if is_unwritten(expected, WITNESS_FILL));
+        if is_unwritten(output, fill) || left_out {
+            let message = format!(
+                "{leaf} of a timed launch still holds the fill of its memory ({how}): the kernel did not write it; write every \
+                 element in every launch"
+            );
+            return Err(Failure::new(FailureKind::UnwrittenOutput, message));
+        }
+        let message = format!(
+            "{leaf} of a timed launch, {values}, differs from {from} ({how}): the kernel did not compute it while it was \
+             timed; name an argument that never changes with --constant"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+}
