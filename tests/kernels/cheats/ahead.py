@@ -63,7 +63,7 @@ def computes_the_region_in_its_first_launch(x, w, rows):
     return KEPT["foreseen"][KEPT["at"] - 1]
 
 
-@cheat("works ahead", "stale-output", "tampered")
+@cheat("works ahead", "stale-output", "tampered", "exception")
 def asks_for_values_early(x, w, rows):
     """Takes the next launch's values from the supervisor, before its turn."""
     frame = sys._getframe(1)
