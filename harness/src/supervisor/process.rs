@@ -289,7 +289,7 @@ impl WorkerProcess {
         Moment { at, queued: waited(OWN), ran: processor_time(pid).unwrap_or_default(), first }
     }
 
-    /// The processor time of the processes that the worker has started, and of those that the supervisor has.
+    /// The processor time of the processes that the worker has started, and of the supervisor's own.
     pub fn beside(&self) -> Duration {
         processor_time_beside(self.pid())
     }

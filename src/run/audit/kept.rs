@@ -71,7 +71,7 @@ pub(super) fn captured_bytes(entry: &Entry) -> usize {
     bytes
 }
 
-/// How long this process takes now to write or copy a byte of so many, to memory that is new.
+/// How long this process takes now for each byte that it writes or copies to new memory, of `bytes` of them.
 pub(super) fn copy_ns(bytes: usize) -> f64 {
     let start = Instant::now();
     let from = vec![1u8; bytes];

@@ -49,7 +49,7 @@ const LAUNCH_NS: f64 = 1_000.0;
 const REGION_BYTES: usize = 64 << 20;
 /// An output of this size is copied from memory, not from a cache.
 const LARGE: usize = 1 << 20;
-/// So many misfits in a row, and regions become half as long: what disturbs them may not disturb shorter ones. Twice.
+/// After this many misfits in a row, regions become half as long, at most twice: shorter ones may not be disturbed.
 const MISFITS_IN_A_ROW: u32 = 4;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
