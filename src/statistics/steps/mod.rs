@@ -28,7 +28,7 @@ pub struct Step {
     pub before: f64,
     /// The median after it, up to the next step, in the unit of the series.
     pub after: f64,
-    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 10,000.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 5 in 10 million.
     pub p: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct Step {
 ///   must produce such a step among the 22 points before and after it in fewer than 5 of 10 million series of
 ///   independent points (a t-test, times the number of places), or among 100 points in fewer than 1 of a billion. The
 ///   step must also be half a percent of the level and 8 percent of the range of the series (points more than 30 percent
-///   away from its median count as that far), must keep two thirds of its size if the points have a slope, and must
+///   away from its median count as that far), must keep 65 percent of its size if the points have a slope, and must
 ///   explain them better than a line does.
 /// - Of two opposite steps within ten points, the weaker is dropped: an excursion is not a new level.
 /// - Each step is placed by the raw values: where the points change from one level to the other.
