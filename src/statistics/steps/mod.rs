@@ -46,7 +46,7 @@ pub struct Step {
 /// - Each step is placed by the raw values: where the points change from one level to the other.
 ///
 /// Thus noise of independent points, temporary levels, drift and single outliers are not steps, and the size of a jump
-/// matters. A series that wanders by itself has some (neighbours correlated by 0.8 and more). A clear step is recognized
+/// matters. A series that wanders by itself has some (neighbours correlated by 0.8 or more). A clear step is recognized
 /// from its third point on. Nothing is random: equal series have equal steps. The time is nearly linear in the length.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let (indices, finite): (Vec<usize>, Vec<f64>) =
