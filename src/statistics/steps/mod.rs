@@ -28,7 +28,7 @@ pub struct Step {
     pub before: f64,
     /// The median after it, up to the next step, in the unit of the series.
     pub after: f64,
-    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 10,000.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 5 in 10 million.
     pub p: f64,
 }
 
@@ -36,17 +36,18 @@ pub struct Step {
 ///
 /// - Spikes are removed: points far from the median of the seven around them (Hampel 1974).
 /// - Candidates come from the best division into parts of constant level (FPOP, Maidstone and others 2017).
-/// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. A step's
-///   48 points before and after must differ by more than chance produces in 1 of 10,000 such series (a t-test that
-///   counts correlated neighbours as fewer, corrected for the number of places), by half a percent of the level, and by
-///   six times the usual difference between neighbouring stretches. It must also explain the points better than a line
-///   does.
+/// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. Chance
+///   must produce such a step among the 22 points before and after it in fewer than 5 of 10 million series of
+///   independent points (a t-test, times the number of places), or among 100 points in fewer than 1 of a billion. The
+///   step must also be half a percent of the level and 8 percent of the range of the series (points more than 30
+///   percent away from its median count as that far), must keep 65 percent of its size if the points have a slope, and
+///   must explain them better than a line does.
 /// - Of two opposite steps within ten points, the weaker is dropped: an excursion is not a new level.
 /// - Each step is placed by the raw values: where the points change from one level to the other.
 ///
-/// Thus noise of any shape, temporary levels, drift and single outliers are not steps, and the size of a jump matters.
-/// A clear step is recognized from its third point on. Nothing is random: equal series have equal steps. The time is
-/// nearly linear in the length.
+/// Thus noise of independent points, temporary levels, drift and single outliers are not steps, and the size of a jump
+/// matters. A series that wanders by itself has some (neighbours correlated by 0.8 or more). A clear step is recognized
+/// from its third point on. Nothing is random: equal series have equal steps. The time is nearly linear in the length.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let (indices, finite): (Vec<usize>, Vec<f64>) =
         series.iter().copied().enumerate().filter(|(_, value)| value.is_finite()).unzip();
@@ -74,8 +75,8 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     places.iter().enumerate().filter_map(step).collect()
 }
 
-/// The cost that a change must save to be a candidate: twice the variance of the noise, times the logarithm of the
-/// length.
+/// The cost that a change must save to be a candidate: three times the variance of the noise, times the logarithm of
+/// the length.
 fn penalty(series: &[f64]) -> f64 {
     let apart: Vec<f64> = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let mean = apart.iter().sum::<f64>() / apart.len() as f64;
@@ -84,7 +85,7 @@ fn penalty(series: &[f64]) -> f64 {
         Some(apart) => MAD_TO_DEVIATION * apart / std::f64::consts::SQRT_2,
         None => 0.5 * mean * std::f64::consts::PI.sqrt() / 2.0,
     };
-    2.0 * noise.max(1e-12).powi(2) * (series.len() as f64).ln()
+    3.0 * noise.max(1e-12).powi(2) * (series.len() as f64).ln()
 }
 
 /// The parts of a series, from which the weakest place is removed repeatedly.

@@ -154,6 +154,30 @@ fn noise_of_any_shape_has_hardly_a_step() {
 }
 
 #[test]
+fn a_small_step_in_strong_noise_is_seen_only_from_afar() {
+    let found = |side: usize| {
+        count(50, |lots| {
+            let series = raised(lots.series(2 * side, 1.0), side, 1.015);
+            matches!(places(&series)[..], [at] if at.abs_diff(side) <= 10)
+        })
+    };
+    let (near, far) = (found(12), found(100));
+    assert!(near == 0 && far >= 45, "{near} and {far} of 50");
+}
+
+#[test]
+fn a_step_is_compared_with_the_range_of_its_history() {
+    let levels = |levels: &[f64]| levels.iter().flat_map(|level| [*level; 40]).collect::<Vec<f64>>();
+    assert_eq!(places(&levels(&[100.0, 100.7])), [40]);
+    assert_eq!(places(&levels(&[100.0, 110.0, 110.7])), [40]);
+    assert_eq!(places(&levels(&[100.0, 110.0, 111.0])), [40, 80]);
+    // However far off a single record is, a few percent count.
+    let mut broken = levels(&[100.0, 103.0]);
+    broken[9] = 1e6;
+    assert_eq!(places(&broken), [40]);
+}
+
+#[test]
 fn too_little_or_nothing_that_moves_has_no_step() {
     for series in [vec![], vec![1.0], vec![100.0, 100.0, 200.0, 200.0], vec![7.0; 40], vec![0.0; 40], vec![f64::NAN; 9]]
     {
