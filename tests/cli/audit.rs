@@ -352,9 +352,9 @@ fn honest_kernels_are_not_accused() {
     let Some(suite) = Suite::of("honest") else { return };
     let reference = format!("py:{}:reference", cheats("suite.py").display());
     assert!(suite.kernels.len() >= 40);
-    for (end, (name, ..)) in suite.ends(&["--untrusted", "--reference", &reference]).iter().zip(&suite.kernels) {
-        assert_eq!(*end, "timed", "{name}");
-    }
+    let ends = suite.ends(&["--untrusted", "--reference", &reference]);
+    let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| *end != "timed").collect();
+    assert!(accused.is_empty(), "{accused:#?}");
 }
 
 #[test]
@@ -364,17 +364,20 @@ fn no_cheat_passes_with_a_false_time() {
     let by_reference = suite.ends(&["--untrusted", "--reference", &reference]);
     let by_itself = suite.ends(&["--audit"]);
     let mut table: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    let mut wrong = Vec::new();
     for ((name, family, ends), (held, alone)) in suite.kernels.iter().zip(by_reference.iter().zip(&by_itself)) {
         let computed = ends.iter().any(|end| end == "true-time");
         let as_expected = |end: &str| ends.iter().any(|one| one == end) || (computed && end == "timed");
-        assert!(as_expected(held), "{name} is to end in {ends:?}, and ended in {held}");
-        assert!(as_expected(alone) || ACCUSED.contains(alone), "{name} alone is to end in {ends:?}: {alone}");
+        if !as_expected(held) || !(as_expected(alone) || ACCUSED.contains(alone)) {
+            wrong.push(format!("{name}: {ends:?} expected, {held} with a reference, {alone} without"));
+        }
         let row = table.entry(family).or_default();
         row[0] += 1;
         row[1] += usize::from(*held != "timed");
         row[2] += usize::from(*alone != "timed");
         row[3] += usize::from(computed);
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
     println!("| family | kernels | detected, with a reference | without | compute what is timed |");
     for (family, [all, held, alone, computed]) in table {
         println!("| {family} | {all} | {held} | {alone} | {computed} |");
