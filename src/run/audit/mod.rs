@@ -126,10 +126,6 @@ pub(super) fn audit(
         if values != Values::Captured && fresh.is_empty() {
             continue;
         }
-        // Kept results of captured values are right, so these alone show nothing, whoever computes them.
-        if values == Values::Captured && !allowed {
-            return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
-        }
         let mut course = Course {
             audition,
             mapped: &mapped,
@@ -146,6 +142,11 @@ pub(super) fn audit(
             in_a_row: 0,
             stops: 0,
         };
+        // Kept results of captured values are right, so these alone show nothing, whoever computes them.
+        if values == Values::Captured && !allowed {
+            course.right_untimed(witness)?;
+            return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
+        }
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
         if values != Values::Captured && course.witnessed(witness).is_err() {
             continue;
@@ -223,6 +224,7 @@ impl Course<'_> {
     }
 
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
+        self.right_untimed(witness)?;
         let wanted = self.audition.launches as usize;
         let mut kernel = kernel.audit(self.audition.job)?;
         let mut witness = witness.audit(self.audition.witnessed)?;

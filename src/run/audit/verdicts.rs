@@ -1,7 +1,7 @@
 //! Judges outputs of timed launches by those of the witness, and what the witness shows of the kernel.
 
 use super::super::judge::{Expected, judge};
-use super::super::launcher::{Audited, Launched, Patch, Wanted};
+use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
 use super::kept::Kept;
 use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
@@ -28,6 +28,19 @@ impl Course<'_> {
         }
         self.fresh.standing = current;
         Ok(decoys)
+    }
+
+    /// Refuses a kernel that fails on the captured values, or is wrong, although nothing is timed. A validated one did not,
+    /// and a reference shows it for all values.
+    pub(super) fn right_untimed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
+        if self.audition.validated || self.audition.reference.is_some() {
+            return Ok(());
+        }
+        let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
+        let region = witness.audit(self.audition.witnessed)?.region(&[Vec::new()], &wanted)?;
+        let captured = Expected::Captured(self.audition.job.entry, self.mapped);
+        let wrong = self.wrong(captured, &Kept::of(&region, 0, &self.contents)?.output)?;
+        wrong.map_or(Ok(()), |wrong| Err(never_right(wrong)))
     }
 
     /// Refuses a kernel that does not return the same for the same values in a process that times nothing: it keeps
@@ -65,14 +78,9 @@ impl Course<'_> {
         self.audit.judged += 1;
         if standing.is_captured() && self.audition.reference.is_none() {
             self.audit.judged_captured += 1;
-            match self.verdict(captured, output, fill, "of the captured values", "the captured output") {
-                // A kernel that was right when nothing was timed has no such excuse.
-                Err(stale) if stale.kind == FailureKind::StaleOutput && !self.audition.validated => {
-                    let untimed = self.recomputed(witness, standing)?;
-                    return Err(self.wrong(captured, &untimed.output)?.map_or(stale, never_right));
-                }
-                judged if judged.is_err() || self.contents.is_empty() => return judged,
-                _ => {}
+            self.verdict(captured, output, fill, "of the captured values", "the captured output")?;
+            if self.contents.is_empty() {
+                return Ok(());
             }
             let expected = self.recomputed(witness, standing)?;
             return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
