@@ -57,7 +57,8 @@ impl Allowance {
     /// How much a figure of `unit` with the previous value `before` may grow: the larger of the applicable parts,
     /// because both must be exceeded. `None` if no part applies.
     pub fn margin(&self, before: f64, unit: Unit) -> Option<f64> {
-        let share = self.percent.map(|percent| before.abs() * percent / 100.0);
+        // A share of the largest numbers is not infinite: JSON has no word for that.
+        let share = self.percent.map(|percent| (before.abs() * percent / 100.0).min(f64::MAX));
         let amount = match unit {
             Unit::Bytes => self.bytes.map(|bytes| bytes.bytes() as f64),
             Unit::Nanoseconds => self.time.map(|time| time.as_nanos() as f64),
