@@ -204,7 +204,7 @@ impl Audited {
 /// Puts the values of a launch into the arguments.
 type Putting<'p> = dyn Fn(&mut Values, &[Place]) -> Result<(), CallError> + 'p;
 
-/// Keeps the contents of arguments from byte `end` of the shared memory on; returns where they are, and their end.
+/// Keeps the contents of arguments from byte `end` of the shared memory on; returns their places, and their end.
 fn contents(
     bound: &Call<'_>,
     places: &[Place],

@@ -2,7 +2,7 @@
 //!
 //! Numbers are handled as bits: without its sign, the bits of a floating-point number grow with it, and those of its
 //! logarithm nearly do. No number becomes larger than the ones that it is made of, zeros, infinities, NaN and the huge
-//! numbers of masks stay where they are, and each place keeps its order of magnitude: outliers stay in their channels,
+//! numbers of masks keep their places, and each place keeps its order of magnitude: outliers stay in their channels,
 //! and what a comparison allows stays as apt as it was.
 
 use plimsoll_capture::Dtype;

@@ -2,7 +2,7 @@
 //!
 //! Floating-point numbers become others of their size ([`Format`]). Whole numbers, and numbers of which there are few
 //! different ones, change places: each stays within the captured range, and as frequent. Rows and columns in which none
-//! is twice stay so, as an operator may sort them, or write where they say.
+//! is twice stay so, as an operator may sort them, or use them as places to write to.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -286,7 +286,7 @@ fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize, reach: Rea
         return bold.then(places).flatten();
     }
     let named = (few && several && different.len() > 2) || sample.iter().all(|&bits| format.is_whole(bits));
-    // Infinities and huge numbers stay where they are, zeros do not.
+    // Infinities and huge numbers keep their places, zeros do not.
     let masks = sample.iter().any(|&bits| format.stays(bits) && format.size_of(bits) > 0);
     if named && !masks && different.len() > 1 {
         return places();
