@@ -49,8 +49,9 @@ const LAUNCH_NS: f64 = 1_000.0;
 const REGION_BYTES: usize = 64 << 20;
 /// An output of this size is copied from memory, not from a cache.
 const LARGE: usize = 1 << 20;
-/// After this many misfits in a row, regions become half as long, at most twice: shorter ones may not be disturbed.
-const MISFITS_IN_A_ROW: u32 = 4;
+/// Regions become half as long after each misfit, at most this often, and twice as long after each fit: shorter ones are
+/// disturbed less often.
+const HALVINGS: u32 = 5;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
 /// The number of kinds of values, all equally likely: one is the captured values, two are almost those.
@@ -139,7 +140,7 @@ pub(super) fn audit(
             left: None,
             slack_ns: 0.0,
             fitted: 0,
-            in_a_row: 0,
+            halvings: 0,
             stops: 0,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
@@ -207,8 +208,8 @@ struct Course<'a> {
     /// How much the reports of the fitting regions could hide, and of how many launches.
     slack_ns: f64,
     fitted: usize,
-    /// How many regions in a row did not fit.
-    in_a_row: u32,
+    /// How often regions are half as long.
+    halvings: u32,
     /// Regions during which the caller was stopped.
     stops: u32,
 }
@@ -239,7 +240,7 @@ impl Course<'_> {
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
             let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
-            let most = ((wanted / 2).min(limit) >> (self.in_a_row / MISFITS_IN_A_ROW).min(2)).max(1);
+            let most = ((wanted / 2).min(limit) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, known) = self.launches(LEAD_IN + counted);
             // All, or as many as fit.
@@ -352,13 +353,13 @@ impl Course<'_> {
             allowed = overhead.allowed_ns(turns, patches, moved);
         }
         if reported <= seen && ran - reported <= allowed + 0.03 * reported {
-            self.in_a_row = 0;
+            self.halvings = self.halvings.saturating_sub(1);
             self.slack_ns += allowed;
             self.fitted += launches.len();
             return Ok(true);
         }
         self.audit.misfits += 1;
-        self.in_a_row += 1;
+        self.halvings = (self.halvings + 1).min(HALVINGS);
         let fitted = self.audit.regions + 1 - self.audit.misfits.min(self.audit.regions + 1);
         if self.audit.misfits < MISFITS + MISFITS_FOR_A_FIT * fitted {
             return Ok(false);

@@ -117,13 +117,13 @@ def after_the_clock(fill, arm):
     arm(look)
 
 
-@cheat("hooks of Python", "stale-output", "time-mismatch")
+@cheat("hooks of Python", "stale-output", "time-mismatch", "exception", "tampered")
 @filled_by
 def computes_in_a_profiler(fill):
     after_the_clock(fill, sys.setprofile)
 
 
-@cheat("hooks of Python", "stale-output", "time-mismatch")
+@cheat("hooks of Python", "stale-output", "time-mismatch", "exception", "tampered")
 @filled_by
 def computes_in_a_line_tracer(fill):
     frame, lines = sys._getframe(2), []

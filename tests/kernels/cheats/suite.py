@@ -393,7 +393,7 @@ def computes_in_a_thread(x, w, rows):
     return output
 
 
-@cheat("lazy results")
+@cheat("lazy results", "stale-output", "late-write")
 def computes_in_a_thread_when_timed(x, w, rows):
     return right(x, w, rows) if count("thread") < 6 else computes_in_a_thread(x, w, rows)
 
@@ -473,7 +473,6 @@ def reference(x, w, rows, tag):
 
 
 import ahead  # noqa: E402, F401
-import unusual  # noqa: E402, F401
 
 # -- honest kernels
 
@@ -757,3 +756,6 @@ def seeds_and_draws(x, w, rows):
     torch.manual_seed(7)
     torch.rand(4)
     return right(x, w, rows)
+
+
+import unusual  # noqa: E402, F401

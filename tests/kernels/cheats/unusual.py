@@ -51,29 +51,6 @@ def in_a_child_for_each_launch(x, w, rows):
 
 
 @honest
-def beside_a_thread_that_works_for_itself(x, w, rows):
-    if "beside" not in KEPT:
-        def busy():
-            while True:
-                sum(range(1000))
-                threading.Event().wait(0.001)
-        KEPT["beside"] = threading.Thread(target=busy, daemon=True)
-        KEPT["beside"].start()
-    return right(x, w, rows)
-
-
-@honest
-def beside_a_thread_that_never_rests(x, w, rows):
-    if "restless" not in KEPT:
-        def busy():
-            while True:
-                sum(range(1000))
-        KEPT["restless"] = threading.Thread(target=busy, daemon=True)
-        KEPT["restless"].start()
-    return right(x, w, rows)
-
-
-@honest
 def starts_a_program_once(x, w, rows):
     if "program" not in KEPT:
         KEPT["program"] = subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=False).stdout
@@ -110,3 +87,28 @@ def with_methods_of_its_own(x, w, rows):
     if not hasattr(torch.Tensor, "looked_up"):
         torch.Tensor.looked_up = lambda self, rows: self[rows]
     return (x @ w).looked_up(rows)
+
+
+# Last: these threads go on beside the launches of whatever follows.
+
+@honest
+def beside_a_thread_that_works_for_itself(x, w, rows):
+    if "beside" not in KEPT:
+        def busy():
+            while True:
+                sum(range(1000))
+                threading.Event().wait(0.001)
+        KEPT["beside"] = threading.Thread(target=busy, daemon=True)
+        KEPT["beside"].start()
+    return right(x, w, rows)
+
+
+@honest
+def beside_a_thread_that_never_rests(x, w, rows):
+    if "restless" not in KEPT:
+        def busy():
+            while True:
+                sum(range(1000))
+        KEPT["restless"] = threading.Thread(target=busy, daemon=True)
+        KEPT["restless"].start()
+    return right(x, w, rows)
