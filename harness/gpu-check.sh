@@ -223,6 +223,9 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
     adversary mutates mutated-input
     adversary keeps stale-output profile
     adversary nothing mismatch
+    expect audit 0 on_device check small "lib:$kernels/embedding.so:embedding" audit --audit
+    holds "an audit" audit.json 'd["results"]["entries"][0]["profile"]["audit"]["follows"]' \
+        '{d["results"]["entries"][0]["profile"]["audit"]}'
     expect leaks 0 on_device validate small "lib:$kernels/device.so:leaks" leaks
     holds leaks leaks.json 'd["results"]["entries"][-1]["validation"]["device"]["growth"] >= 10 << 20' \
         '{d["results"]["entries"][-1]["validation"]["device"]["growth"] / 2**20:.1f} MiB a launch are seen, at least 10 MiB asked for'
@@ -278,6 +281,12 @@ if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
     kernel=reads_past_the_table expect python-fault 1 in_python validate small python-fault
     holds "a fault in Python" python-fault.json '[(e["validation"].get("error") or {}).get("kind") for e in d["results"]["entries"]] == [None, "device-fault", None]' \
         'it fails its own entry, and the next is launched in another worker'
+    expect python-audit 0 in_python check small python-audit --audit
+    holds "an audit in Python" python-audit.json 'd["results"]["entries"][0]["profile"]["audit"]["follows"]' \
+        '{d["results"]["entries"][0]["profile"]["audit"]}'
+    kernel=keeps expect python-keeps-audit 1 in_python check large python-keeps-audit --audit
+    holds "a result kept in Python, audited" python-keeps-audit.json '(d["results"]["entries"][0]["profile"].get("error") or {}).get("kind") == "stale-output"' \
+        'its timed outputs do not follow from the values that were put in'
     kernel=keeps expect python-keeps 1 in_python check large python-keeps
     holds "a result kept in Python" python-keeps.json '(d["results"]["entries"][0]["profile"].get("error") or {}).get("kind") == "stale-output"' \
         'it is right where it is validated, and stale once other values lie at the addresses that were timed'

@@ -48,7 +48,7 @@ class Values:
 class Audited:
     """A resident call, to be launched in regions."""
 
-    def __init__(self, call, backend):
+    def __init__(self, call, backend, device=None):
         self.call, self.backend = call, backend
         self.inputs = backend.Inputs(call, backend.Maps())
         self.starts = {}

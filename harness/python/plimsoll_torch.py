@@ -26,9 +26,9 @@ LAUNCH = re.compile(r"(torch::Tensor\s+launch\s*\([^)]*\))")
 CUDA_FLAGS = ["-O3", "-use_fast_math", "--expt-relaxed-constexpr"]
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py",
-             "plimsoll_sealed.py", "plimsoll_sources.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py",
-             "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_cuda_audit.py", "plimsoll_locks.py", "plimsoll_memory.py",
+             "plimsoll_outputs.py", "plimsoll_rules.py", "plimsoll_sealed.py", "plimsoll_sources.py", "plimsoll_stale.py",
+             "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these errors the device cannot be used in this process any more.
@@ -327,6 +327,11 @@ def is_plain(tensor):
     return BASE.is_contiguous(tensor) and not (BASE.is_conj(tensor) or BASE.is_neg(tensor))
 
 
+def on_host(tensor):
+    """Whether the memory of a tensor is the host's, which the system can read."""
+    return BASE.device.__get__(tensor).type == "cpu"
+
+
 def extent(tensor):
     """The size of the memory from the first element of a tensor to its last."""
     spans = zip(BASE.shape.__get__(tensor), BASE.stride(tensor))
@@ -394,9 +399,10 @@ class Outputs:
         return leaves, end
 
     def copy(self, tensor, offset, size, end):
-        """Copies a tensor to its place, by functions that a kernel cannot replace. The system reads its memory: one with
+        """Copies a tensor to its place, by functions that a kernel cannot replace. The system reads the host's memory: one with
         gaps as it lies first, to the room after `end`."""
-        if is_plain(tensor):
+        here = on_host(tensor)
+        if here and is_plain(tensor):
             return self.put(BASE.data_ptr(tensor), size, offset)
         source, dtype = BASE.detach(tensor), BASE.dtype.__get__(tensor)
         shape, strides = BASE.shape.__get__(source), BASE.stride(source)
@@ -404,7 +410,7 @@ class Outputs:
             # Copying bools would normalize every byte to 0 or 1.
             dtype = torch.uint8
             source = BASE.view(source, dtype)
-        if not (BASE.is_conj(tensor) or BASE.is_neg(tensor)):
+        if here and not (BASE.is_conj(tensor) or BASE.is_neg(tensor)):
             length = extent(tensor)
             self.put(BASE.data_ptr(tensor), length, end)
             lies = FROM_BUFFER(self.mapping, dtype=torch.uint8, offset=end, count=length)

@@ -16,7 +16,8 @@ supervisor -> worker
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
-    {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing
+    {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing, on
+                            the GPU of "device" and "small_context" if there is one
     {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch the worker sends a byte to PLIMSOLL_TURNS,
     {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"asks":false,"contents":[[STORAGE,AT,BYTES],..],"fill":173}
                                                       and when one comes back, these bytes are in the memfd PLIMSOLL_VALUES, one after
@@ -229,7 +230,7 @@ class Worker:
         try:
             if kind == "audit":
                 self.audited = None
-                self.audited = self.audit.Audited(message["call"], self.backend)
+                self.audited = self.audit.Audited(message["call"], self.backend, self.device)
                 answer = "ready", {}
             elif kind == "region":
                 answer = "region", self.audited.region(self, message, self.values)
@@ -373,20 +374,31 @@ def main():
         channel.send("error", kind="unavailable", message=text, detail=None)
         process.end(1)
     idle = backend.Outputs(process.outputs)
-    while hello and hello.get("type") == "idle":
-        channel.send("region", id=hello["id"], **audit.idle(hello["launches"], idle, process))
-        hello = next(messages, None)
-    if hello is None:
-        process.end(0)
+    cuda = device = None
+
+    def on_device(message):
+        """The device that a message names, and the modules for it."""
+        import plimsoll_cuda as cuda
+        import plimsoll_cuda_audit as audit
+
+        return cuda, device or cuda.Device(message["device"], message.get("small_context", False)), audit
+
     try:
+        while hello and hello.get("type") == "idle":
+            if hello.get("device") is None:
+                given = audit.idle(hello["launches"], idle, process)
+            else:
+                cuda, device, audit = on_device(hello)
+                given = audit.idle(hello["launches"], idle, process, device)
+            channel.send("region", id=hello["id"], **given)
+            hello = next(messages, None)
+        if hello is None:
+            process.end(0)
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             text = f"this worker speaks protocol {PROTOCOL}, and was greeted with {json.dumps(hello)[:200]}"
             raise backend.Refusal("unsupported", text)
-        cuda = device = None
         if hello.get("device") is not None:
-            import plimsoll_cuda as cuda
-
-            device = cuda.Device(hello["device"], hello.get("small_context", False))
+            cuda, device, audit = on_device(hello)
         locks.install(process.folder_of_one)
         from torch.utils import cpp_extension
 

@@ -20,6 +20,7 @@ mod first_steps;
 mod gate;
 mod generate;
 mod gpu;
+mod gpu_audited;
 mod gpu_emulated;
 mod history;
 mod hostile;

@@ -2,7 +2,9 @@
 with the host. The tests show that the worker asks torch for the right things; they say nothing about speed, or about
 torch's own part. Run: python -m unittest discover tests/python"""
 
+import errno
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -15,6 +17,7 @@ import torch
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, "harness", "python"))
 import plimsoll_cuda  # noqa: E402
+import plimsoll_cuda_audit  # noqa: E402
 import plimsoll_sources  # noqa: E402
 import plimsoll_stale  # noqa: E402
 import plimsoll_torch  # noqa: E402
@@ -153,8 +156,13 @@ class OnDevice(unittest.TestCase):
     def setUp(self):
         self.cuda = Cuda()
         self.torch = Torch(self.cuda)
-        for module in (plimsoll_cuda, plimsoll_torch):
-            patch = mock.patch.object(module, "torch", self.torch)
+        patches = [mock.patch.object(module, "torch", self.torch)
+                   for module in (plimsoll_cuda, plimsoll_cuda_audit, plimsoll_torch)]
+        # The system cannot read the memory of a device.
+        self.assertTrue(plimsoll_torch.on_host(TABLE))
+        patches.append(mock.patch.object(plimsoll_torch, "on_host", lambda tensor: False))
+        patches.append(mock.patch.object(plimsoll_torch.memory, "put", lambda *_: errno.EFAULT))
+        for patch in patches:
             patch.start()
             self.addCleanup(patch.stop)
         folder = tempfile.TemporaryDirectory()
@@ -289,6 +297,70 @@ class OnDevice(unittest.TestCase):
         self.assertEqual([value for _, value in timed], [0.0, 1.0, 2.0])
         self.assertEqual((len({place for place, _ in timed}), last[1]), (1, 0.0))
         self.assertNotIn(last[0], {timed[0][0], seen[1][0]})
+
+    def audited(self, kernel, launches, contents=()):
+        """A region of an audit, and the outputs of its launches. The values of each launch replace the first numbers of the
+        table."""
+        process, memfds = Process(), [os.memfd_create(name) for name in ("outputs", "values")]
+        supervisor, worker = socket.socketpair()
+        self.addCleanup(lambda: [os.close(memfd) for memfd in memfds] and (supervisor.close(), worker.close()))
+        process.turns, process.outputs = worker.fileno(), memfds[0]
+        os.ftruncate(memfds[1], 1 << 20)
+
+        given_out = [values.numpy().tobytes() for values in launches]
+        # A process of its own: the worker does not give up the interpreter while it waits.
+        child = os.fork()
+        if child == 0:
+            worker.close()
+            for values in given_out:
+                supervisor.recv(1)
+                os.pwrite(memfds[1], values, 0)
+                supervisor.send(b"\1")
+            os._exit(0)
+        audited = plimsoll_cuda_audit.Audited(self.call(), plimsoll_torch, self.device)
+        places = [[[0, 0, values.nbytes]] for values in launches]
+        message = {"launches": places, "asks": False, "contents": list(contents), "fill": 0}
+        serving = types.SimpleNamespace(kernel=kernel, outputs=plimsoll_torch.Outputs(memfds[0]), process=process)
+        given = audited.region(serving, message, plimsoll_cuda_audit.Values(memfds[1]))
+        os.waitpid(child, 0)
+        read = [[os.pread(memfds[0], leaf["tensor"]["bytes"], leaf["tensor"]["offset"]) for leaf in leaves]
+                for leaves in given["outputs"]]
+        return audited, given["durations_ns"], read
+
+    def test_audited_launches_have_the_values_that_were_handed_out(self):
+        launches = [torch.full((8 * 8,), float(number)) for number in range(5)]
+        audited, durations, outputs = self.audited(torch.nn.functional.embedding, launches, [[1, 8, 8]])
+        self.assertTrue(len(durations) == 5 and all(duration > 0 for duration in durations))
+        for values, (output, held) in zip(launches, outputs):
+            expected = torch.cat([values, TABLE.flatten()[64:]]).view_as(TABLE)[INDICES]
+            self.assertEqual((output, held), (expected.numpy().tobytes(), INDICES[1:2].numpy().tobytes()))
+        self.assertEqual(audited.settle(), [])
+
+    def test_audited_launches_that_write_to_an_argument_or_too_late_are_told(self):
+        def adds(indices, table):
+            table.add_(1)
+            return torch.nn.functional.embedding(indices, table)
+
+        audited, _, _ = self.audited(adds, [torch.ones(8)] * 2)
+        self.assertEqual(audited.settle(), ["weight"])
+        output, settle = torch.zeros(64), self.device.settle
+
+        def late(stream):
+            settle(stream)
+            output.add_(1)
+
+        with mock.patch.object(self.device, "settle", late):
+            self.assertIn("still changed", self.refused("late-write", self.audited, lambda *_: output, [torch.ones(8)]))
+
+    def test_idle_launches_are_timed_on_the_device(self):
+        process, outputs = Process(), os.memfd_create("outputs")
+        supervisor, worker = socket.socketpair()
+        self.addCleanup(lambda: (os.close(outputs), supervisor.close(), worker.close()))
+        process.turns = worker.fileno()
+        supervisor.send(b"\1" * 3)
+        given = plimsoll_cuda_audit.idle([[[0, 0, 64], [0, 64, 64]]] * 3, plimsoll_torch.Outputs(outputs), process, self.device)
+        self.assertEqual((len(given["durations_ns"]), given["outputs"][2][0]["tensor"]["bytes"]), (3, 128))
+        self.assertEqual(len(supervisor.recv(9)), 3)
 
     def test_a_context_is_made_small_where_it_is_asked_for(self):
         library = mock.Mock()

@@ -132,6 +132,12 @@ pub enum Request {
         id: u64,
         /// For each launch, the values to put in before it.
         launches: Vec<Vec<Place>>,
+        /// The number of the GPU that launches are timed on, as in `hello`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<u32>,
+        /// As in `hello`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        small_context: bool,
     },
     /// Drop every mapped input, output and cache.
     #[serde(rename = "release")]

@@ -17,12 +17,13 @@ use super::sealed;
 use super::untrusted::Untrusted;
 
 /// The worker for `py:` kernels, embedded in the program.
-const PYTHON_WORKER: [(&str, &str); 12] = [
+const PYTHON_WORKER: [(&str, &str); 13] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_audit.py", include_str!("../../python/plimsoll_audit.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
+    ("plimsoll_cuda_audit.py", include_str!("../../python/plimsoll_cuda_audit.py")),
     ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),

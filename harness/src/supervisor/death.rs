@@ -21,6 +21,9 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         ),
         Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
         Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),
+        Cause::Refused(reply) => {
+            (FailureKind::ChannelClosed, bounded(format!("worker {pid} broke the protocol: it sent {reply:?}")))
+        }
         Cause::Protocol(what) => {
             (FailureKind::ChannelClosed, bounded(format!("worker {pid} broke the protocol: it sent {what}")))
         }

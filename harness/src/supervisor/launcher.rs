@@ -247,22 +247,29 @@ impl<'a> WorkerLauncher<'a> {
 
     /// The request to load the kernel.
     fn hello(&self) -> Request {
-        let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
-        // With a ceiling on its memory, the device's context should take little of it.
-        let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
-        let small_context = limits_gpu && self.gpu.is_some();
+        let (device, small_context) = self.device().map_or((None, false), |(index, small)| (Some(index), small));
         Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context }
+    }
+
+    /// The number of the GPU, and whether its context should take little of its memory, which has a ceiling.
+    fn device(&self) -> Option<(u32, bool)> {
+        let small = || self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
+        self.gpu.as_ref().map(|gpu| (gpu.facts.index, small()))
     }
 
     /// Makes the worker load the kernel.
     fn greet(&mut self) -> Result<(), Failure> {
-        let (request, watch) = (self.hello(), self.watch(START_LIMIT));
+        let (request, watch, device) = (self.hello(), self.watch(START_LIMIT), self.device());
         let running = self.worker.as_mut().expect("a worker was started");
         let asked = match running.hello {
-            Hello::ToBeSaid if running.measured => overhead(&mut running.process, &watch).and_then(|overhead| {
-                self.overhead = overhead;
-                running.process.ask(&request, &watch)
-            }),
+            Hello::ToBeSaid if running.measured => match overhead(&mut running.process, &watch, device) {
+                Ok(overhead) => {
+                    self.overhead = overhead;
+                    running.process.ask(&request, &watch)
+                }
+                Err(Cause::Refused(reply)) => Ok(*reply),
+                Err(cause) => Err(cause),
+            },
             Hello::ToBeSaid => running.process.ask(&request, &watch),
             _ => running.process.answer(&watch),
         };

@@ -24,28 +24,33 @@ const IDLE_ROUNDS: usize = 3;
 fn idle(
     process: &mut WorkerProcess,
     watch: &Watch<'_>,
-    launches: usize,
-    patches: usize,
-    bytes: u64,
+    device: Option<(u32, bool)>,
+    (launches, patches, bytes): (usize, usize, u64),
 ) -> Result<f64, Cause> {
     let launch = (0..patches as u64).map(|patch| (0, patch * bytes, bytes)).collect();
-    let request = Request::Idle { id: 0, launches: vec![launch; launches] };
+    let (device, small_context) = (device.map(|(index, _)| index), device.is_some_and(|(_, small)| small));
+    let request = Request::Idle { id: 0, launches: vec![launch; launches], device, small_context };
     let Clocked { reply, seen, waited, .. } = clocked(process, &request, watch, Given::Idle)?;
     match reply {
         Reply::Region { durations_ns, .. } => {
             let reported: f64 = durations_ns.iter().map(|&ns| ns as f64).sum();
             Ok(seen.saturating_sub(waited).as_nanos() as f64 - reported)
         }
-        other => Err(Cause::Protocol(format!("{other:?} in answer to idle launches"))),
+        other => Err(Cause::Refused(Box::new(other))),
     }
 }
 
-/// A worker's overhead beside launches. Must be measured before the worker has loaded a kernel.
-pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhead, Cause> {
+/// A worker's overhead beside launches, on the GPU of this number if there is one, whose context takes little memory or not.
+/// Must be measured before the worker has loaded a kernel.
+pub fn overhead(
+    process: &mut WorkerProcess,
+    watch: &Watch<'_>,
+    device: Option<(u32, bool)>,
+) -> Result<Overhead, Cause> {
     let mut least = |launches, patches, bytes| -> Result<f64, Cause> {
         let mut least = f64::INFINITY;
         for _ in 0..IDLE_ROUNDS {
-            least = least.min(idle(process, watch, launches, patches, bytes)?);
+            least = least.min(idle(process, watch, device, (launches, patches, bytes))?);
         }
         Ok(least)
     };

@@ -77,6 +77,8 @@ pub enum Cause {
     Unasked,
     /// The worker asked for the values of another launch than the next one.
     Ahead,
+    /// The worker answered something else than it was asked for.
+    Refused(Box<Reply>),
     /// The worker sent a message that the protocol does not know.
     Protocol(String),
     /// The worker did not answer in time.

@@ -21,7 +21,7 @@ use super::forked::in_parent;
 use super::inputs::{Inputs, touching};
 use super::launch::Loaded;
 use super::outputs::Outputs;
-use crate::protocol::{CallMessage, Place, Reply};
+use crate::protocol::{CallMessage, Place};
 
 /// The shared memory of values, and the socket over which those of the next launch are asked for.
 pub struct Values {
@@ -47,18 +47,18 @@ impl Values {
     }
 
     /// The values of the next launch, once the supervisor has put them there.
-    fn next(&mut self, bytes: usize) -> Result<&[u8], CallError> {
+    pub fn next(&mut self, bytes: usize) -> Result<&[u8], CallError> {
         self.turn()?;
         self.first(bytes)
     }
 
     /// Whether the output of the launch that has returned is kept.
-    fn keeps(&mut self, asks: bool) -> Result<bool, CallError> {
+    pub fn keeps(&mut self, asks: bool) -> Result<bool, CallError> {
         Ok(!asks || self.turn()? != 0)
     }
 
     /// The first `bytes` bytes.
-    fn first(&mut self, bytes: usize) -> Result<&[u8], CallError> {
+    pub fn first(&mut self, bytes: usize) -> Result<&[u8], CallError> {
         let failed = |source| CallError::Outputs { bytes, source };
         if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
             let file = self.file.as_ref().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
@@ -122,12 +122,12 @@ pub struct Audited {
 }
 
 /// The bytes of all values of a launch.
-fn size_of_all(places: &[Place]) -> usize {
+pub fn size_of_all(places: &[Place]) -> usize {
     places.iter().map(|(_, _, bytes)| *bytes as usize).sum()
 }
 
 /// The times of launches, and the kept outputs.
-type Given = (Vec<u64>, Vec<Vec<Output>>);
+pub type Given = (Vec<u64>, Vec<Vec<Output>>);
 
 impl Audited {
     /// # Errors
@@ -222,7 +222,8 @@ fn contents(
     Ok((kept, end))
 }
 
-fn bytes_at(offset: usize, bytes: usize) -> Output {
+/// Bytes of the shared memory, as an output.
+pub fn bytes_at(offset: usize, bytes: usize) -> Output {
     let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
     Output { path: String::new(), value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None }) }
 }
@@ -310,34 +311,30 @@ fn given(
 }
 
 /// A region of launches that do nothing, timed before any kernel is loaded: the time is the worker's own.
-pub fn idle(id: u64, launches: &[Vec<Place>], values: &mut Values, outputs: &mut Outputs) -> Reply {
-    let mut done = || -> Result<Given, CallError> {
-        let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
-        let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
-        let (from, mut argument, mut memory) = (vec![1; bytes], vec![0; bytes], vec![0; bytes]);
-        outputs.of_call(KEPT + room * launches.len())?.fill(0xff);
-        let marks = Marks::new();
-        let (mut durations, mut leaves) = (Vec::new(), Vec::new());
-        for (index, places) in launches.iter().enumerate() {
-            values.next(0)?;
-            for (_, at, bytes) in places {
-                let range = *at as usize..(at + bytes) as usize;
-                std::hint::black_box(&mut argument)[range.clone()].copy_from_slice(&from[range]);
-            }
-            std::hint::black_box(&mut memory).fill(0xff);
-            let start = Instant::now();
-            in_parent(|| ());
-            durations.push(nanoseconds(start.elapsed()));
-            marks.note(index, &memory, outputs, 0)?;
-            outputs.put(KEPT + index * room, &[IoSlice::new(&memory)])?;
-            leaves.push(vec![bytes_at(KEPT + index * room, bytes)]);
-            marks.hold(index, &memory, outputs)?;
+///
+/// # Errors
+/// There is no memory for outputs.
+pub fn idle(launches: &[Vec<Place>], values: &mut Values, outputs: &mut Outputs) -> Result<Given, CallError> {
+    let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
+    let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
+    let (from, mut argument, mut memory) = (vec![1; bytes], vec![0; bytes], vec![0; bytes]);
+    outputs.of_call(KEPT + room * launches.len())?.fill(0xff);
+    let marks = Marks::new();
+    let (mut durations, mut leaves) = (Vec::new(), Vec::new());
+    for (index, places) in launches.iter().enumerate() {
+        values.next(0)?;
+        for (_, at, bytes) in places {
+            let range = *at as usize..(at + bytes) as usize;
+            std::hint::black_box(&mut argument)[range.clone()].copy_from_slice(&from[range]);
         }
-        Ok((durations, leaves))
-    };
-    let given = done();
-    given.map_or_else(
-        |error| error.reply(id, None),
-        |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
-    )
+        std::hint::black_box(&mut memory).fill(0xff);
+        let start = Instant::now();
+        in_parent(|| ());
+        durations.push(nanoseconds(start.elapsed()));
+        marks.note(index, &memory, outputs, 0)?;
+        outputs.put(KEPT + index * room, &[IoSlice::new(&memory)])?;
+        leaves.push(vec![bytes_at(KEPT + index * room, bytes)]);
+        marks.hold(index, &memory, outputs)?;
+    }
+    Ok((durations, leaves))
 }

@@ -21,16 +21,16 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use plimsoll::ByteSize;
-use plimsoll::gpu::{Gpu, GpuError};
+use plimsoll::gpu::GpuError;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::Library;
 use plimsoll::record::FailureKind;
 
 use crate::protocol::{Reason, Reply, Request, Unavailable, VERSION};
 
-use audit::{Asked, Audited, Values};
-use device::{DeviceLaunches, Timing};
+use audit::{Asked, Audited, Given, Values};
+use device::{DeviceAudited, DeviceLaunches, IdleDevice, Timing, opened};
+use error::CallError;
 use launch::Launches;
 use outputs::Outputs;
 
@@ -75,10 +75,6 @@ impl Host {
     }
 }
 
-/// The stack that a context reserves per thread if the device's memory has a ceiling. The usual 1 KiB is 264 MiB on an
-/// H200, with 132 processors of 2048 threads each.
-const SMALL_STACK: ByteSize = ByteSize::new(256);
-
 /// A kernel, and its device.
 enum Served {
     Host(Launches),
@@ -91,14 +87,11 @@ impl Served {
             return Ok(Self::Host(Launches::of((host.load)(spec).map_err(NotServed::Refused)?)));
         };
         // Before the kernel: code that runs when it is loaded needs the device's context.
-        let gpu = Gpu::open(index).map_err(|error| match error.is_absence() {
+        let gpu = opened(index, small_context).map_err(|error| match error.is_absence() {
             true => NotServed::Absent(error.to_string()),
             false => NotServed::Refused(error.to_string()),
         })?;
         let refused = |error: GpuError| NotServed::Refused(error.to_string());
-        if small_context {
-            gpu.keep_stack(SMALL_STACK).map_err(refused)?;
-        }
         let kernel = (host.load_on_device)(spec, index)?;
         let launches = DeviceLaunches::of(kernel, gpu, index).map_err(refused)?;
         Ok(Self::Device(Box::new(launches)))
@@ -130,13 +123,14 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     let inherited = inherited::take().map_err(WorkerError::NoSupervisor)?;
     let (channel, mut outputs) = (inherited.channel, Outputs::new(inherited.outputs));
     let mut values = Values::new(inherited.values, inherited.turns);
-    let mut audited: Option<Audited> = None;
+    let (mut audited, mut idle): (Option<Resident>, Option<IdleDevice>) = (None, None);
     let mut writer = channel.try_clone()?;
     let mut kernel = None;
     let mut lines = BufReader::new(channel).split(b'\n');
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
             Request::Hello { protocol, kernel: spec, device, small_context } => {
+                idle = None;
                 let before = linked::mapped();
                 let served = || Served::of(host, &spec, device, small_context);
                 let mut reply = hello(host, protocol, served, &mut kernel);
@@ -168,44 +162,60 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
             }
             Request::Next => {}
-            Request::Idle { id, launches } => say(&mut writer, &audit::idle(id, &launches, &mut values, &mut outputs))?,
+            Request::Idle { id, launches, device, small_context } => {
+                let mut done = || match device {
+                    None => audit::idle(&launches, &mut values, &mut outputs),
+                    Some(index) => {
+                        let open = idle.take().map_or_else(|| IdleDevice::open(index, small_context), Ok)?;
+                        idle.insert(open).region(&launches, &mut values, &mut outputs)
+                    }
+                };
+                say(&mut writer, &region(id, done()))?;
+            }
             Request::Audit { id, call } => {
                 audited = None;
-                let reply = match &kernel {
-                    Some(Served::Host(_)) => match Audited::of(call) {
-                        Ok(resident) => {
-                            audited = Some(resident);
-                            Reply::Ready { id }
-                        }
-                        Err(error) => error.reply(id, None),
-                    },
-                    Some(Served::Device(_)) => no_audit(id),
-                    None => no_kernel(Some(id)),
+                let resident = match &mut kernel {
+                    Some(Served::Host(_)) => Audited::of(call).map(Resident::Host),
+                    Some(Served::Device(kernel)) => kernel.audited(call).map(|call| Resident::Device(Box::new(call))),
+                    None => {
+                        say(&mut writer, &no_kernel(Some(id)))?;
+                        continue;
+                    }
+                };
+                let reply = match resident {
+                    Ok(resident) => {
+                        audited = Some(resident);
+                        Reply::Ready { id }
+                    }
+                    Err(error) => error.reply(id, None),
                 };
                 say(&mut writer, &reply)?;
             }
             Request::Region { id, launches, asks, contents, fill } => {
-                let reply = match (&kernel, &mut audited) {
-                    (Some(Served::Host(kernel)), Some(audited)) => {
-                        let region = Asked { launches: &launches, asks, contents: &contents, fill };
-                        let done = audited.region(kernel.loaded(), &region, &mut values, &mut outputs);
-                        done.map_or_else(
-                            |error| error.reply(id, None),
-                            |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
-                        )
+                let asked = Asked { launches: &launches, asks, contents: &contents, fill };
+                let reply = match (&mut kernel, &mut audited) {
+                    (Some(Served::Host(kernel)), Some(Resident::Host(audited))) => {
+                        region(id, audited.region(kernel.loaded(), &asked, &mut values, &mut outputs))
+                    }
+                    (Some(Served::Device(kernel)), Some(Resident::Device(audited))) => {
+                        region(id, kernel.region(audited, &asked, &mut values, &mut outputs))
                     }
                     _ => no_audit(id),
                 };
                 say(&mut writer, &reply)?;
             }
             Request::Settle { id } => {
-                let reply = match &mut audited {
-                    Some(audited) => audited
-                        .settle()
-                        .map_or_else(|error| error.reply(id, None), |mutated| Reply::Settled { id, mutated }),
-                    None => no_audit(id),
+                let settled = match (&mut kernel, audited.take()) {
+                    (_, Some(Resident::Host(mut audited))) => Some(audited.settle()),
+                    (Some(Served::Device(kernel)), Some(Resident::Device(audited))) => Some(kernel.settle(&audited)),
+                    _ => None,
                 };
-                audited = None;
+                let reply = settled.map_or_else(
+                    || no_audit(id),
+                    |settled| {
+                        settled.map_or_else(|error| error.reply(id, None), |mutated| Reply::Settled { id, mutated })
+                    },
+                );
                 say(&mut writer, &reply)?;
             }
             Request::DropCaches => {
@@ -219,6 +229,20 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
         }
     }
     Ok(())
+}
+
+/// The call of an audit.
+enum Resident {
+    Host(Audited),
+    Device(Box<DeviceAudited>),
+}
+
+/// The answer to a region.
+fn region(id: u64, given: Result<Given, CallError>) -> Reply {
+    given.map_or_else(
+        |error| error.reply(id, None),
+        |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
+    )
 }
 
 /// Waits for the supervisor's `next`.
@@ -270,7 +294,7 @@ fn no_kernel(id: Option<u64>) -> Reply {
 }
 
 fn no_audit(id: u64) -> Reply {
-    let message = "an audit needs a kernel on the CPU, and begins with `audit`".to_owned();
+    let message = "an audit begins with `audit`".to_owned();
     Reply::Error { id: Some(id), index: None, kind: FailureKind::Unsupported.into(), message, detail: None }
 }
 

@@ -19,6 +19,8 @@ mod context;
 mod device;
 #[cfg(feature = "gpu")]
 mod driver;
+#[cfg(feature = "gpu")]
+mod early;
 mod error;
 #[cfg(feature = "gpu")]
 mod find;
@@ -50,6 +52,8 @@ pub use context::{DeviceMemory, Gpu, MemoryInfo};
 pub use device::{DeviceFacts, Devices, schema};
 #[cfg(feature = "gpu")]
 pub use driver::Driver;
+#[cfg(feature = "gpu")]
+pub use early::EarlyCopy;
 pub use error::GpuError;
 #[cfg(feature = "gpu")]
 pub use graph::Graph;

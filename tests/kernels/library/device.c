@@ -9,6 +9,7 @@
 int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes);
 void emulated_fault(void);
 void emulated_fork(void);
+void emulated_hurry(void);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamSynchronize(void *stream);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
@@ -122,6 +123,31 @@ KERNEL(faults) {
   READ;
   if (++launches == 2) emulated_fault();
   return launched(NULL, &work);
+}
+
+/* Replaces what the driver says of times, and takes 5 ms. */
+KERNEL(hurries) {
+  READ;
+  emulated_hurry();
+  work.delay_us = 5000;
+  return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
+}
+
+/* Leaves the output unwritten from its fourth launch on. */
+KERNEL(stops_writing) {
+  static int launches;
+  READ;
+  if (++launches > 3) return 0;
+  return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
+}
+
+/* Writes to its table after the lookup. */
+KERNEL(writes_its_table) {
+  READ;
+  if (launched(NULL, &work)) return -1;
+  cuStreamSynchronize(NULL);
+  ((char *)work.table)[0] ^= 1;
+  return 0;
 }
 
 /* Keeps a workspace of 256 KiB, which it allocates at its first launch. */

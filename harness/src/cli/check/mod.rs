@@ -134,7 +134,12 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
         return Ok(None);
     }
     if let Place::Cuda(_) = device {
-        return Err("--audit is for kernels on the CPU: leave out --device".into());
+        if flags.untrusted {
+            return Err("--untrusted is for kernels on the CPU: with --device, give --audit".into());
+        }
+        if check.graph {
+            return Err("--audit launches on other values each time: leave out --graph".into());
+        }
     }
     if matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until) {
         return Err("--audit times by --protocol kernelforge or samples".into());

@@ -1,9 +1,9 @@
 //! [`AuditedWorker`]: regions of launches in a worker, by the supervisor's own clock.
 
-use plimsoll::record::{Failure, FailureKind};
-use plimsoll::run::{Audited, Job, Overhead, Patch, Region, Wanted};
+use plimsoll::record::{Failure, FailureKind, ReleaseReason};
+use plimsoll::run::{Audited, Job, Launcher as _, Overhead, Patch, Region, Wanted};
 
-use super::WorkerLauncher;
+use super::{WorkerLauncher, is_spent};
 use crate::protocol::{Outcome, Place, Reply, Request, check_names};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::death;
@@ -44,7 +44,11 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         }
         match clocked(&mut running.process, &request(id), &watch, given) {
             Ok(Clocked { reply: Reply::Error { id: Some(of), kind, message, detail, .. }, .. }) if of == id => {
-                Err(death::reported(kind, message, detail))
+                let failure = death::reported(kind, message, detail);
+                if is_spent(failure.kind) {
+                    self.launcher.end_worker(ReleaseReason::Failure);
+                }
+                Err(failure)
             }
             Ok(done) if id_of(&done.reply) == Some(id) => self.launcher.check_left().map(|()| done),
             Ok(other) => Err(self.unexpected(&other.reply)),

@@ -20,13 +20,29 @@ use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
 
+/// The stack that a context reserves per thread if the device's memory has a ceiling. The usual 1 KiB is 264 MiB on an
+/// H200, with 132 processors of 2048 threads each.
+const SMALL_STACK: ByteSize = ByteSize::new(256);
+
+/// The device of this number, in its context.
+///
+/// # Errors
+/// It cannot be used.
+pub fn opened(index: u32, small_context: bool) -> Result<Rc<Gpu>, GpuError> {
+    let gpu = Gpu::open(index)?;
+    if small_context {
+        gpu.keep_stack(SMALL_STACK)?;
+    }
+    Ok(gpu)
+}
+
 /// A kernel and its device.
 pub struct DeviceLaunches {
-    kernel: DeviceKernel,
-    gpu: Rc<Gpu>,
-    index: u32,
-    ring: Ring,
-    stream: Stream,
+    pub(super) kernel: DeviceKernel,
+    pub(super) gpu: Rc<Gpu>,
+    pub(super) index: u32,
+    pub(super) ring: Ring,
+    pub(super) stream: Stream,
     idle: IdleCheck,
     arena: Arena,
     /// Whether the kernel can be launched into a held stream: a kernel that waits for its stream cannot.
@@ -206,7 +222,7 @@ impl DeviceLaunches {
     }
 
     /// The call over resident storages, with its own outputs.
-    fn on_device(&mut self, call: &CallMessage, resident: &mut Resident) -> Result<OnDevice, CallError> {
+    pub(super) fn on_device(&mut self, call: &CallMessage, resident: &mut Resident) -> Result<OnDevice, CallError> {
         let homes = resident.homes(&self.gpu, &mut self.ring, call)?;
         let placement = self.kernel.placement(call)?;
         let bytes = placement.bytes as u64;

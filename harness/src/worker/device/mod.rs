@@ -5,6 +5,7 @@
 //! successive calls the same addresses, as on the CPU; calls of a batch are resident together and share common
 //! storages; the launch after the timed ones finds everything at other addresses.
 
+mod audit;
 mod kernel;
 mod launch;
 mod on_device;
@@ -12,5 +13,6 @@ mod outputs;
 mod resident;
 mod seen;
 
+pub use audit::{DeviceAudited, IdleDevice};
 pub use kernel::DeviceKernel;
-pub use launch::{DeviceLaunches, Timing};
+pub use launch::{DeviceLaunches, Timing, opened};

@@ -155,7 +155,7 @@ pub fn reached(call: &CallMessage) -> Vec<bool> {
 }
 
 /// Opens the file of a storage, which must hold all of it.
-fn open(storage: &StorageRange) -> Result<File, CallError> {
+pub fn open(storage: &StorageRange) -> Result<File, CallError> {
     let path = &storage.path;
     let failed = |source| CallError::unreadable(path, source);
     let file = File::open(path).map_err(failed)?;

@@ -1,0 +1,162 @@
+"""Audited launches on a GPU: each runs on values drawn by the supervisor, between two events in its stream, and its output
+is copied when the device has nothing left to do.
+
+This module has only run on an emulation of torch.cuda (tests/python/test_cuda.py). Everything that it calls is bound
+before any kernel is loaded.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+import types
+from random import Random
+
+import plimsoll_cuda as cuda
+import plimsoll_torch as backend
+import torch
+from plimsoll_audit import Values, turns_of  # noqa: F401
+from plimsoll_outputs import BASE, PLAINLY, flattened
+
+# How many elements of an output are copied behind a launch in its stream, and again at the end.
+EARLY = 1024
+# Values lie in the pinned buffer at multiples of this.
+ALIGNED = 64
+
+
+class Audited:
+    """A call that is resident on the device, to be launched in regions."""
+
+    def __init__(self, call, backend, device):
+        self.call, self.backend, self.device = call, backend, device
+        self.inputs = cuda.Inputs(call, device, {})
+        self.touched, self.changed = set(), set()
+
+    def region(self, worker, message, values):
+        """The fields of a `region` message."""
+        launches = message["launches"]
+        first = values.at(max((sum(size for _, _, size in places) for places in launches), default=0))
+        for storage, at, size in (*(place for places in launches for place in places), *message["contents"]):
+            if at + size > self.call["storages"][storage]["bytes"]:
+                raise backend.Refusal("input", "a value lies outside of its storage")
+            self.inputs.storage(storage)
+        self.touched.update(tuple(place) for places in launches for place in places)
+        given = run(worker.kernel, self.inputs, launches, first, message["asks"], message["contents"], worker.outputs,
+                    worker.process, self.device)
+        # A kernel that writes to its arguments leaves values other than those put in.
+        for storage, at, size in launches[-1] if launches else ():
+            if content(self.inputs.rooms[storage], at, size) != ctypes.string_at(first, size):
+                self.changed.add(storage)
+            first += size
+        self.inputs.check_described()
+        return given
+
+    def settle(self):
+        """Restores the captured values, and returns the names of the arguments whose bytes the kernel has changed."""
+        for storage, at, size in self.touched:
+            with cuda.opened(self.call["storages"][storage]) as file:
+                captured = os.pread(file.fileno(), size, self.call["storages"][storage]["offset"] + at)
+            text = ctypes.create_string_buffer(captured, size)
+            put(self.device, self.inputs.rooms, [(storage, at, size)], ctypes.addressof(text))
+        mutated = set(self.inputs.mutated())
+        for name, value in zip(self.call["params"], self.call["args"]):
+            if self.changed.intersection(self.backend.storages_of(value)):
+                mutated.add(name)
+        self.inputs.drop()
+        return sorted(mutated)
+
+
+def put(device, rooms, places, source, moved=ctypes.memmove):
+    """Copies values, which follow each other in the host's memory, to their places on the device."""
+    buffer, used = device.ring[0], 0
+    with PLAINLY():
+        for storage, at, size in places:
+            for done in range(0, size, cuda.PART):
+                part = min(cuda.PART, size - done)
+                if used + part > cuda.PART:
+                    device.finish()
+                    used = 0
+                moved(BASE.data_ptr(buffer) + used, source + done, part)
+                target = BASE.narrow(rooms[storage], 0, at + done, part)
+                BASE.copy_(target, BASE.narrow(buffer, 0, used, part), non_blocking=True)
+                used += part + -part % ALIGNED
+            source += size
+    device.finish()
+
+
+def content(room, at, size):
+    """Bytes of a storage on the device."""
+    host = torch.empty(size, dtype=torch.uint8)
+    with PLAINLY():
+        BASE.copy_(host, BASE.narrow(room, 0, at, size))
+    return ctypes.string_at(host.data_ptr(), size)
+
+
+def run(kernel, inputs, launches, first, asks, contents, outputs, process, device, unprofiled=sys.setprofile,
+        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
+    """Launches once per list of places, on values that the supervisor hands out when they are due, and keeps the outputs: all
+    of them, or those that it asks for. Profilers and tracers end with the launch, as in plimsoll_audit.py."""
+    durations, leaves, end = [], [], 0
+    turn, chance = turns_of(process), Random(os.urandom(16)).random
+    start, stop = cuda.Timing(process, device).marks(2)
+    for places in launches:
+        turn()
+        put(device, inputs.rooms, places, first)
+        stream = torch.cuda.current_stream(device.index)
+        start.record(stream)
+        output = kernel(*inputs.args)
+        unprofiled(None)
+        untraced(None)
+        collects_now = collects()
+        uncollected()
+        stop.record(stream)
+        parts = [(tensor, chance()) for _, tensor in flattened(output, "") if isinstance(tensor, torch.Tensor)]
+        early = [copied(tensor, part) for tensor, part in parts]
+        device.settle(stream)
+        durations.append(max(0, int(start.elapsed_time(stop) * 1e6)))
+        process.check()
+        if asks and not turn():
+            outputs.check(output)
+        else:
+            kept, end = outputs.write_from(end, output)
+            for storage, at, size in contents:
+                os.pwrite(outputs.descriptor, content(inputs.rooms[storage], at, size), end)
+                kept.append({"path": "", "tensor": {"dtype": "uint8", "shape": [size], "offset": end, "bytes": size}})
+                end += size + -size % outputs.alignment
+            leaves.append(kept)
+        now = [copied(tensor, part) for tensor, part in parts]
+        device.finish()
+        if [bits(copy) for copy in early] != [bits(copy) for copy in now]:
+            what = "its output still changed when the launch's stream had ended: work on another stream goes on writing"
+            raise backend.Refusal("late-write", f"{what}; make the stream wait for it")
+        if collects_now:
+            collecting()
+        output = None
+    return {"durations_ns": durations, "outputs": leaves}
+
+
+def copied(tensor, part):
+    """Elements of an output, copied behind the work in the stream; `part` says where they lie in its memory."""
+    with PLAINLY():
+        layout, count = BASE.layout.__get__(tensor), BASE.numel(tensor)
+        if layout != torch.strided or BASE.is_meta.__get__(tensor) or not count:
+            return None
+        span = backend.extent(tensor) // BASE.element_size(tensor)
+        size = min(EARLY, span)
+        at = BASE.storage_offset(tensor) + int(part * (span - size + 1))
+        host = torch.empty(size, dtype=BASE.dtype.__get__(tensor), pin_memory=True)
+        return BASE.copy_(host, BASE.as_strided(tensor, (size,), (1,), at), non_blocking=True)
+
+
+def bits(copy):
+    """The bytes of a copy."""
+    return copy is not None and ctypes.string_at(copy.data_ptr(), copy.numel() * copy.element_size())
+
+
+def idle(launches, outputs, process, device):
+    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost."""
+    size = max((at + size for places in launches for _, at, size in places), default=0)
+    target, result = (torch.ones(size, dtype=torch.uint8, device=device.name) for _ in range(2))
+    source = ctypes.create_string_buffer(max(size, 1))
+    inputs = types.SimpleNamespace(rooms=[target], args=())
+    return run(lambda: result, inputs, launches, ctypes.addressof(source), False, (), outputs, process, device)
