@@ -175,7 +175,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
             Request::Audit { id, call } => {
                 audited = None;
                 let resident = match &mut kernel {
-                    Some(Served::Host(_)) => Audited::of(call).map(Resident::Host),
+                    Some(Served::Host(_)) => Audited::of(call).map(|call| Resident::Host(Box::new(call))),
                     Some(Served::Device(kernel)) => kernel.audited(call).map(|call| Resident::Device(Box::new(call))),
                     None => {
                         say(&mut writer, &no_kernel(Some(id)))?;
@@ -233,7 +233,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
 
 /// The call of an audit.
 enum Resident {
-    Host(Audited),
+    Host(Box<Audited>),
     Device(Box<DeviceAudited>),
 }
 
