@@ -8,7 +8,8 @@
 # user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root); `musl`
 # is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. Needs
 # qemu-system-x86_64, apt-get, busybox (static), mke2fs and Debian's archive keyring; as root, what is missing is installed.
-# The processor is emulated; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm instead. Kernels and disks are kept in target/vm.
+# The processors are emulated, two unless PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm
+# instead. Kernels and disks are kept in target/vm.
 #
 # Exit codes: 0 every test passed, 1 one failed or a machine did not come up, 2 bad usage, 4 not possible here.
 set -euo pipefail
@@ -138,11 +139,11 @@ import json, sys
 # A program that is started costs an emulated processor much, and there is no compiler in the machine.
 unit = "meter::cgroup:: meter::doctor:: meter::smaps:: meter::births:: meter::exits:: meter::lives:: meter::own:: meter::process:: command::"
 cli = "run:: run_truth:: run_oom:: run_phases:: run_repeat:: run_faults:: run_lacks:: doctor:: "
-# Mappings are read for a small share of the time, which an emulated processor needs for one reading.
-smaps = "--skip what_grew_is_told_apart --skip memory_of_each_kind"
+# These wait for page tables ten times, which an emulated processor reads every minute under load.
+waits = "--skip what_grew_is_told_apart --skip memory_of_each_kind"
 slow = "--skip a_clock_that_jumps --skip processor_time_is_exact"
 wanted = {
-    ("meter", "test"): {"root": smaps, "user": smaps, "quick": "cgroup:: swap:: exact", "scope": "cgroup::"},
+    ("meter", "test"): {"root": waits, "user": waits, "quick": "cgroup:: swap:: exact", "scope": "cgroup::"},
     ("cli", "test"): {"root": cli + slow, "user": "run_truth:: run_lacks:: doctor:: enforced " + slow, "quick": "run_truth:: doctor:: enforced", "scope": "doctor:: enforced"},
     ("plimsoll_memory", "lib"): {"root": unit, "user": "meter::cgroup:: meter::doctor::"},
 }
@@ -302,7 +303,7 @@ boot() {
     local accelerator=${PLIMSOLL_VM_ACCEL:-tcg,thread=multi}
     echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
     # QEMU 7.2 emulates cmpxchg16b with wrong flags, which kernels since 6.5 die of.
-    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max,-cx16 -smp 2 -m 4096 -no-reboot -display none -nodefaults \
+    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max,-cx16 -smp "${PLIMSOLL_VM_PROCESSORS:-2}" -m 4096 -no-reboot -display none -nodefaults \
         -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
         -append "console=ttyS0 panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \

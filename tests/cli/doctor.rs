@@ -1,5 +1,7 @@
 //! `plimsoll doctor`: its claims about a machine match what `plimsoll run` then does there.
 
+use std::process::Command;
+
 use plimsoll::meter::{Doctor, FigureSight, Metric, Sight, Source};
 use plimsoll::record::Record;
 
@@ -61,4 +63,21 @@ fn a_person_is_told_what_would_help() {
     for command in doctor.commands() {
         assert!(out.contains(command), "{command}: {out}");
     }
+}
+
+#[test]
+fn a_user_namespace_alone_gives_no_group() {
+    let exact = |json: &str| {
+        let doctor: Doctor = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        of(&doctor, "peak of a control group").sight == Sight::Exact
+    };
+    let mut unshared = Command::new("unshare");
+    unshared.args(["--user", "--map-root-user", "--cgroup"]).arg(plimsoll().get_program());
+    let (code, inside, said) = run(unshared.args(["doctor", "--json"]));
+    if said.starts_with("unshare") {
+        return println!("not possible here: {said}");
+    }
+    assert_eq!(code, 0, "{said}");
+    let (_, outside, _) = run(plimsoll().args(["doctor", "--json"]));
+    assert!(!exact(&inside) || exact(&outside), "{inside} {outside}");
 }

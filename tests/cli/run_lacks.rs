@@ -37,8 +37,13 @@ fn a_disk_that_the_command_fills_holds_the_record_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let disk = dir.path().join("disk");
     fs::create_dir(&disk).unwrap();
-    // The record's room was reserved in advance. Intermediate saves find none.
-    let script = format!("cat /dev/zero > {}/fill 2>/dev/null; sleep 4; exit 0", disk.display());
+    // The record's room was reserved in advance. Intermediate saves find none: each makes a file in the folder, for which
+    // the command waits once the disk is full.
+    let script = format!(
+        "cat /dev/zero > {disk}/fill 2>/dev/null; touch {full}; until [ {disk} -nt {full} ]; do sleep 0.1; done",
+        disk = disk.display(),
+        full = dir.path().join("full").display(),
+    );
     let kept = format!("{}; cp {}/record.json {}/kept.json", "\"$@\"; code=$?", disk.display(), dir.path().display());
     let mut command = Command::new("sh");
     let own = plimsoll();

@@ -3,11 +3,14 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::meter::{Cgroup, Meter, MeterOptions, ProcessMemory};
 use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::support::resident;
 
 /// A program under test, and how to drive it.
 pub struct Program {
@@ -35,7 +38,8 @@ impl Program {
         Self::spawn(&mut command)
     }
 
-    fn command() -> Command {
+    /// Its command, which reads steps from standard input.
+    pub fn command() -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--ignored", "--exact", "program::program", "--nocapture", "--test-threads=1"])
@@ -240,6 +244,29 @@ fn program() {
                 for _ in 0..size.parse().unwrap() {
                     std::thread::spawn(std::thread::park);
                 }
+            }
+            "spread" => {
+                let (threads, mib) = size.split_once(' ').unwrap();
+                let (threads, mib) = (threads.parse::<usize>().unwrap(), mib.parse().unwrap());
+                let touched = Arc::new(Barrier::new(threads + 1));
+                let freed = Arc::new(Barrier::new(threads + 1));
+                for _ in 0..threads {
+                    let (touched, freed) = (Arc::clone(&touched), Arc::clone(&freed));
+                    std::thread::spawn(move || {
+                        let bytes = map(mib, MapFlags::PRIVATE, None);
+                        advise(bytes, rustix::mm::Advice::LinuxNoHugepage);
+                        touch(bytes);
+                        touched.wait();
+                        touched.wait();
+                        unmap(bytes);
+                        freed.wait();
+                        std::thread::park();
+                    });
+                }
+                touched.wait();
+                answer = resident(std::process::id()).0.to_string();
+                touched.wait();
+                freed.wait();
             }
             "child" => {
                 let mut child = std::thread::spawn(Program::start).join().unwrap();

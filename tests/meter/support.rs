@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
-use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak, Reading};
+use plimsoll::meter::{Meter, Metric, PhaseReadings, ProcessPeak, Reading};
 
 /// Exact readings are within this of the truth.
 pub const MARGIN: u64 = MIB;
@@ -55,6 +55,13 @@ pub fn assert_close(what: &str, read: ByteSize, truth: u64) {
 
 pub fn bytes(phase: &PhaseReadings, metric: Metric) -> ByteSize {
     phase.readings.get(&metric).unwrap_or_else(|| panic!("no {metric}: {:?}", phase.unavailable)).bytes
+}
+
+/// The proportional set of the present phase so far. Page tables are read for a small share of the time, so seldom if
+/// reading them takes a slow processor long: a test waits until they have shown what it expects.
+pub fn pss(meter: &Meter) -> u64 {
+    let phases = meter.so_far();
+    phases.last().and_then(|phase| Some(phase.readings.get(&Metric::PeakPss)?.bytes.bytes())).unwrap_or_default()
 }
 
 pub fn of(phase: &PhaseReadings, pid: u32) -> &ProcessPeak {

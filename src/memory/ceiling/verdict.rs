@@ -69,7 +69,7 @@ const SHORT_PROCESSES: &str = "the marks of its processes or of its control grou
 const SELDOM: &str = "it is read rarely, and resident memory was larger between two readings";
 
 /// Why the mark of a process is a lower bound.
-const COUNTED_LATE: &str = "before Linux 6.2, the kernel counts the pages of a thread's latest faults late";
+const COUNTED_LATE: &str = "the kernel has not counted every page yet, see `plimsoll doctor`";
 
 /// Judges every ceiling by the worst reading of its metric in any phase; ceilings on retained memory only by the last
 /// phase.
@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(
             unsure.message,
             "peak_rss <= 62.00 MiB is not measurable: in phase `run` it was 60.00 MiB at least and 64.00 MiB at most; \
-             before Linux 6.2, the kernel counts the pages of a thread's latest faults late"
+             the kernel has not counted every page yet, see `plimsoll doctor`"
         );
         assert!(trust(&phase.readings[&Metric::PeakRss]).starts_with("exact within 4.00 MiB"));
     }

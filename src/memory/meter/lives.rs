@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::births::Event;
-use super::counting::{held_back_by, held_back_by_thread};
+use super::counting::held_back_by;
 use super::exits::{Exit, Exits};
 use super::peaks::has_fallen;
 use super::process::ProcessMemory;
@@ -35,7 +35,7 @@ struct Life {
 impl Life {
     /// A process with one thread.
     fn of(parent: u32) -> Self {
-        Self { parent, held_back: held_back_by_thread(), ..Self::default() }
+        Self { parent, held_back: held_back_by(1), ..Self::default() }
     }
 }
 

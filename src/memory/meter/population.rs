@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::counting::held_back_by_thread;
+use super::counting::held_back_by;
 use super::lives::EndedProcess;
 use super::pass::ProcessSample;
 use super::peaks::ProcessPeaks;
@@ -87,7 +87,7 @@ impl Population {
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
         let peaks = self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &NOTHING));
         peaks.record_end(mark);
-        peaks.held_back = peaks.held_back.max(held_back_by_thread());
+        peaks.held_back = peaks.held_back.max(held_back_by(1));
     }
 
     /// Notes a process of the tree below `root` that has ended.
@@ -99,10 +99,10 @@ impl Population {
         let mut seen = self.processes.iter_mut().filter(|(id, peaks)| id.pid == pid && !peaks.seen_to_the_end);
         if let Some((_, peaks)) = seen.next() {
             peaks.record_exit(mark, whole);
-            peaks.held_back = peaks.held_back.max(held_back_by_thread());
+            peaks.held_back = peaks.held_back.max(held_back_by(1));
         } else {
             let (source, held_back) =
-                if whole { (Source::Exact, held_back_by_thread()) } else { (Source::LowerBound, ByteSize::ZERO) };
+                if whole { (Source::Exact, held_back_by(1)) } else { (Source::LowerBound, ByteSize::ZERO) };
             let peak_rss = Reading::new(mark, source, "hiwater_rss at its exit").holding_back(held_back);
             self.forgotten.push(ProcessPeak { pid, name, peak_rss, peak_anon: None });
             self.any_forgotten = true;

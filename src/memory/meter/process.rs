@@ -38,8 +38,9 @@ impl ProcessId {
 
 /// The kernel's accounting of one process, from one read of `/proc/PID/status`.
 ///
-/// The counters are exact since Linux 6.17. Before that, each processor may hold back 32 pages of each, or two for every
-/// processor of the machine if that is more; before 6.2, each thread the pages of its latest 66 faults instead.
+/// The counters are exact since Linux 6.17, but not the mark of memory that was given back. Before that, each processor
+/// may hold back 32 pages of each, or two for every processor of the machine if that is more; before 6.2, each thread the
+/// pages of its latest 66 faults instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessMemory {
     /// The largest resident set since exec or since the mark was reset (`VmHWM`).

@@ -55,8 +55,8 @@ pub struct Reading {
     /// The counter that it was read from, such as `VmHWM` or `sum of RssAnon over the tree`.
     pub counter: String,
     /// How much more it may be at most (a growth also less), because the kernel had not counted every page yet: before
-    /// Linux 6.2, each thread holds back the pages of its latest faults. Absent if nothing was held back, or if samples
-    /// may have missed more.
+    /// Linux 6.2, each thread holds back the pages of its latest faults; since then, each processor holds back some.
+    /// Absent if that is 1 MiB at most since Linux 6.2, or if samples may have missed more.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub held_back: Option<ByteSize>,
 }

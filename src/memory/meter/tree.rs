@@ -199,9 +199,9 @@ impl Tree {
         });
     }
 
-    /// What the threads of the tree may hold back from the kernel's counters at most.
+    /// What the kernel's counters may lack of the tree at most.
     pub(crate) fn held_back(&self) -> ByteSize {
-        held_back_by(self.nodes.iter().filter(|node| node.memory.is_some()).map(|node| node.threads).sum())
+        self.nodes.iter().filter(|node| node.memory.is_some()).map(|node| held_back_by(node.threads)).sum()
     }
 
     /// Replaces the resident sets by those that page tables show, from which no thread holds anything back. Returns

@@ -110,7 +110,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     }
     let held_back = phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)?.held_back).max();
     if let Some(most) = held_back {
-        let words = format!("peak RSS may be up to {most} more, which this kernel (before Linux 6.2) counts late");
+        let words = format!("peak RSS may be up to {most} more, which this kernel counts late (see `plimsoll doctor`)");
         text.push_str(&labelled("", palette.dim, &words, 0, screen));
     }
     for (metric, title, _) in shown(phases) {

@@ -2,8 +2,8 @@
 
 use super::probe::{Found, GroupFound, Inside};
 use super::{FigureSight, Sight};
-use crate::bytes::ByteSize;
 use crate::meter::cgroup::CgroupVersion;
+use crate::meter::counting::HeldBack;
 
 /// Lets a program that other users start read the kernel's process events.
 const CAPABILITY: &str = "sudo setcap cap_net_admin+ep \"$(command -v plimsoll)\"";
@@ -18,11 +18,14 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     let either = |name: &str, there: bool, (yes, sight): (&str, Sight), no: (&str, Sight, Option<&str>)| {
         if there { figure(name, sight, yes, None) } else { figure(name, no.1, no.0, no.2.map(str::to_owned)) }
     };
-    let own_mark = match found.held_back_by_thread {
-        ByteSize::ZERO => "its own mark (VmHWM, ru_maxrss)".to_owned(),
-        most => format!(
+    let own_mark = match found.held_back {
+        HeldBack::ByThread(most) => format!(
             "its own mark (VmHWM, ru_maxrss), from which each thread may hold back {most}: this kernel counts a \
              thread's latest faults late (Linux 6.2)"
+        ),
+        HeldBack::ByProcessor { processors, each } => format!(
+            "its own mark (VmHWM, ru_maxrss), from which each of {processors} processors may hold back {each}: this \
+             kernel counts late what a processor faults in"
         ),
     };
     let mut figures = vec![figure("peak RSS of one process", Sight::Exact, &own_mark, None)];
@@ -171,6 +174,7 @@ fn room(found: &Found) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::ByteSize;
 
     fn found(version: Option<CgroupVersion>, group: Result<GroupFound, String>) -> Found {
         Found {
@@ -179,7 +183,7 @@ mod tests {
             version,
             group,
             own_group: true,
-            held_back_by_thread: ByteSize::ZERO,
+            held_back: HeldBack::ByProcessor { processors: 2, each: ByteSize::new(372 << 10) },
             writable: None,
             user_namespace: false,
             has_systemd: false,
@@ -218,8 +222,8 @@ mod tests {
     fn a_kernel_that_counts_late_is_named() {
         let mut found = found(None, Err("it is refused".to_owned()));
         let how = |found: &Found| figures(found).remove(0).how;
-        assert!(!how(&found).contains("thread"), "{}", how(&found));
-        found.held_back_by_thread = ByteSize::mib(4);
+        assert!(how(&found).contains("each of 2 processors"), "{}", how(&found));
+        found.held_back = HeldBack::ByThread(ByteSize::mib(4));
         assert!(how(&found).contains("each thread may hold back 4.00 MiB"), "{}", how(&found));
     }
 

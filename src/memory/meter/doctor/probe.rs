@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
 
-use crate::bytes::ByteSize;
 use crate::meter::births::Births;
 use crate::meter::cgroup::{Cgroup, CgroupVersion};
-use crate::meter::counting::held_back_by_thread;
+use crate::meter::counting::HeldBack;
 use crate::meter::exits::Exits;
 use crate::meter::gpu::GpuReader;
 use crate::meter::process::ProcessMemory;
@@ -75,8 +74,8 @@ pub(super) struct Found {
     pub(super) group: Result<GroupFound, String>,
     /// Whether the group that this process is in can be read.
     pub(super) own_group: bool,
-    /// What the kernel's counters of a process may lack for each of its threads.
-    pub(super) held_back_by_thread: ByteSize,
+    /// What the kernel's counters of a process may lack.
+    pub(super) held_back: HeldBack,
     /// The group that this process is in, if this user may change it.
     pub(super) writable: Option<String>,
     /// Whether this process is in a user namespace other than the system's.
@@ -120,7 +119,7 @@ impl Found {
             version,
             group: made.map(|group| GroupFound::of(&group)).map_err(|error| error.to_string()),
             own_group,
-            held_back_by_thread: held_back_by_thread(),
+            held_back: HeldBack::here(),
             writable,
             user_namespace: !maps_every_id(&std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default()),
             has_systemd: exists("/run/systemd/system"),
