@@ -274,7 +274,8 @@ mod tests {
                     FACTOR => found[0].factor,
                     _ => found[0].telemetry,
                 };
-                assert!(place.is_some_and(|place| place >= 42), "{text}: {found:?}");
+                // ` GB` begins with the last of the blanks.
+                assert!(place.is_some_and(|place| place >= 41), "{text}: {found:?}");
             }
         }
     }

@@ -76,7 +76,10 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
     let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
     let trains = !matches!(sighting.work, Work::Inference | Work::Loading | Work::Serving);
-    if complete == Some(1) && needs_more && !elsewhere && trains {
+    // A step that allocates the state, or follows the one that did, fails for what the state adds.
+    let allocates = also.contains(&Verdict::OptimizerStep)
+        && (complete == Some(1) || sighting.optimizer.as_ref().is_some_and(|optimizer| optimizer.creates));
+    if needs_more && trains && (complete == Some(1) && !elsewhere || allocates) {
         also.push(Verdict::OptimizerState);
     }
     let mut explanation: String = explanation;
@@ -183,6 +186,7 @@ fn aside(event: &Event, progress: &Progress, optimizer: Option<&Optimizer>, work
     for also in &event.also {
         match also {
             Verdict::OptimizerStep => text.push_str(&in_the_step(progress, optimizer)),
+            Verdict::OptimizerState if event.also.contains(&Verdict::OptimizerStep) => {}
             also => text.push_str(match also {
                 Verdict::FirstBackward => {
                     " It happened in a backward pass, when gradients are added to the stored activations."

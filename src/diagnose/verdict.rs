@@ -59,7 +59,7 @@ pub enum Verdict {
     FirstBackward,
     /// The failure happened in the optimizer step.
     OptimizerStep,
-    /// The failure happened after the first step, once the optimizer state exists.
+    /// The failure happened while the optimizer state was allocated, or after the first step, once it exists.
     OptimizerState,
     /// The failure happened in an evaluation.
     Eval,

@@ -166,7 +166,7 @@ fn m16_late_at_the_longest_input_so_far_is_the_longest_batch() {
 fn m17_in_the_optimizers_step_its_state_is_what_to_change() {
     let event =
         below("  File \"torch/optim/adamw.py\", line 152, in _init_group\n    state[\"exp_avg\"] = torch.zeros_like(");
-    assert_eq!(event.also, [Verdict::OptimizerStep]);
+    assert_eq!(event.also, [Verdict::OptimizerStep, Verdict::OptimizerState]);
     assert_eq!(rungs(&event), [7, 8, 9, 10]);
     assert!(event.advice.iter().any(|advice| advice.what.contains("after two steps")));
     let forward = below(

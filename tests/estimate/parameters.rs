@@ -127,6 +127,11 @@ fn a_field_that_is_missing_or_makes_no_sense_is_named() {
     let scene = Scene::new();
     let message = scene.model(&json!({"model_type": "llama", "hidden_size": "wide"})).unwrap_err().to_string();
     assert!(message.contains("`hidden_size` is \"wide\""), "{message}");
+    let eyeless = json!({"model_type": "llava", "text_config": {"model_type": "llama"}});
+    let message = scene.model(&eyeless).unwrap_err().to_string();
+    assert!(message.contains("vision_config") && message.contains("llava"), "{message}");
+    let message = scene.model(&json!({"model_type": "nemotron_h", "num_hidden_layers": 4})).unwrap_err().to_string();
+    assert!(message.contains("hybrid_override_pattern"), "{message}");
     let huge = json!({"model_type": "llama", "num_hidden_layers": 1u64 << 40});
     assert!(scene.model(&huge).unwrap_err().to_string().contains("2^32"));
 }

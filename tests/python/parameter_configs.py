@@ -13,6 +13,7 @@ siglip whisper
 gemma3 llava llava_next mistral3 qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe llama4 mllama paligemma
 idefics3 smolvlm internvl
 zamba2 kimi_linear gemma3n qwen2_5_omni qwen2_5_omni_thinker qwen3_omni_moe qwen3_omni_moe_thinker
+vaultgemma cwm exaone_moe hunyuan_v1_moe lfm2_moe
 """.split()
 
 
@@ -268,8 +269,13 @@ def one(family, dice):
         else:
             config["enable_moe_block"] = dice.choice([False, True])
             config["top_k_experts"] = 2
-    if family in ("hunyuan_v1_dense", "nemotron", "dots1", "ministral3"):
+    if family in ("hunyuan_v1_dense", "hunyuan_v1_moe", "nemotron", "dots1", "ministral3"):
         config["head_dim"] = head
+    if family == "lfm2_moe":
+        config["layer_types"] = [dice.choice(["conv", "full_attention"]) for _ in range(layers)]
+        config["num_dense_layers"] = dice.choice([0, 1, 2])
+    if family == "exaone_moe":
+        config["mlp_layer_types"] = [dice.choice(["dense", "sparse"]) for _ in range(layers)]
     if family == "zamba2":
         config.update({"n_mamba_heads": 4, "mamba_ngroups": dice.choice([1, 2]), "num_mem_blocks": dice.choice([1, 2, 3]),
                        "adapter_rank": 12, "layers_block_type": ["hybrid"] + [dice.choice(["mamba", "hybrid"]) for _ in range(layers - 1)]})
@@ -283,6 +289,8 @@ def one(family, dice):
         config.pop("hidden_size", None)
     if family in ("t5", "mt5"):
         config["feed_forward_proj"] = dice.choice(["relu", "gated-gelu"])
+        if dice.random() < 0.5:
+            config["is_gated_act"] = dice.choice([False, True])
     if family == "deberta-v2":
         config.update({"relative_attention": dice.choice([True, False]), "position_buckets": 16, "max_relative_positions": -1,
                        "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": dice.choice(["layer_norm", "none"]),
@@ -304,7 +312,9 @@ def one(family, dice):
     if family == "exaone4":
         config["sliding_window_pattern"] = 2
     if family == "helium":
-        config["head_dim"] = hidden // heads
+        config["head_dim"] = dice.choice([hidden // heads, head])
+    if family == "llama4_text" and dice.random() < 0.5:
+        config.pop("intermediate_size_mlp")
     if family in ("persimmon", "llama"):
         config.pop("head_dim", None)
     for name in FLAGS:

@@ -61,6 +61,8 @@ class KernelForge(unittest.TestCase):
              ["[Runtime Error entry_000001.pt]\nValueError: no such case\nTraceback "]),
             ("def launch(input, scale):\n    import os; os.abort()", ["[Process Error entry_000000.pt]"]),
             ("def start():\n    pass", ["[Compilation Failed]\n", "has no function `launch`"]),
+            ("def launch(input, scale)\n    return input", ["[Import/Compilation Failed]\nSyntaxError: "]),
+            ("import no_such_module\ndef launch(input, scale): return input", ["[Import/Compilation Failed]\nModuleNotFoundError: "]),
         ):
             valid, log = self.validate(code)
             self.assertIs(valid, False)
@@ -71,6 +73,12 @@ class KernelForge(unittest.TestCase):
         for code, words in ((CPP.replace("input * scale", "nothing"), "error: "), ("int x;", "torch::Tensor launch(..)")):
             valid, log = self.validate(code, ".cpp")
             self.assertTrue(not valid and log.startswith("[Compilation Failed]\n") and words in log, log)
+
+    def test_entries_that_were_not_launched_are_not_right(self):
+        # The kernel ends the supervisor, which leaves a record of what it had.
+        valid, log = self.validate("import os, signal\ndef launch(input, scale):\n    os.kill(os.getppid(), signal.SIGTERM)\n    signal.pause()\n")
+        self.assertIs(valid, False, log)
+        self.assertIn("was not launched", log)
 
     def test_limits_are_flags_of_plimsoll_and_what_cannot_be_asked_is_said(self):
         valid, log = self.validate("def launch(input, scale):\n    while True: pass", options=["--timeout", "1s"])

@@ -54,11 +54,14 @@ def validate_kernel(code, paths, *, extension=".cu", options=()):
     errors = [entry["validation"].get("error") for entry in entries]
     if errors and all(error and any(words in error["message"] for words in UNBUILT) for error in errors):
         return False, f"[Compilation Failed]\n{errors[0]['message']}"
-    wrong = [_described(entry) for entry in entries if entry["validation"]["status"] in ("mismatch", "error")]
+    if errors and all(error and error == errors[0] and _while_loading(error) for error in errors):
+        return False, f"[Import/Compilation Failed]\n{_failure(entries[0]['validation'])}"
+    # Only entries that were launched and match are right: a run that was stopped has others.
+    wrong = [_described(entry) for entry in entries if entry["validation"]["status"] != "passed"]
     wrong += [f"[{verdict['subject']}] {verdict['message']}" for verdict in record["verdicts"]
               if verdict["status"] != "pass" and verdict["subject"] != "validation"]
-    if wrong:
-        return False, "\n\n".join(wrong)
+    if wrong or not entries:
+        return False, "\n\n".join(wrong) or f"[Error] No entry files found in {os.fspath(paths['io_dir'])}"
     return True, f"[Success] All {len(entries)} tests passed"
 
 
@@ -143,6 +146,8 @@ def _described(entry):
     if found.get("error"):
         kinds = {"timeout": "Timeout Error", "signal": "Process Error", "exit": "Process Error", "oom-kill": "Process Error"}
         return f"[{kinds.get(found['error']['kind'], 'Runtime Error')} {name}]\n{_failure(found)}"
+    if found["status"] != "mismatch":
+        return f"[System Error] {name} was not launched: {found.get('not_run') or 'the run ended before it'}"
     lines = [f"[Output Mismatch {name}]"]
     for leaf in found.get("leaves", []):
         if leaf["passed"]:
@@ -175,6 +180,12 @@ def _elements(elements):
         if side.get("range"):
             lines.append(f"{title} range: [{side['range']['min']:.4g}, {side['range']['max']:.4g}]")
     return lines
+
+
+def _while_loading(error):
+    """Whether the traceback of an exception begins in the body of the kernel's file, not in one of its functions."""
+    frames = [line for line in (error.get("detail") or "").splitlines() if line.startswith("  File ")]
+    return error["kind"] == "exception" and bool(frames) and (", in " not in frames[0] or frames[0].endswith(", in <module>"))
 
 
 def _failure(part):

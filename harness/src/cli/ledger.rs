@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::diagnose::ledger::{self, Place, Reading, Stage, Stages};
 use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
 use plimsoll::estimate::{Count, Offload};
-use plimsoll::meter::{Metric, PhaseReadings, worst_reading};
+use plimsoll::meter::{Metric, TimelinePoint, worst_reading};
 use plimsoll::record::Record;
 use plimsoll::report::terminal;
 
@@ -111,25 +112,35 @@ fn phases(path: &Path) -> Option<Vec<Reading>> {
     }
     for phase in &record.phases {
         let Some(stage) = stages.next(&phase.phase) else { continue };
-        if let Some(bytes) = phase.at_end.map(|end| end.rss).or_else(|| held_last(phase)) {
+        let began = phase.at_start.map_or(0, |start| start.rss.bytes());
+        let held = phase.at_end.map(|end| end.rss).or_else(|| held_last(&phase.timeline, began));
+        if let Some(bytes) = held {
             readings.push(Reading::new(stage, phase.phase.clone(), bytes));
         }
     }
     Some(readings)
 }
 
+/// How long memory stays the same between a fall and another that is not a part of it.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What the last phase of a record held before the process began to end.
 ///
 /// This phase ends with the process, and an interpreter frees its objects first: samples below what was held when the
-/// phase began show that, and so do those that lead down to them without a pause.
-fn held_last(phase: &PhaseReadings) -> Option<ByteSize> {
-    let samples: Vec<u64> = phase.timeline.iter().map(|point| point.rss.bytes()).collect();
-    let began = phase.at_start.map_or(0, |start| start.rss.bytes());
+/// phase began show that, and so do those that lead down to them without a pause. On a busy machine samples are rare:
+/// one that is lower than the one before and stays the latest for a while is what was held, not a step on the way down.
+fn held_last(timeline: &[TimelinePoint], began: u64) -> Option<ByteSize> {
+    let samples: Vec<u64> = timeline.iter().map(|point| point.rss.bytes()).collect();
     let ending = |bytes: &u64| *bytes < began - began / 10;
     let kept = samples.iter().rposition(|bytes| !ending(bytes))?;
-    let falls = |at: &usize| samples[*at] < samples[*at - 1] - samples[*at - 1] / 200;
+    let falls = |at: usize| at > 0 && samples[at] < samples[at - 1] - samples[at - 1] / 200;
+    let lasts = |at: usize| {
+        let until = timeline.get(at + 1).map_or(u64::MAX, |next| next.at_ns);
+        u128::from(until.saturating_sub(timeline[at].at_ns)) >= PAUSE.as_nanos()
+    };
     let ended = kept + 1 < samples.len();
-    let last = if ended { (1..=kept).rev().find(|at| !falls(at)).unwrap_or(0) } else { kept };
+    let alone = falls(kept) && !falls(kept - 1) && lasts(kept);
+    let last = if ended && !alone { (1..=kept).rev().find(|at| !falls(*at)).unwrap_or(0) } else { kept };
     Some(ByteSize::new(samples[last]))
 }
 
@@ -154,4 +165,31 @@ fn read(name: &str, samples: &mut Vec<Sample>) -> Result<(), Failed> {
     }
     reader.finish(samples);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a phase that began with 100 bytes held last, by samples of a time in milliseconds and bytes.
+    fn held(samples: &[(u64, u64)]) -> u64 {
+        let point = |&(at, rss): &(u64, u64)| TimelinePoint {
+            at_ns: at * 1_000_000,
+            rss: ByteSize::new(rss),
+            ..TimelinePoint::default()
+        };
+        held_last(&samples.iter().map(point).collect::<Vec<_>>(), 100).unwrap().bytes()
+    }
+
+    #[test]
+    fn what_was_held_last_is_no_step_on_the_way_down() {
+        // Samples every 10 ms, with and without the end of the process in them.
+        assert_eq!(held(&[(0, 100), (10, 400), (20, 200), (30, 200), (40, 200)]), 200);
+        assert_eq!(held(&[(0, 100), (10, 400), (20, 200), (30, 200), (40, 150), (50, 120), (60, 10)]), 200);
+        assert_eq!(held(&[(0, 100), (10, 400), (20, 400), (30, 120), (40, 10)]), 400);
+        // Samples that are rare, because the machine is busy: one of 200 bytes, and a way down of seconds.
+        assert_eq!(held(&[(0, 100), (300, 400), (900, 200), (1500, 10)]), 200);
+        assert_eq!(held(&[(0, 100), (300, 400), (600, 300), (900, 200), (1200, 10)]), 400);
+        assert_eq!(held(&[(0, 100)]), 100);
+    }
 }

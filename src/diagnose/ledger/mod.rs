@@ -16,6 +16,7 @@ mod document;
 mod reading;
 pub mod schema;
 mod stage;
+mod stated;
 #[cfg(test)]
 mod tests;
 
@@ -23,3 +24,4 @@ pub use cause::Ground;
 pub use document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
 pub use reading::{ParseReadingError, Place, Reading};
 pub use stage::{Stage, Stages};
+pub use stated::stated_parameters;

@@ -1,5 +1,6 @@
 //! [`kind`]: what kind of memory the words for a figure mean.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::marks::Words;
@@ -12,6 +13,8 @@ struct Said {
     memory: bool,
     vram: bool,
     host: bool,
+    /// `ram`, which is that of the host unless a GPU is named.
+    ram: bool,
     allocated: bool,
     reserved: bool,
     active: bool,
@@ -29,7 +32,8 @@ impl Said {
             said.allocated |= word.ends_with("allocated") || word == "alloc";
             match word {
                 "vram" => said.vram = true,
-                "rss" | "uss" | "ram" => said.host = true,
+                "rss" | "uss" | "vmrss" | "vmhwm" | "resident" | "svmem" => said.host = true,
+                "ram" => said.ram = true,
                 "active" => said.active = true,
                 "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,
                 "total" => said.total = true,
@@ -74,16 +78,18 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     if clause.len() > 80 {
         return None;
     }
-    let clause = clause.to_ascii_lowercase();
+    let clause = apart(clause).to_ascii_lowercase();
     let parts = PARTS.set(&clause);
     let has = |part: usize| parts >> part & 1 == 1;
     let [max, peak, high, gpu, cuda, device, maxrss, cpu, host, process] = std::array::from_fn(has);
     let [limit, allocator, reserved, cached, free, avail, total, capacity, used, usage] =
         std::array::from_fn(|part| has(10 + part));
     let said = Said::of(&clause);
-    let is_peak = max || peak || high;
+    let is_peak = max || peak || high || clause.contains("vmhwm");
     let on_device = gpu || cuda || device || said.vram;
-    let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
+    let memory = said.memory || said.ram || clause.contains("gb_");
+    let on_host = said.host || maxrss || (said.ram && !on_device) || ((cpu || host || process) && memory);
+    let used = used || usage || clause.contains("in use");
     // An allowance is not a reading.
     if limit || said.setting {
         return None;
@@ -98,16 +104,17 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
             return None;
         }
         if is_peak { Metric::HostPeak } else { Metric::HostUsed }
-    } else if said.active && said.memory {
+    } else if said.active && memory {
         Metric::Active
-    } else if said.memory || on_device {
-        match (total || capacity, free || avail, used || usage, is_peak) {
-            (true, ..) => Metric::DeviceTotal,
+    } else if memory || on_device {
+        match (total || capacity, free || avail, used, is_peak) {
+            // `Total memory used` is what is used.
+            (true, _, false, _) => Metric::DeviceTotal,
             (_, true, ..) => Metric::DeviceFree,
-            (_, _, _, true) if said.memory => Metric::MaxAllocated,
+            (_, _, _, true) if memory => Metric::MaxAllocated,
             (_, _, true, _) => Metric::DeviceUsed,
             // A bare `mem=` next to a step is the memory held by its tensors.
-            _ if said.memory => Metric::Allocated,
+            _ if memory => Metric::Allocated,
             _ => return None,
         }
     } else if clause.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("peak") {
@@ -115,4 +122,21 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     } else {
         return None;
     })
+}
+
+/// `text` with the words of names such as `memoryAllocatedBytes` apart, if they name an amount that is held: `MemoryMax`
+/// and `maxMemoryMB` are settings.
+fn apart(text: &str) -> Cow<'_, str> {
+    let held = ["AllocatedBytes", "rssMB", "UsedBytes", "UsedMB"].iter().any(|name| text.contains(name));
+    if !held {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_ascii_uppercase() && out.ends_with(|last: char| last.is_ascii_lowercase()) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out.into()
 }

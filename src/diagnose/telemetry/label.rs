@@ -6,7 +6,7 @@ use super::scan::unit;
 const COUNTED: [&str; 9] = ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"];
 const MEMORY: &str = "cpu gpu cuda host device ram vram current currently used peak max maximum total torch pytorch \
                       memory mem process usage allocated reserved alloc cached and or of the is psutil info debug \
-                      warning warn error";
+                      warning warn error using";
 /// Words before a phase.
 const PLACES: [&str; 9] = ["before", "after", "at", "in", "during", "start", "end", "begin", "post"];
 
@@ -18,19 +18,21 @@ pub(super) fn of(text: &str) -> Option<String> {
     let mut label = String::new();
     let mut after_place = false;
     let mut named = false;
-    let mut parts = text.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';')).peekable();
+    let parts = text.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';'));
+    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
         let word = part.trim_matches(|c: char| !c.is_alphanumeric());
         let counted = COUNTED.iter().any(|counted| word.eq_ignore_ascii_case(counted));
         // `step 7` is a number; `after step 7` and `after optimizer step` are phases.
-        let numbered =
-            parts.peek().is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit() || "[(#".contains(c)));
-        let value = counted && !after_place && (numbered || label.is_empty());
+        let mut begins = |with: fn(char) -> bool| parts.peek().is_some_and(|next| next.starts_with(with));
+        let (valued, listed) = (begins(|c| c.is_ascii_digit()), begins(|c| "[(#".contains(c)));
+        // A word before a number is the name of a value: `time 12 ms`, `grad_norm: 1.2`.
+        let value = !after_place && (valued || counted && (listed || label.is_empty()));
         if part.chars().any(|c| c.is_ascii_digit() || c == '=') || word.is_empty() || value {
             after_place = false;
             continue;
         }
-        if ["mb", "gb", "mib", "gib"].iter().any(|unit| word.eq_ignore_ascii_case(unit)) {
+        if ["mb", "gb", "mib", "gib", "ms", "s", "sec", "it/s"].iter().any(|unit| word.eq_ignore_ascii_case(unit)) {
             continue;
         }
         after_place = PLACES.iter().any(|place| word.eq_ignore_ascii_case(place));
@@ -49,6 +51,16 @@ pub(super) fn of(text: &str) -> Option<String> {
 pub(super) fn before(text: &str, end: Option<usize>) -> Option<String> {
     // A word that only contains one for memory, such as `pmem`, begins before it.
     of(text.get(..end?)?.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The phase in the words of a figure: `Memory after forward: `.
+pub(super) fn placed(words: &str) -> Option<String> {
+    let lower = words.to_ascii_lowercase();
+    let at = ["before ", "after ", "at ", "during ", "post "].iter().filter_map(|place| {
+        let at = lower.find(place)?;
+        (at == 0 || !lower.as_bytes()[at - 1].is_ascii_alphanumeric()).then_some(at)
+    });
+    of(&words[at.min()?..]).filter(|label| label.contains(' ') && !label.ends_with(" peak"))
 }
 
 /// The label in the last bracket of a line's prefixes: `forward` of `[INFO] [forward] allocated=3GB`.

@@ -22,6 +22,7 @@
 //! causes a panic; nothing in a text is executed. Only lines that contain one of [`needles`], and the line before each,
 //! need to be fed.
 
+mod bare;
 mod blocks;
 mod columns;
 mod deepspeed;

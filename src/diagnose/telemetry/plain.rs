@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::bare;
 use super::figure::Figure;
 use super::kind::kind;
 use super::label;
@@ -112,7 +113,7 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         figures = words(&text, &quantities, scale);
     }
     if figures.is_empty() {
-        return Vec::new();
+        return bare::read(line, &text).into_iter().collect();
     }
     let prefix = &line.text[..offset_of(&line.text, line.message())];
     let lower = text.to_ascii_lowercase();
@@ -131,11 +132,15 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         } else {
             let others = || device_of(&text).or_else(|| device_of(prefix)).or_else(|| row_of_a_gpu(line, said));
             sample.device = sample.device.or_else(others).or_else(|| column(&text, &quantities));
-            sample.label = label::before(&text, FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min())
+            let named = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min();
+            let end = offset(&text, &quantities[index]);
+            sample.label = label::before(&text, named.map(|at| at.min(end)))
+                .or_else(|| label::placed(&text[..end]))
                 .or_else(|| label::in_brackets(prefix))
                 .or_else(|| label::behind(&text))
                 .or_else(|| label::said(said));
         }
+        sample.rank = rank_of(&text);
         line.sign(&mut sample);
         samples.push(sample);
     }
@@ -275,18 +280,27 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
     let kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
     let Some(first) = first else { return Vec::new() };
-    let leading = kinds[first].is_some();
+    // `memory: 3.2 GB allocated / 4.5 GB reserved`: each amount has its own word behind it.
+    let own = |index: usize| {
+        let behind = behind(index);
+        (!behind.trim_end().ends_with([':', '='])).then_some(behind)
+    };
+    let mut amounts = (0..quantities.len()).filter(|&index| sized(&quantities[index]).is_some()).peekable();
+    let trailing = amounts.peek().is_some() && amounts.all(|index| own(index).and_then(kind).is_some());
+    let leading = kinds[first].is_some() && !trailing;
     let mut found: Vec<(usize, Metric, Figure)> = Vec::new();
     let mut bare: Vec<(usize, Metric)> = Vec::new();
     for (index, quantity) in quantities.iter().enumerate() {
-        let named = if leading { kinds[index] } else { kind(behind(index)) };
+        let named = if leading { kinds[index] } else { own(index).and_then(kind).or(kinds[index]) };
         let divided = quantity.before.trim() == "/" && index > 0;
         // `12.3/80.0 GB`: only the second number has a unit.
         let next = quantities.get(index + 1).filter(|next| next.before.trim() == "/").and_then(|next| next.unit);
         let unit = sized(quantity).or(next).or(scale);
         let metric = if divided { Some(Metric::DeviceTotal).filter(|_| !found.is_empty()) } else { named };
         let bytes = quantity.number.value >= LEAST_BYTES && quantity.number.decimals <= 0;
-        match (metric, unit.or(bytes.then_some(1))) {
+        // getrusage counts in KiB.
+        let plain = if quantity.before.contains("maxrss") { 1 << 10 } else { 1 };
+        match (metric, unit.or(bytes.then_some(plain))) {
             (Some(metric), Some(unit)) => {
                 found.extend(quantity.number.figure(unit).map(|figure| (index, metric, figure)));
             }
@@ -324,6 +338,8 @@ fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(
                 && !counts_things(number.rest)
                 && !OTHER.iter().any(|other| lower.contains(other))
                 && (lower.contains("alloc") || lower.contains("reserv"))
+                // A share in the names of wandb, whose amounts end with `Bytes`.
+                && !lower.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with("memoryallocated")
         })
         .collect();
     let of = |metric| kept.iter().find(|(_, other)| *other == metric).map(|(index, _)| quantities[*index].number.value);
@@ -351,13 +367,18 @@ fn offset(text: &str, quantity: &Quantity<'_>) -> usize {
     offset_of(text, quantity.before) + quantity.before.len()
 }
 
-/// A unit in the words before a number: `allocated_gb=`, `Memory (MiB):`.
+/// A unit in the words before a number: `allocated_gb=`, `Memory (MiB):`, `memory.rssMB:`, `gb_free=`.
 fn unit_of_key(key: &str) -> Option<u64> {
     let key = key.trim_end_matches([' ', ':', '=', ')', ']', '\'', '"', '|']);
-    let word = key.rsplit(|c: char| !c.is_ascii_alphabetic()).next()?;
+    let name = key.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    let word = match name.strip_prefix("gb_") {
+        Some(_) => "gb",
+        None => key.rsplit(|c: char| !c.is_ascii_alphabetic()).next()?,
+    };
+    let word = ["Bytes", "MB", "GB"].into_iter().find(|unit| word.len() > 2 && word.ends_with(unit)).unwrap_or(word);
     match word.to_ascii_lowercase().as_str() {
         "bytes" => Some(1),
-        "kb" | "kib" => Some(1 << 10),
+        "kb" | "kib" | "kbytes" => Some(1 << 10),
         "mb" | "mib" => Some(1 << 20),
         "gb" | "gib" => Some(1 << 30),
         _ => None,
@@ -394,6 +415,15 @@ fn step_of(prefix: &str) -> Option<u64> {
     let lower = prefix.to_ascii_lowercase();
     let first = NAMES.first(&lower);
     step(&lower, &first)
+}
+
+/// The rank at the start of a message: `rank 3: allocated 4 GB`.
+fn rank_of(text: &str) -> Option<u64> {
+    let rest = text.get(..4).filter(|start| start.eq_ignore_ascii_case("rank")).map(|_| &text[4..])?;
+    let rest = rest.trim_start_matches([' ', ':', '=', '#']);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let apart = rest[digits..].starts_with([':', ',', '|', ' ', ']', ')']);
+    rest[..digits].parse().ok().filter(|_| apart)
 }
 
 /// The device that `text` names.

@@ -25,7 +25,9 @@ fn figures(text: &str) -> Vec<(Metric, f64)> {
 
 #[test]
 fn what_people_print_is_read_in_any_order() {
-    use Metric::{Allocated, DeviceFree, DeviceTotal, DeviceUsed, HostUsed, MaxAllocated, MaxReserved, Reserved};
+    use Metric::{
+        Allocated, DeviceFree, DeviceTotal, DeviceUsed, HostPeak, HostUsed, MaxAllocated, MaxReserved, Reserved,
+    };
     for (text, expected) in [
         ("Allocated: 4.5 GB, Reserved: 8.5 GB", vec![(Allocated, 4.5), (Reserved, 8.5)]),
         ("step 12 loss=2.31 mem=12.3GiB", vec![(Allocated, 12.3)]),
@@ -63,6 +65,26 @@ fn what_people_print_is_read_in_any_order() {
             "[0] NVIDIA RTX 4090 | 61C,  88 % | 3072 / 24576 MB | bob(2990M)",
             vec![(DeviceUsed, 3.0), (DeviceTotal, 24.0)],
         ),
+        // Each amount has its own word behind it, or a word of its own before it that says no kind.
+        ("CUDA memory: 3.25 GB allocated / 4.50 GB reserved", vec![(Allocated, 3.25), (Reserved, 4.5)]),
+        ("now: 3.25GB peak: 5.00GB", vec![(MaxAllocated, 5.0)]),
+        ("CPU RAM: 5.25 GB, GPU RAM: 3.25 GB", vec![(HostUsed, 5.25), (Allocated, 3.25)]),
+        ("Total GPU memory used: 3.25 GB", vec![(DeviceUsed, 3.25)]),
+        ("3.25GB in use on the GPU", vec![(DeviceUsed, 3.25)]),
+        // The units of getrusage, procfs, time -v, wandb and fairseq.
+        ("ru_maxrss: 3145728", vec![(HostPeak, 3.0)]),
+        ("VmRSS:\t 3145728 kB", vec![(HostUsed, 3.0)]),
+        ("VmHWM:\t 3145728 kB", vec![(HostPeak, 3.0)]),
+        ("Maximum resident set size (kbytes): 3145728", vec![(HostPeak, 3.0)]),
+        ("{'system.gpu.0.memoryAllocatedBytes': 3221225472, '_step': 4}", vec![(Allocated, 3.0)]),
+        ("{'system.proc.memory.rssMB': 3072.0}", vec![(HostUsed, 3.0)]),
+        ("epoch 001: 100 / 5000 loss=9.2, gb_free=12.5, wall=35", vec![(DeviceFree, 12.5)]),
+        // Rows without a unit, or without a word for memory.
+        ("Epoch: [0]  [ 10/90]  eta: 0:00:33  loss: 2.30 (2.40)  max mem: 3072", vec![(MaxAllocated, 3.0)]),
+        ("Iter(train) [50/100]  lr: 1e-3  time: 0.3  memory: 3072, loss: 0.5", vec![]),
+        ("Epoch [1][50/100] lr: 1e-3, time: 0.3, memory: 3072, loss: 0.5", vec![(MaxAllocated, 3.0)]),
+        ("2026/01/02 10:00:00.123, NVIDIA L4-24GB, 45 %, 3072 MiB", vec![(DeviceUsed, 3.0)]),
+        ("after backward: 3.25 GB", vec![(Allocated, 3.25)]),
     ] {
         let mut expected = expected;
         expected.sort_unstable_by_key(|entry| entry.0);
@@ -97,6 +119,13 @@ fn what_tells_of_no_memory_is_left() {
         "prefix cache hit rate: 45.2, cached=0.5",
         "512/1024 files",
         "allocated: 1.5 cpus, reserved: 2.0 cpus",
+        "{'system.gpu.0.memoryAllocated': 45.3}",
+        "svmem(total=16777216000, available=8000000000, percent=52.3)",
+        "MemoryMax=2G",
+        "maxMemoryMB=2048",
+        "after download: 3.2 GB",
+        "after training: 3.2 GB checkpoint",
+        "loss: 2.3, memory: 45%",
     ] {
         assert_eq!(figures(text), [], "{text}");
     }
@@ -120,12 +149,20 @@ fn labels_steps_and_devices_are_told() {
         ("after optimizer step allocated: 12.5 GB", Some("after optimizer step")),
         ("Epoch: 1 after backward step: 7 mem 12.5 GB", Some("after backward")),
         ("pmem(rss=3833258311, vms=9999999999)", None),
+        ("iter 7: loss 2.31, time 12.5ms, mfu 30.1%, mem 3.2GB", None),
+        ("step: 7  grad_norm:  1.2  memory:  3.2GiB(4.06%)", None),
+        ("Using 3.2 GB of GPU memory", None),
+        ("Memory after forward: 3.2 GB", Some("after forward")),
+        ("GPU memory at peak: 3.2 GB", None),
+        ("before optimizer step: 3.2GB allocated", Some("before optimizer step")),
+        ("forward took 12.5 ms, mem 3.2 GB", Some("forward")),
     ] {
         assert_eq!(read(text).unwrap().label.as_deref(), label, "{text}");
     }
     let line = Line::new(Position::default(), "allocated: 3.5 GB");
     assert_eq!(plain(&line, "== after forward ==")[0].label.as_deref(), Some("after forward"));
     assert_eq!(plain(&line, "loss 2.1")[0].label, None);
+    assert_eq!(read("Rank 3 | allocated 3.5 GB").unwrap().rank, Some(3));
     let step = read("[step 3] alloc=3.5GB").unwrap();
     assert_eq!((step.step, step.label), (Some(3), None));
 }

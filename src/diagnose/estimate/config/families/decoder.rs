@@ -3,7 +3,7 @@
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::{Counted, Looks};
 use super::dims::Dims;
-use super::layers::{Biases, Experts, attention, latent_attention, layer_norm, mlp};
+use super::layers::{Biases, Experts, latent_attention, layer_norm, mlp, output, projections};
 
 /// Parts of a decoder that its widths do not determine.
 #[derive(Clone)]
@@ -51,11 +51,15 @@ impl Decoder {
             looks = Looks { full: layers, ..Looks::default() }.cache(kept);
             latent_attention(d, self.biases.input)
         } else {
-            attention(hidden, query, key_value, self.biases)
+            // The output matrix of Helium is square, however many heads there are.
+            let joined = if d.family == "helium" { hidden } else { query };
+            projections(hidden, query, key_value, self.biases) + output(joined, hidden, self.biases)
         };
         let experts = self.experts;
         let sparse = experts.layers.min(layers);
-        let ffn = if sparse == layers { experts.ffn } else { d.n(&["intermediate_size_mlp", "intermediate_size"]) };
+        // Llama 4 has a width of its own for dense layers, whether or not the file names it.
+        let dense_width = || d.opt(&["intermediate_size_mlp"]).unwrap_or_else(|| d.n(&["intermediate_size"]));
+        let ffn = if sparse == layers { experts.ffn } else { dense_width() };
         let dense = mlp(hidden, ffn, self.gated, self.mlp_bias);
         let each = attention + self.norm.times(self.norms) + self.extra;
         let embedding = weight(vocabulary, hidden);
@@ -94,7 +98,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
     let head_norms = vector(2 * head);
     let wide_norms = vector((d.heads() + d.kv_heads()) * head);
     let decoder = match d.family {
-        "llama" | "granite" | "smollm3" => Decoder { biases, mlp_bias: d.flag("mlp_bias"), ..plain },
+        "llama" | "granite" | "smollm3" | "cwm" => Decoder { biases, mlp_bias: d.flag("mlp_bias"), ..plain },
         "mistral" | "ministral3" | "phi3" => plain,
         "mixtral" => Decoder { experts: everywhere(d), ..plain },
         "qwen2" => Decoder { biases: Biases::INPUT, ..plain },
@@ -114,6 +118,11 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
             let extra = head_norms.when(d.flag("use_qk_norm"));
             Decoder { biases: Biases { output: false, ..biases }, extra, experts: deepseek(d), ..plain }
         }
+        "exaone_moe" => Decoder { extra: head_norms, experts: deepseek(d), ..plain },
+        "hunyuan_v1_moe" => {
+            let experts = everywhere(d);
+            Decoder { biases, extra: head_norms, experts: Experts { shared: experts.ffn, ..experts }, ..plain }
+        }
         "dots1" => Decoder { biases, extra: head_norms, experts: deepseek(d), ..plain },
         "solar_open" => {
             let experts = Experts { layers: d.layers(), ..deepseek(d) };
@@ -125,7 +134,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
             Decoder { biases, extra: vector(d.heads()), experts, ..plain }
         }
         "llama4_text" => Decoder { biases, experts: llama4(d), ..plain },
-        "gemma" => Decoder { biases, ..plain },
+        "gemma" | "vaultgemma" => Decoder { biases, ..plain },
         "gemma2" => Decoder { biases, norms: 4, ..plain },
         "gemma3_text" => Decoder { biases, norms: 4, extra: head_norms, ..plain },
         "phimoe" => {
@@ -195,7 +204,7 @@ fn count(d: &Dims<'_>) -> u128 {
 }
 
 fn active(d: &Dims<'_>) -> u128 {
-    d.opt(&["num_experts_per_tok", "moe_k", "num_experts_per_token", "top_k_experts"]).unwrap_or(1)
+    d.opt(&["num_experts_per_tok", "moe_k", "moe_topk", "num_experts_per_token", "top_k_experts"]).unwrap_or(1)
 }
 
 /// Experts of the MLP's width in every layer.

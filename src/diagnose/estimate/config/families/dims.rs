@@ -78,10 +78,19 @@ impl<'a> Dims<'a> {
     /// A dimension that is required.
     pub(super) fn n(&self, names: &[&'static str]) -> u128 {
         self.opt(names).unwrap_or_else(|| {
-            let (path, family) = (self.fields.path.to_owned(), self.family.to_owned());
-            self.refuse(EstimateError::MissingField { path, family, field: names[0] });
+            self.lacks(names[0]);
             1
         })
+    }
+
+    fn lacks(&self, field: &'static str) {
+        let (path, family) = (self.fields.path.to_owned(), self.family.to_owned());
+        self.refuse(EstimateError::MissingField { path, family, field });
+    }
+
+    /// Refuses a file without one of these fields.
+    pub(super) fn require(&self, names: &[&'static str]) {
+        names.iter().filter(|name| self.fields.value.get(**name).is_none()).for_each(|name| self.lacks(name));
     }
 
     /// Whether a flag is set.

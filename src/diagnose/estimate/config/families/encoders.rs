@@ -177,7 +177,8 @@ fn t5(d: &Dims<'_>) -> Option<Counted> {
     let (hidden, ffn, heads, labels) = (d.hidden(), d.n(&["d_ff"]), d.heads(), d.labels());
     let inner = heads * d.n(&["d_kv"]);
     let (encoder, decoder) = (d.layers(), d.opt(&["num_decoder_layers"]).unwrap_or_else(|| d.layers()));
-    let gated = d.text("feed_forward_proj").is_some_and(|kind| kind.starts_with("gated"));
+    let named = || d.text("feed_forward_proj").is_some_and(|kind| kind.starts_with("gated"));
+    let gated = d.fields.value.get("is_gated_act").and_then(|gated| gated.as_bool()).unwrap_or_else(named);
     let own = attention(hidden, inner, inner, Biases::NONE).renamed(names::T5) + vector(hidden);
     let cross = own.clone().renamed(names::T5_CROSS);
     let up = if gated { "DenseReluDense.wi_1" } else { "DenseReluDense.wi" };

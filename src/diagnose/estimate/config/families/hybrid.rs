@@ -16,7 +16,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
         "jamba" => jamba(d),
         "bamba" | "granitemoehybrid" | "falcon_h1" => bamba(d),
         "nemotron_h" => nemotron_h(d),
-        "lfm2" => lfm2(d),
+        "lfm2" | "lfm2_moe" => lfm2(d),
         "gemma3n_text" => gemma3n(d),
         "gemma4_text" => gemma4(d),
         _ => return None,
@@ -223,7 +223,10 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
     let kinds: Vec<String> = match (d.texts(&["layers_block_type"]), d.text("hybrid_override_pattern")) {
         (_, Some(pattern)) => pattern.chars().map(String::from).collect(),
         (Some(kinds), None) => kinds.into_iter().map(str::to_owned).collect(),
-        (None, None) => Vec::new(),
+        (None, None) => {
+            d.require(&["hybrid_override_pattern"]);
+            Vec::new()
+        }
     };
     let of = |names: &[&str]| kinds.iter().filter(|kind| names.contains(&kind.as_str())).count() as u128;
     let (heads, groups) = (d.n(&["mamba_num_heads"]), d.n(&["n_groups"]));
@@ -259,7 +262,7 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
     found
 }
 
-/// LFM2: gated short convolutions alternating with attention.
+/// LFM2: gated short convolutions alternating with attention; experts in all layers except the first ones.
 fn lfm2(d: &Dims<'_>) -> Counted {
     let (hidden, layers, head) = (d.hidden(), d.layers(), d.hidden() / d.heads().max(1));
     let listed = d.numbers("full_attn_idxs").map(|at| at.len() as u128);
@@ -279,11 +282,22 @@ fn lfm2(d: &Dims<'_>) -> Counted {
         + weight(hidden, d.n(&["conv_L_cache"]))
         + vector(hidden).when(bias);
     let softmax = attention(hidden, hidden, d.kv_heads() * head, Biases::NONE) + vector(2 * head);
+    let (dense, experts) = if d.family == "lfm2_moe" {
+        let (count, width) = (d.n(&["num_experts"]), d.n(&["moe_intermediate_size"]));
+        let active = d.n(&["num_experts_per_tok"]);
+        let experts = Experts { count, ffn: width, gated: true, active, ..Experts::default() };
+        (d.n(&["num_dense_layers"]).min(layers), experts)
+    } else {
+        (layers, Experts::default())
+    };
+    let visited = if dense < layers { experts.ffn * experts.active } else { ffn };
     let whole = softmax.times(full)
         + convolution.times(layers.saturating_sub(full))
-        + (mlp(hidden, ffn, true, false) + vector(2 * hidden)).times(layers)
+        + mlp(hidden, ffn, true, false).times(dense)
+        + experts.block(hidden).times(layers - dense)
+        + vector(2 * hidden).times(layers)
         + frame(d);
-    counted(d, whole, ffn, full, layers.saturating_sub(full) * hidden * d.n(&["conv_L_cache"]))
+    counted(d, whole, visited, full, layers.saturating_sub(full) * hidden * d.n(&["conv_L_cache"]))
 }
 
 /// Separate inputs for every layer, as in Gemma 3n: a table, a projection, and a gate in each layer.

@@ -24,10 +24,19 @@ impl Biases {
 /// Attention on a stream of width `hidden`: queries of width `query`, keys and values of width `key_value`, all heads
 /// together.
 pub(super) fn attention(hidden: u128, query: u128, key_value: u128, biases: Biases) -> Block {
+    projections(hidden, query, key_value, biases) + output(query, hidden, biases)
+}
+
+/// The matrices of queries, keys and values.
+pub(super) fn projections(hidden: u128, query: u128, key_value: u128, biases: Biases) -> Block {
     linear(hidden, query, biases.input).named("self_attn.q_proj")
         + linear(hidden, key_value, biases.input).named("self_attn.k_proj")
         + linear(hidden, key_value, biases.input).named("self_attn.v_proj")
-        + linear(query, hidden, biases.output).named("self_attn.o_proj")
+}
+
+/// The matrix that joins heads of width `query`, all together.
+pub(super) fn output(query: u128, hidden: u128, biases: Biases) -> Block {
+    linear(query, hidden, biases.output).named("self_attn.o_proj")
 }
 
 /// An MLP with two matrices, or three if it is gated.

@@ -41,6 +41,11 @@ pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
     if speaks(d) {
         return speaking(d);
     }
+    // The defaults of these parts are models of their own, which no published file leaves out.
+    if matches!(d.family, "paligemma" | "llava" | "llava_next" | "mistral3") {
+        d.require(&["text_config", "vision_config"]);
+        d.check().map_err(Uncounted::Refused)?;
+    }
     let words = d.part("text_config");
     let decoder = match d.family {
         "mllama" => cross_attending(&words),

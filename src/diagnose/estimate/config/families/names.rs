@@ -145,7 +145,17 @@ const MPT: &Names = &[
 
 const STARCODER: &Names = &[("mlp.up_proj", "mlp.c_fc"), ("mlp.down_proj", "mlp.c_proj")];
 
+const HUNYUAN: &Names = &[
+    ("mlp.gate", "mlp.gate.wg"),
+    ("mlp.shared_experts.gate_proj", "mlp.shared_mlp.gate_proj"),
+    ("mlp.shared_experts.up_proj", "mlp.shared_mlp.up_proj"),
+    ("mlp.shared_experts.down_proj", "mlp.shared_mlp.down_proj"),
+];
+
 const LFM: &Names = &[
+    ("mlp.experts.gate_up_proj", "feed_forward.experts.gate_up_proj"),
+    ("mlp.experts.down_proj", "feed_forward.experts.down_proj"),
+    ("mlp.gate", "feed_forward.gate"),
     ("self_attn.o_proj", "self_attn.out_proj"),
     ("mlp.gate_proj", "feed_forward.w1"),
     ("mlp.up_proj", "feed_forward.w3"),
@@ -329,6 +339,7 @@ fn of(family: &str) -> &'static Names {
         "glm" | "glm4" => GATE_UP,
         "mamba" | "mamba2" | "falcon_mamba" | "nemotron_h" => MIXER,
         "falcon" | "bloom" => BLOOM,
+        "hunyuan_v1_moe" => HUNYUAN,
         "gpt_neox" => NEOX,
         "persimmon" => PERSIMMON,
         "gpt2" | "gpt_bigcode" => GPT2,
@@ -338,7 +349,7 @@ fn of(family: &str) -> &'static Names {
         "opt" => OPT,
         "mpt" => MPT,
         "starcoder2" => STARCODER,
-        "lfm2" => LFM,
+        "lfm2" | "lfm2_moe" => LFM,
         _ => &[],
     }
 }

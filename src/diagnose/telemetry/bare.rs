@@ -1,0 +1,57 @@
+//! Lines whose figure has no word for memory, or no unit, that a known printer writes: rows of training loops, of
+//! nvidia-smi, and amounts beside the name of a phase.
+
+use super::label;
+use super::line::Line;
+use super::sample::{Format, Metric, Sample};
+use super::scan::{number, unit, whole};
+
+/// Words for the phases of a training.
+const PHASES: [&str; 14] = [
+    "forward", "backward", "optim", "step", "loss", "model", "init", "eval", "epoch", "grad", "cache", "train",
+    "generat", "valid",
+];
+
+/// The reading of `text`, the message of `line`.
+pub(super) fn read(line: &Line<'_>, text: &str) -> Option<Sample> {
+    let (metric, amount, size, label) = loop_row(text).or_else(|| query_row(text)).or_else(|| phase_row(text))?;
+    let mut sample = Sample::new(Format::Plain, line.position);
+    sample.with(metric, number(amount)?.figure(size));
+    sample.label = label;
+    line.sign(&mut sample);
+    sample.tells().then_some(sample)
+}
+
+/// What a row says: the metric, where its number begins, the bytes of its unit, and the phase.
+type Row<'a> = (Metric, &'a str, u64, Option<String>);
+
+/// A row of torchvision's and DETR's loops, or of OpenMMLab's, which print MiB: `loss: 2.30 max mem: 5120`.
+fn loop_row(text: &str) -> Option<Row<'_>> {
+    if !["loss", "eta: ", "lr: "].iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let rest = ["max mem: ", ", memory: ", "max_mem: "].iter().find_map(|key| Some(text.split_once(key)?.1))?;
+    let alone = !number(rest)?.rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '%' | '/'));
+    (alone && (100..4_000_000).contains(&whole(rest)?)).then_some((Metric::MaxAllocated, rest, 1 << 20, None))
+}
+
+/// A row of comma-separated values with the name of a GPU and one amount: `NVIDIA L4, 45 %, 3210 MiB`.
+fn query_row(text: &str) -> Option<Row<'_>> {
+    let mut fields = text.split(',').map(str::trim);
+    let gpu = |field: &str| ["NVIDIA ", "Tesla ", "GeForce ", "Quadro "].iter().any(|name| field.starts_with(name));
+    if !fields.clone().any(gpu) {
+        return None;
+    }
+    let amount = fields.find(|field| number(field).is_some_and(|found| found.rest.trim() == "MiB"))?;
+    Some((Metric::DeviceUsed, amount, 1 << 20, None))
+}
+
+/// An amount beside nothing but a phase: `after backward: 3.21 GB`.
+fn phase_row(text: &str) -> Option<Row<'_>> {
+    let (words, amount) = text.split_once([':', '='])?;
+    let (size, rest) = unit(number(amount)?.rest)?;
+    let lower = words.to_ascii_lowercase();
+    let phase = PHASES.iter().any(|phase| lower.contains(phase)) && !lower.contains("size");
+    let label = label::said(words).filter(|_| phase && size >= 1 << 20 && rest.trim_matches(['.', ' ']).is_empty())?;
+    Some((Metric::Allocated, amount, size, Some(label)))
+}
