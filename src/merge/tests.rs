@@ -162,6 +162,28 @@ fn shards_of_different_runs_are_refused_by_name() {
 }
 
 #[test]
+fn a_shard_that_was_edited_by_hand_is_refused() {
+    let edited = |edit: fn(&mut crate::record::Shard)| {
+        let mut record = sample::shards(2)[1].clone();
+        record.check().unwrap();
+        edit(record.shard.as_mut().unwrap());
+        record.check().unwrap_err().to_string()
+    };
+    for (said, what) in [
+        (edited(|shard| shard.index = 0), "shard 0 of 2 is not one of them"),
+        (edited(|shard| shard.index = 3), "shard 3 of 2 is not one of them"),
+        (edited(|shard| shard.places = vec![1, 1]), "the places of shard 2 are not places of its capture in order"),
+        (edited(|shard| shard.places = vec![1, 4]), "the places of shard 2 are not places of its capture in order"),
+        (edited(|shard| shard.places.truncate(1)), "2 entries but the places of 1"),
+        (edited(|shard| shard.entries = 1), "shard 2 has 2 results, a share of 1 entries"),
+        (edited(|shard| shard.entries = 5), "a share of 5 entries"),
+        (edited(|shard| shard.bytes = u64::MAX.into()), "shard 2 has 2 results"),
+    ] {
+        assert!(said.contains(what), "{said}");
+    }
+}
+
+#[test]
 fn kernels_are_made_of_all_that_their_launches_read() {
     let with = |record: &mut Record, files: &[(&str, &str)]| {
         let sources = files.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect();

@@ -136,6 +136,19 @@ impl Record {
                 let detail = format!("the places of shard {} are not places of its capture in order", shard.index);
                 return inconsistent(detail);
             }
+            let Shard { index, count, capture, .. } = shard;
+            if !(1..=*count).contains(index) {
+                return inconsistent(format!("shard {index} of {count} is not one of them"));
+            }
+            if shard.places.len() > shard.entries || shard.entries > capture.entries || shard.bytes > capture.bytes {
+                let (entries, bytes) = (shard.entries, shard.bytes);
+                return inconsistent(format!(
+                    "shard {index} has {} results, a share of {entries} entries and {bytes}, and a capture of {} and {}",
+                    shard.places.len(),
+                    capture.entries,
+                    capture.bytes
+                ));
+            }
         }
         let all = self.places();
         if self.shards().next().is_some() && (all.len() != entries || all.windows(2).any(|pair| pair[0] == pair[1])) {

@@ -12,6 +12,7 @@ mod address;
 mod ahead;
 mod cache;
 mod client;
+mod direct;
 mod error;
 mod guard;
 mod mirror;

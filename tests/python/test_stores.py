@@ -1,5 +1,6 @@
 """Captures and stores in Azure Blob Storage, by azurite (from the path, or named by AZURITE_BLOB), and in Google Cloud
-Storage, by moto. If azurite is not there its tests are left out, unless PLIMSOLL_TESTS_MAY_LACK is set and does not name it.
+Storage, by moto and by fake-gcs-server (from the path, or named by FAKE_GCS_SERVER). If a server is not there its tests are
+left out, unless PLIMSOLL_TESTS_MAY_LACK is set and does not name it.
 Run: python -m unittest discover tests/python"""
 
 import base64
@@ -40,8 +41,8 @@ def found(variable, name):
     return path
 
 
-class Stores:
-    """What holds of every object store."""
+class Captures:
+    """What holds of every object store that captures are read from."""
 
     @classmethod
     def start(cls, command):
@@ -93,6 +94,36 @@ class Stores:
         assert done.returncode == code, f"{done.returncode}: {done.stdout}{done.stderr}"
         return done
 
+    def test_a_capture_there_means_the_same_whole_and_in_shards(self):
+        check = ("--kernel", "builtin:embedding", "--digest", "full", "--record")
+        self.run_here("check", self.capture, *check, "local.json")
+        self.run_here("check", self.address, *check, "remote.json")
+        self.run_here("compare", "local.json", "remote.json")
+        os.makedirs(os.path.join(self.folder, "shards"), exist_ok=True)
+        for shard in ("1", "2"):
+            self.run_here("check", self.address, "--shard", f"{shard}/2", *check, f"shards/{shard}.json")
+        self.run_here("merge", "shards", "--out", "shards.json")
+        self.assertEqual(self.digest_of("shards.json"), self.digest_of("local.json"))
+
+    def test_nothing_at_an_address_is_an_error_that_names_it(self):
+        self.assert_nothing_at(f"{self.scheme}://{self.bucket}/nothing")
+
+    def assert_nothing_at(self, address):
+        done = self.run_here("inspect", address, code=2)
+        self.assertIn(f"{address}: there is nothing at this address", done.stderr)
+
+    @classmethod
+    def digest_of(cls, name):
+        with open(os.path.join(cls.folder, name), encoding="utf-8") as file:
+            return json.load(file)["semantics_digest"]
+
+
+class Stores(Captures):
+    """What holds of every object store that is written to as well."""
+
+    def test_a_bucket_that_does_not_exist_is_an_error_that_names_it(self):
+        self.assert_nothing_at(f"{self.scheme}://nothing/captures")
+
     def test_a_capture_there_means_the_same_and_its_record_goes_there(self):
         record = f"{self.scheme}://{self.bucket}/records/remote.json"
         check = ("--kernel", "builtin:embedding", "--digest", "full", "--record")
@@ -102,11 +133,7 @@ class Stores:
         self.run_here("check", self.address, "--shard", "1/2", *check, f"{self.scheme}://{self.bucket}/parts/1.json")
         self.run_here("check", self.address, "--shard", "2/2", *check, f"{self.scheme}://{self.bucket}/parts/2.json")
         self.run_here("merge", f"{self.scheme}://{self.bucket}/parts", "--out", "merged.json")
-        digests = []
-        for name in ("local.json", "merged.json"):
-            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
-                digests.append(json.load(file)["semantics_digest"])
-        self.assertEqual(digests[0], digests[1])
+        self.assertEqual(self.digest_of("local.json"), self.digest_of("merged.json"))
 
     def test_a_store_is_sent_once_and_comes_back_whole(self):
         store = f"{self.scheme}://{self.bucket}/store"
@@ -121,11 +148,6 @@ class Stores:
                 with open(os.path.join(self.capture, name), "rb") as other:
                     self.assertEqual(one.read(), other.read())
         self.run_here("check", f"{store}/captures/embedding", "--kernel", "builtin:embedding", "--no-record")
-
-    def test_nothing_at_an_address_is_an_error_that_names_it(self):
-        for address in (f"{self.scheme}://{self.bucket}/nothing", f"{self.scheme}://nothing/captures"):
-            done = self.run_here("inspect", address, code=2)
-            self.assertIn(f"{address}: there is nothing at this address", done.stderr)
 
 
 class AzureTest(Stores, unittest.TestCase):
@@ -206,6 +228,45 @@ class GoogleTest(Stores, unittest.TestCase):
     def test_plain_http_to_another_machine_is_refused(self):
         done = self.run_here("inspect", self.address, code=2, GOOGLE_BASE_URL="http://192.0.2.1")
         self.assertIn("plain http is for servers of this machine", done.stderr)
+
+
+class FakeGcsTest(Captures, unittest.TestCase):
+    """A server of GCS alone. Its XML API is for reading: it takes uploads by the JSON API, which `gs://` does not speak."""
+
+    scheme = "gs"
+    bucket = "depot"
+
+    @classmethod
+    def setUpClass(cls):
+        server = found("FAKE_GCS_SERVER", "fake-gcs-server")
+        cls.port = free_port()
+        url = f"http://127.0.0.1:{cls.port}"
+        account = {"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": True}
+        cls.environment = {"GOOGLE_BASE_URL": url, "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account)}
+        cls.start([server, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(cls.port),
+                   "-public-host", f"127.0.0.1:{cls.port}", "-external-url", url, "-log-level", "error"])
+
+    @classmethod
+    def make_bucket(cls):
+        body = json.dumps({"name": cls.bucket}).encode()
+        cls.request("POST", "/storage/v1/b", body, {"Content-Type": "application/json"})
+
+    @classmethod
+    def upload(cls, key, content):
+        cls.request("POST", f"/upload/storage/v1/b/{cls.bucket}/o?uploadType=media&name={key}", content)
+
+    def test_an_object_that_was_replaced_is_read_anew(self):
+        name, other = self.names[0], self.names[1]
+        with open(os.path.join(self.capture, name), "rb") as file:
+            self.addCleanup(self.upload, f"captures/embedding/{name}", file.read())
+        before = self.run_here("inspect", self.address, "--digest", "blake3", "--json").stdout
+        with open(os.path.join(self.capture, other), "rb") as file:
+            self.upload(f"captures/embedding/{name}", file.read())
+        self.assertNotEqual(self.run_here("inspect", self.address, "--digest", "blake3", "--json").stdout, before)
+
+    def test_a_write_that_the_server_refuses_is_an_error_that_says_so(self):
+        done = self.run_here("pack", self.capture, "--out", f"gs://{self.bucket}/store", code=2)
+        self.assertIn("400 Bad Request", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,26 @@
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_capture::Capture;
 use plimsoll_capture::synthesize::OperatorCall;
 use plimsoll_capture::write::Options as WriteOptions;
-use plimsoll_remote::open;
+use plimsoll_remote::{Options, open};
 
 use crate::server::{Fault, Seen, Server};
-use crate::support::{Scene, impatient};
+use crate::support::{Scene, cached, impatient};
 
-/// The result of reading a capture if the server answers every request for bytes with `fault`.
-fn always(fault: Fault) -> String {
-    let scene = Scene::new();
-    scene.server.fail(move |_, seen: &Seen| (seen.method == "GET").then_some(fault));
-    scene.read(&impatient()).unwrap_err().0
+/// Options of the two ways that bytes take: into the file directly, and through the cache.
+fn both_ways(cache: &Path) -> [Options; 2] {
+    [impatient(), cached(cache)]
 }
 
 #[test]
 fn a_server_that_never_gets_better_is_an_error_that_says_what_to_do() {
+    let scene = Scene::new();
     for (fault, says) in [
         (Fault::Status(503), "the server fails (SlowDown: later), even after retries"),
+        (Fault::Chunked, "the server fails (SlowDown: later)"),
         (Fault::Status(500), "the server fails"),
         (Fault::Status(429), "the server fails"),
         (Fault::Expired, "the credentials have expired (ExpiredToken: The provided token has expired.); get new ones"),
@@ -31,22 +32,38 @@ fn a_server_that_never_gets_better_is_an_error_that_says_what_to_do() {
         (Fault::TooMany, "the server does not keep to ranges (more bytes than its Content-Range says)"),
         (Fault::Redirect, "check the address"),
     ] {
-        let error = always(fault);
-        assert!(error.contains(says), "{fault:?}: {error}");
-        assert!(error.contains("/captures/embedding/entry_0000"), "{fault:?} names the object: {error}");
+        let folder = tempfile::tempdir().unwrap();
+        for options in both_ways(folder.path()) {
+            scene.server.fail(move |_, seen: &Seen| (seen.method == "GET").then_some(fault));
+            let error = scene.read(&options).unwrap_err().0;
+            assert!(error.contains(says), "{fault:?}: {error}");
+            assert!(error.contains("/captures/embedding/entry_0000"), "{fault:?} names the object: {error}");
+        }
     }
 }
 
 #[test]
 fn a_server_that_gets_better_gives_the_whole_capture() {
-    for fault in [Fault::Status(503), Fault::Cut(5000), Fault::Stall(5000)] {
-        let scene = Scene::new();
-        // Every third request for bytes.
-        scene.server.fail(move |number, seen| (seen.method == "GET" && number % 3 == 0).then_some(fault));
-        scene.read(&impatient()).unwrap_or_else(|error| panic!("{fault:?}: {}", error.0));
-        let seen = scene.server.take_seen();
-        assert!(seen.len() > 40, "{}", seen.len());
+    let scene = Scene::new();
+    for fault in [Fault::Status(503), Fault::Cut(5000), Fault::Stall(5000), Fault::Short, Fault::Close] {
+        let folder = tempfile::tempdir().unwrap();
+        for options in both_ways(folder.path()) {
+            // Every third request for bytes.
+            scene.server.fail(move |number, seen| (seen.method == "GET" && number % 3 == 0).then_some(fault));
+            scene.read(&options).unwrap_or_else(|error| panic!("{fault:?}: {}", error.0));
+            let seen = scene.server.take_seen();
+            assert!(seen.len() > 40, "{}", seen.len());
+        }
     }
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    let scene = Scene::new();
+    scene.read(&impatient()).unwrap();
+    let (requests, connections) = (scene.server.take_seen().len(), scene.server.connections());
+    // Those of the general client, and of ranges: as many as are sent at once.
+    assert!(requests > 3 * connections && connections <= 2 * Options::default().requests, "{requests} {connections}");
 }
 
 #[test]

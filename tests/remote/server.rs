@@ -28,6 +28,12 @@ pub enum Fault {
     OtherRange,
     /// Announces the requested range, and continues beyond it.
     TooMany,
+    /// Announces the requested range, and sends one byte less, as its length says.
+    Short,
+    /// Answers with status 503, whose text is sent in chunks and has no length.
+    Chunked,
+    /// Sends what was asked for, and closes the connection.
+    Close,
     /// Sends a listing that does not end.
     EndlessList,
     /// Sends the request to another place.
@@ -59,6 +65,7 @@ struct State {
     objects: BTreeMap<String, Object>,
     versions: u64,
     seen: Vec<Seen>,
+    connections: usize,
 }
 
 /// A server that lives as long as the process.
@@ -86,6 +93,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = serving.clone();
+                server.state.lock().unwrap().connections += 1;
                 thread::spawn(move || drop(server.serve(stream)));
             }
         });
@@ -158,6 +166,11 @@ impl Server {
         *self.plan.lock().unwrap() = None;
     }
 
+    /// The connections that were ever made.
+    pub fn connections(&self) -> usize {
+        self.state.lock().unwrap().connections
+    }
+
     /// The requests since the last call.
     pub fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.state.lock().unwrap().seen)
@@ -228,6 +241,16 @@ impl Server {
                 403,
                 "<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>".to_owned(),
             ),
+            Some(Fault::Chunked) => {
+                record(0, seen);
+                let text = "<Error><Code>SlowDown</Code><Message>later</Message></Error>";
+                write!(
+                    stream,
+                    "HTTP/1.1 503 X\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n0\r\n\r\n",
+                    text.len()
+                )?;
+                return Ok(true);
+            }
             Some(Fault::Redirect) => {
                 record(0, seen);
                 write!(stream, "HTTP/1.1 302 Found\r\nLocation: {}{path}x\r\nContent-Length: 0\r\n\r\n", self.url)?;
@@ -274,7 +297,8 @@ impl Server {
         }
         let is_partial = range.is_some() && fault != Some(Fault::Whole);
         let more = if fault == Some(Fault::TooMany) { 1000 } else { 0 };
-        let length = sent.end - sent.start + more as u64;
+        let less = if fault == Some(Fault::Short) { 1 } else { 0 };
+        let length = sent.end - sent.start + more as u64 - less;
         let mut head = format!("HTTP/1.1 {} X\r\nETag: {etag}\r\n", if is_partial { 206 } else { 200 });
         head.push_str("Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n");
         if is_partial {
@@ -282,6 +306,9 @@ impl Server {
             head.push_str(&format!("Content-Range: bytes {}-{last}/{size}\r\n", sent.start));
         }
         head.push_str(&format!("Content-Length: {length}\r\n"));
+        if fault == Some(Fault::Close) {
+            head.push_str("Connection: close\r\n");
+        }
         stream.write_all(head.as_bytes())?;
         stream.write_all(b"\r\n")?;
         if method == "HEAD" {
@@ -291,6 +318,7 @@ impl Server {
         let body = &bytes[sent.start as usize..sent.end as usize];
         let body = match fault {
             Some(Fault::Cut(limit) | Fault::Stall(limit)) => &body[..limit.min(body.len())],
+            Some(Fault::Short) => &body[..body.len() - 1],
             _ => body,
         };
         seen.sent = body.len() as u64;
@@ -298,7 +326,7 @@ impl Server {
         self.send(stream, body)?;
         stream.write_all(&vec![0; more])?;
         match fault {
-            Some(Fault::Cut(_) | Fault::TooMany) => Ok(false),
+            Some(Fault::Cut(_) | Fault::TooMany | Fault::Close) => Ok(false),
             Some(Fault::Stall(_)) => {
                 thread::sleep(Duration::from_secs(3600));
                 Ok(false)
