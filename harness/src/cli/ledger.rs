@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::diagnose::ledger::{self, Place, Reading, Stage, Stages};
 use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
-use plimsoll::estimate::{Count, Offload};
+use plimsoll::estimate::config::Settings;
+use plimsoll::estimate::{Count, EstimateError, Offload};
 use plimsoll::meter::{Metric, TimelinePoint, worst_reading};
 use plimsoll::record::Record;
 use plimsoll::report::terminal;
@@ -63,23 +64,31 @@ pub enum PlaceName {
 
 /// Accounts; 1 if there is an excess, or if the log's trend is a bad one.
 pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
-    let (model, setup) = arguments.model.read()?;
+    let settings = arguments.model.settings()?;
+    let (mut samples, mut readings, mut stated) = (Vec::new(), Vec::new(), None);
+    for file in &arguments.files {
+        match file.split_once('=').and_then(|(stage, path)| Some((stage.parse::<Stage>().ok()?, path))) {
+            Some((stage, path)) => readings.push(of_record(stage, Path::new(path))?),
+            None => match phases(Path::new(file)) {
+                Some(found) => readings.extend(found),
+                None => read(file, &mut samples, &mut stated)?,
+            },
+        }
+    }
+    let (model, setup) = match settings.clone().finish() {
+        // A log may state it.
+        Err(EstimateError::NoParameters) if stated.is_some() => Settings { parameters: stated, ..settings }.finish()?,
+        Err(error @ EstimateError::NoParameters) => {
+            return Err(format!("{error}; `plimsoll diagnose LOG` shows trends without it").into());
+        }
+        read => read?,
+    };
     let place = match arguments.place {
         Some(PlaceName::Host) => Place::Host,
         Some(PlaceName::Device) => Place::Device,
         None if setup.offload == Offload::None => Place::Device,
         None => Place::Host,
     };
-    let (mut samples, mut readings) = (Vec::new(), Vec::new());
-    for file in &arguments.files {
-        match file.split_once('=').and_then(|(stage, path)| Some((stage.parse::<Stage>().ok()?, path))) {
-            Some((stage, path)) => readings.push(of_record(stage, Path::new(path))?),
-            None => match phases(Path::new(file)) {
-                Some(found) => readings.extend(found),
-                None => read(file, &mut samples)?,
-            },
-        }
-    }
     let mut all = Reading::of_samples(&samples, place);
     all.extend(readings);
     all.extend(arguments.readings.iter().cloned());
@@ -121,31 +130,36 @@ fn phases(path: &Path) -> Option<Vec<Reading>> {
     Some(readings)
 }
 
-/// How long memory stays the same between a fall and another that is not a part of it.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Longer than objects take to be freed: memory that stays the same for so long between two falls is held.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What the last phase of a record held before the process began to end.
 ///
 /// This phase ends with the process, and an interpreter frees its objects first: samples below what was held when the
-/// phase began show that, and so do those that lead down to them without a pause. On a busy machine samples are rare:
-/// one that is lower than the one before and stays the latest for a while is what was held, not a step on the way down.
+/// phase began show that. What leads down to them are falls without a pause, although a busy machine may take few
+/// samples, or stop the process on its way.
 fn held_last(timeline: &[TimelinePoint], began: u64) -> Option<ByteSize> {
     let samples: Vec<u64> = timeline.iter().map(|point| point.rss.bytes()).collect();
-    let ending = |bytes: &u64| *bytes < began - began / 10;
-    let kept = samples.iter().rposition(|bytes| !ending(bytes))?;
-    let falls = |at: usize| at > 0 && samples[at] < samples[at - 1] - samples[at - 1] / 200;
-    let lasts = |at: usize| {
-        let until = timeline.get(at + 1).map_or(u64::MAX, |next| next.at_ns);
-        u128::from(until.saturating_sub(timeline[at].at_ns)) >= PAUSE.as_nanos()
-    };
-    let ended = kept + 1 < samples.len();
-    let alone = falls(kept) && !falls(kept - 1) && lasts(kept);
-    let last = if ended && !alone { (1..=kept).rev().find(|at| !falls(*at)).unwrap_or(0) } else { kept };
-    Some(ByteSize::new(samples[last]))
+    let kept = samples.iter().rposition(|bytes| *bytes >= began - began / 10)?;
+    let Some(end) = timeline.get(kept + 1) else { return Some(ByteSize::new(samples[kept])) };
+    // From each fall to the next one: the last sample, and how long it took.
+    let mut levels: Vec<(usize, u64)> = Vec::new();
+    let mut from = 0;
+    for at in 1..=kept + 1 {
+        let falls = at > kept || samples[at] < samples[at - 1] - samples[at - 1] / 200;
+        if falls {
+            let until = if at > kept { end.at_ns } else { timeline[at].at_ns };
+            levels.push((at - 1, until.saturating_sub(timeline[from].at_ns)));
+            from = at;
+        }
+    }
+    let lasting = levels.iter().rfind(|(_, lasted)| u128::from(*lasted) >= PAUSE.as_nanos());
+    let (last, _) = lasting.or_else(|| levels.iter().max_by_key(|(_, lasted)| *lasted))?;
+    Some(ByteSize::new(samples[*last]))
 }
 
-/// Reads the telemetry of a log.
-fn read(name: &str, samples: &mut Vec<Sample>) -> Result<(), Failed> {
+/// Reads the telemetry of a log, and the most parameters that it states.
+fn read(name: &str, samples: &mut Vec<Sample>, stated: &mut Option<u64>) -> Result<(), Failed> {
     let failed = |error: io::Error| format!("cannot read {name}: {error}");
     let mut input: Box<dyn BufRead> = match name {
         "-" => Box::new(io::stdin().lock()),
@@ -159,7 +173,9 @@ fn read(name: &str, samples: &mut Vec<Sample>) -> Result<(), Failed> {
         if taken == 0 || samples.len() >= MOST_SAMPLES {
             break;
         }
-        reader.line(position, &String::from_utf8_lossy(&line), samples);
+        let text = String::from_utf8_lossy(&line);
+        reader.line(position, &text, samples);
+        *stated = (*stated).max(ledger::stated_parameters(&text));
         position.offset += taken as u64;
         position.line += u64::from(line.ends_with(b"\n"));
     }
@@ -187,9 +203,11 @@ mod tests {
         assert_eq!(held(&[(0, 100), (10, 400), (20, 200), (30, 200), (40, 200)]), 200);
         assert_eq!(held(&[(0, 100), (10, 400), (20, 200), (30, 200), (40, 150), (50, 120), (60, 10)]), 200);
         assert_eq!(held(&[(0, 100), (10, 400), (20, 400), (30, 120), (40, 10)]), 400);
-        // Samples that are rare, because the machine is busy: one of 200 bytes, and a way down of seconds.
+        // Samples that are rare, because the machine is busy: one of 200 bytes, one on the way down, and a process that
+        // is stopped on it.
         assert_eq!(held(&[(0, 100), (300, 400), (900, 200), (1500, 10)]), 200);
-        assert_eq!(held(&[(0, 100), (300, 400), (600, 300), (900, 200), (1200, 10)]), 400);
+        assert_eq!(held(&[(0, 100), (60, 400), (120, 400), (180, 200), (240, 10)]), 400);
+        assert_eq!(held(&[(0, 100), (100, 200), (200, 200), (300, 200), (360, 150), (420, 150), (480, 10)]), 200);
         assert_eq!(held(&[(0, 100)]), 100);
     }
 }
