@@ -18,8 +18,8 @@ fn received(answer: &'static str, file: File) -> Option<(Vec<usize>, Option<Remo
             stream.read_exact(&mut byte).unwrap();
             head.extend(byte);
         }
-        // Byte by byte: a head may come in any number of parts.
-        answer.bytes().for_each(|byte| stream.write_all(&[byte]).unwrap());
+        // Byte by byte: a head may come in any number of parts. A client that has seen enough closes the connection.
+        let _ = answer.bytes().try_for_each(|byte| stream.write_all(&[byte]));
         String::from_utf8(head).unwrap()
     });
     let mut request = HttpRequest::new(Bytes::new().into());

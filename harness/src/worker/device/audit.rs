@@ -255,7 +255,7 @@ impl IdleDevice {
     /// Opens the device of this number.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The device cannot be used.
     pub fn open(index: u32, small_context: bool) -> Result<Self, GpuError> {
         let gpu = opened(index, small_context)?;
         Ok(Self { ring: Ring::usual(&gpu)?, stream: Stream::default_of(&gpu) })

@@ -27,7 +27,7 @@ const SMALL_STACK: ByteSize = ByteSize::new(256);
 /// The device of this number, in its context.
 ///
 /// # Errors
-/// It cannot be used.
+/// The device cannot be used.
 pub fn opened(index: u32, small_context: bool) -> Result<Rc<Gpu>, GpuError> {
     let gpu = Gpu::open(index)?;
     if small_context {
