@@ -122,8 +122,8 @@ class Room:
 
 
 class Idle:
-    """Checks whether a stream that has ended was all that the device was doing, like src/capture/gpu/idle.rs: an otherwise idle
-    stream waits for the driver's event of a whole context, which shows how long the device continued."""
+    """Checks whether a stream that has ended was all that the device was doing, like src/capture/gpu/idle.rs: an
+    otherwise idle stream waits for the driver's event of a whole context, which shows how long the device continued."""
 
     def __init__(self, index):
         self.index = index
@@ -172,8 +172,8 @@ def driver(function):
 
 
 def keep_stack():
-    """Makes the context keep little stack for each thread that the device can run, like src/capture/gpu/context.rs: the usual 1
-    KiB amounts to 264 MiB on an H200. A driver that refuses the limit keeps its own."""
+    """Makes the context keep little stack for each thread that the device can run, like src/capture/gpu/context.rs: the
+    usual 1 KiB amounts to 264 MiB on an H200. A driver that refuses the limit keeps its own."""
     library = driver("cuCtxSetLimit")
     if library:
         library.cuCtxSetLimit(LIMIT_OF_STACK, ctypes.c_size_t(SMALL_STACK))
