@@ -92,12 +92,12 @@ impl Format {
         }
         let power = |bits| self.size_of(bits) >> self.fraction;
         let base = if !self.stays(other) && power(old).abs_diff(power(other)) <= NEAR { other } else { old };
-        self.smaller(base, shift + word % (self.octave() / 8).max(1), lowest)
+        self.smaller(base, shift + (word & ((self.octave() / 8).max(1) - 1)), lowest)
     }
 
     /// A number at most a sixty-fourth smaller than `old`.
     pub(super) fn nudged(self, old: u64, lowest: u64, word: u64) -> u64 {
-        if self.stays(old) { old } else { self.smaller(old, word % (self.octave() / 64).max(2), lowest) }
+        if self.stays(old) { old } else { self.smaller(old, word & ((self.octave() / 64).max(2) - 1), lowest) }
     }
 
     fn smaller(self, bits: u64, by: u64, lowest: u64) -> u64 {

@@ -220,19 +220,21 @@ impl<'a> Unit<'a> {
         let numbers = old.chunks_exact(format.bytes);
         let (count, all) = (self.elements().len() / format.bytes, self.elements());
         let shift = format.shift(chance.word());
-        let (mut from, mut run, mut taken) = (0, 0, HashSet::new());
+        let (mut from, mut run, mut taken, mut word) = (0, 0, HashSet::new(), 0);
         let mut renewed = Vec::with_capacity(old.len());
         for (at, number) in numbers.enumerate() {
             if run == 0 {
                 (from, run) = (chance.below(count), 1 + chance.below(RUN));
             }
-            let (old, word) = (format.bits(number), chance.word());
+            let old = format.bits(number);
+            // One word is enough for two numbers of at most 32 bits.
+            word = if format.bytes <= 4 && at % 2 == 1 { word >> 32 } else { chance.word() };
             let mut new = if self.nudged {
                 format.nudged(old, lowest, word)
             } else {
                 format.renewed(old, format.bits(&all[from * format.bytes..]), shift, lowest, word)
             };
-            (from, run) = ((from + 1) % count, run - 1);
+            (from, run) = (if from + 1 < count { from + 1 } else { 0 }, run - 1);
             if let Some(part) = self.apart {
                 if at % part == 0 {
                     taken.clear();
