@@ -39,9 +39,13 @@ impl Format {
 
     /// The number at the start of `bytes`, as bits.
     pub(super) fn bits(self, bytes: &[u8]) -> u64 {
-        let mut word = [0; 8];
-        word[..self.bytes].copy_from_slice(&bytes[..self.bytes]);
-        u64::from_le_bytes(word)
+        // By fixed sizes: a part of a word that was just written is slow to read.
+        match *bytes {
+            [a, ..] if self.bytes == 1 => a.into(),
+            [a, b, ..] if self.bytes == 2 => u16::from_le_bytes([a, b]).into(),
+            [a, b, c, d, ..] if self.bytes == 4 => u32::from_le_bytes([a, b, c, d]).into(),
+            _ => bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        }
     }
 
     fn sign(self) -> u64 {

@@ -51,7 +51,7 @@ const REGION_BYTES: usize = 64 << 20;
 const LARGE: usize = 1 << 20;
 /// Regions become half as long after each misfit, at most this often, and twice as long after each fit: shorter ones are
 /// disturbed less often.
-const HALVINGS: u32 = 5;
+const HALVINGS: u32 = 2;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
 /// The number of kinds of values, all equally likely: one is the captured values, two are almost those.

@@ -196,10 +196,15 @@ impl<'a> Unit<'a> {
             }
             return vec![(self.reach.start, bytes)];
         }
-        let renewed = self.renewed(0..self.count(), chance);
+        // Numbers that are to differ are drawn together.
+        let all = self.apart.map(|_| self.renewed(0..self.count(), chance));
         for _ in 0..1 + chance.below(NEAR) {
-            let at = chance.below(count) * size;
-            bytes[at..at + size].copy_from_slice(&renewed[at..at + size]);
+            let at = chance.below(count);
+            let place = at * size..(at + 1) * size;
+            match &all {
+                Some(all) => bytes[place.clone()].copy_from_slice(&all[place]),
+                None => bytes[place].copy_from_slice(&self.renewed(at as u64..at as u64 + 1, chance)),
+            }
         }
         vec![(self.reach.start, bytes)]
     }
