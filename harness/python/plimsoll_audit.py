@@ -89,13 +89,17 @@ class Audited:
             place = self.call["storages"][storage]
             with open(place["path"], "rb") as file:
                 captured = os.pread(file.fileno(), size, place["offset"] + at)
-            ctypes.memmove(self.start(storage) + at, captured, len(captured))
+            self.restore(storage, at, captured)
         mutated = set(self.inputs.mutated())
         for name, value in zip(self.call["params"], self.call["args"]):
             if self.changed.intersection(self.backend.storages_of(value)):
                 mutated.add(name)
         self.inputs.drop()
         return sorted(mutated)
+
+    def restore(self, storage, at, captured):
+        """Puts captured bytes back into a storage."""
+        ctypes.memmove(self.start(storage) + at, captured, len(captured))
 
 
 def run(kernel, args, rounds, asks, contents, outputs, process, clock=perf_counter_ns, put=memory.held.memmove, unprofiled=sys.setprofile,

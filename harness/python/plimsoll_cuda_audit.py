@@ -12,6 +12,7 @@ import sys
 import types
 from random import Random
 
+import plimsoll_audit as audit
 import plimsoll_cuda as cuda
 import plimsoll_torch as backend
 import torch
@@ -24,7 +25,7 @@ EARLY = 1024
 ALIGNED = 64
 
 
-class Audited:
+class Audited(audit.Audited):
     """A call that is resident on the device, to be launched in regions."""
 
     def __init__(self, call, backend, device):
@@ -51,19 +52,9 @@ class Audited:
         self.inputs.check_described()
         return given
 
-    def settle(self):
-        """Restores the captured values, and returns the names of the arguments whose bytes the kernel has changed."""
-        for storage, at, size in self.touched:
-            with cuda.opened(self.call["storages"][storage]) as file:
-                captured = os.pread(file.fileno(), size, self.call["storages"][storage]["offset"] + at)
-            text = ctypes.create_string_buffer(captured, size)
-            put(self.device, self.inputs.rooms, [(storage, at, size)], ctypes.addressof(text))
-        mutated = set(self.inputs.mutated())
-        for name, value in zip(self.call["params"], self.call["args"]):
-            if self.changed.intersection(self.backend.storages_of(value)):
-                mutated.add(name)
-        self.inputs.drop()
-        return sorted(mutated)
+    def restore(self, storage, at, captured):
+        text = ctypes.create_string_buffer(captured, len(captured))
+        put(self.device, self.inputs.rooms, [(storage, at, len(captured))], ctypes.addressof(text))
 
 
 def put(device, rooms, places, source, moved=ctypes.memmove):
@@ -136,7 +127,7 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
 
 
 def copied(tensor, part):
-    """Elements of an output, copied behind the work in the stream; `part` says where they lie in its memory."""
+    """Elements of an output, copied behind the work in the stream. The first of them is chosen by `part`, from 0 to 1."""
     with PLAINLY():
         layout, count = BASE.layout.__get__(tensor), BASE.numel(tensor)
         if layout != torch.strided or BASE.is_meta.__get__(tensor) or not count:

@@ -130,7 +130,7 @@ fn phases(path: &Path) -> Option<Vec<Reading>> {
     Some(readings)
 }
 
-/// Longer than objects take to be freed: memory that stays the same for so long between two falls is held.
+/// Memory that stays the same for this time between two falls is held: objects are freed in less.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What the last phase of a record held before the process began to end.

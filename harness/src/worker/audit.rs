@@ -126,6 +126,15 @@ pub fn size_of_all(places: &[Place]) -> usize {
     places.iter().map(|(_, _, bytes)| *bytes as usize).sum()
 }
 
+/// The values of each place, which follow each other in `bytes`.
+pub fn parts<'v>(places: &[Place], mut bytes: &'v [u8]) -> impl Iterator<Item = &'v [u8]> {
+    places.iter().map(move |(_, _, size)| {
+        let (now, rest) = bytes.split_at(*size as usize);
+        bytes = rest;
+        now
+    })
+}
+
 /// The times of launches, and the kept outputs.
 pub type Given = (Vec<u64>, Vec<Vec<Output>>);
 
@@ -152,13 +161,11 @@ impl Audited {
         self.touched.extend(asked.launches.iter().flatten());
         let Self { call, inputs, memory, changed, .. } = self;
         let put = |values: &mut Values, places: &[Place]| -> Result<(), CallError> {
-            let mut rest = values.next(size_of_all(places))?;
-            for (storage, at, bytes) in places {
-                let (now, after) = rest.split_at(*bytes as usize);
+            let fresh = values.next(size_of_all(places))?;
+            for ((storage, at, _), now) in places.iter().zip(parts(places, fresh)) {
                 if let Some(range) = call.storages.get(*storage) {
                     inputs.put(range, *at, now);
                 }
-                rest = after;
             }
             Ok(())
         };
@@ -170,15 +177,12 @@ impl Audited {
         })?;
         // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
-        let values = values.first(size_of_all(last))?;
-        let mut at = 0;
-        for (storage, from, bytes) in last {
-            let put = &values[at..at + *bytes as usize];
+        let fresh = values.first(size_of_all(last))?;
+        for ((storage, from, _), put) in last.iter().zip(parts(last, fresh)) {
             let holds = call.storages.get(*storage).is_none_or(|range| inputs.holds(range, *from, put));
             if let Some(changed) = changed.get_mut(*storage) {
                 *changed |= !holds;
             }
-            at += *bytes as usize;
         }
         Ok(given)
     }

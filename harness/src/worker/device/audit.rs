@@ -8,18 +8,17 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
-use plimsoll::gpu::{CudaClock, DeviceMemory, EarlyCopy, GpuError, Ring, Stream};
-use plimsoll::kernel::{Elements, Evaluation};
+use plimsoll::gpu::{CudaClock, EarlyCopy, GpuError, Ring, Stream};
 use plimsoll::run::{OUTPUT_ALIGNMENT, Output};
 use plimsoll::timing::Clock as _;
 
 use super::kernel::DeviceLaunch;
 use super::launch::{DeviceLaunches, opened};
 use super::on_device::OnDevice;
-use super::outputs::copy;
+use super::outputs::{copy, filled, given};
 use super::resident::{Home, Resident, changed, open, upload_bytes};
 use crate::protocol::{CallMessage, Place};
-use crate::worker::audit::{Asked, Given, Values, bytes_at, size_of_all};
+use crate::worker::audit::{Asked, Given, Values, bytes_at, parts, size_of_all};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
@@ -105,15 +104,6 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// The values of each place, which follow each other in `bytes`.
-fn parts<'v>(places: &[Place], mut bytes: &'v [u8]) -> impl Iterator<Item = &'v [u8]> {
-    places.iter().map(move |(_, _, size)| {
-        let (now, rest) = bytes.split_at(*size as usize);
-        bytes = rest;
-        now
-    })
-}
-
 impl DeviceLaunches {
     /// Makes a call resident.
     ///
@@ -148,19 +138,20 @@ impl DeviceLaunches {
         outputs.of_call(size * if asked.asks { 2 } else { asked.launches.len() })?.fill(asked.fill);
         let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), 0);
         for (round, places) in asked.launches.iter().enumerate() {
-            let given = values.next(size_of_all(places))?;
-            watched.put(places, given, |storage| on.homes.get(storage)?.as_ref())?;
+            let fresh = values.next(size_of_all(places))?;
+            watched.put(places, fresh, |storage| on.homes.get(storage)?.as_ref())?;
             let mut launch = self.kernel.bind(&bound)?;
             durations.push(watched.timed(&on.room, asked.fill, round, &mut || Ok(launch.launch()?))?);
             if values.keeps(asked.asks)? {
                 let (mut leaves, after) = match &mut launch {
                     DeviceLaunch::Filled(_) => {
-                        let bytes = on.placement.bytes;
-                        let place = &mut outputs.of_call(end + bytes)?[end..];
-                        copy(watched.ring, &on.room.memory, on.room.at, place)?;
-                        (on.placement.clone().outputs_from(end), end + size)
+                        (filled(watched.ring, &on.room, &on.placement, end, outputs)?, end + size)
                     }
-                    DeviceLaunch::Given(evaluation) => returned(&mut watched, evaluation.as_mut(), end, outputs)?,
+                    DeviceLaunch::Given(evaluation) => {
+                        let results = evaluation.given()?;
+                        let brought = given(watched.ring, watched.stream, &on.ranges, results, end, outputs)?;
+                        (brought.leaves, (end + brought.bytes.bytes() as usize).next_multiple_of(OUTPUT_ALIGNMENT))
+                    }
                 };
                 (end, leaves) = contents(watched.ring, &on.homes, asked.contents, after, outputs, leaves)?;
                 kept.push(leaves);
@@ -171,8 +162,8 @@ impl DeviceLaunches {
         }
         // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
-        let given = values.first(size_of_all(last))?;
-        for ((storage, at, bytes), put) in last.iter().zip(parts(last, given)) {
+        let fresh = values.first(size_of_all(last))?;
+        for ((storage, at, bytes), put) in last.iter().zip(parts(last, fresh)) {
             let Some(Some(home)) = on.homes.get(*storage) else { continue };
             let mut now = vec![0; *bytes as usize];
             copy(watched.ring, &home.memory, home.at + at, &mut now)?;
@@ -200,30 +191,6 @@ impl DeviceLaunches {
         now.iter_mut().zip(left).for_each(|(now, left)| *now |= *left);
         Ok(touching(&call.params, &on.args, &now))
     }
-}
-
-/// Keeps what an operator has returned, from byte `end` of the shared memory on; returns its places, and their end.
-fn returned(
-    watched: &mut Watched<'_>,
-    evaluation: &mut dyn Evaluation,
-    end: usize,
-    outputs: &mut Outputs,
-) -> Result<(Vec<Output>, usize), CallError> {
-    let given = evaluation.given()?;
-    // Results that were not contiguous have been copied in the stream.
-    watched.stream.synchronize()?;
-    let (leaves, bytes) = outputs.keep_from(end, given, &mut |elements, place| match elements {
-        Elements::Host(bytes) => {
-            place.copy_from_slice(bytes);
-            Ok(())
-        }
-        Elements::Device(range) => {
-            // SAFETY: the operator keeps its results until it is launched again.
-            let memory = unsafe { DeviceMemory::lent(watched.stream.gpu(), range) };
-            copy(watched.ring, &memory, 0, place)
-        }
-    })?;
-    Ok((leaves, (end + bytes).next_multiple_of(OUTPUT_ALIGNMENT)))
 }
 
 /// Keeps the contents of arguments after `leaves`, from byte `end` of the shared memory on; returns their end first.

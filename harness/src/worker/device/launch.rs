@@ -125,10 +125,10 @@ impl DeviceLaunches {
         let mut allocator = self.kernel.allocated()?;
         let (leaves, output_bytes) = match launch {
             DeviceLaunch::Filled(_) => {
-                (filled(&mut self.ring, &on.room, &on.placement, outputs)?, ByteSize::new(on.room.bytes))
+                (filled(&mut self.ring, &on.room, &on.placement, 0, outputs)?, ByteSize::new(on.room.bytes))
             }
             DeviceLaunch::Given(mut evaluation) => {
-                let given = given(&mut self.ring, &self.stream, &on.ranges, evaluation.given()?, outputs)?;
+                let given = given(&mut self.ring, &self.stream, &on.ranges, evaluation.given()?, 0, outputs)?;
                 if let Some((allocator, live)) = allocator.as_mut().zip(live) {
                     let more = allocator.allocated_peak.saturating_sub(live);
                     allocator.workspace = Some(more.saturating_sub(given.fresh));

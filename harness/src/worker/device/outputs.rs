@@ -18,29 +18,32 @@ pub struct Brought {
     pub fresh: ByteSize,
 }
 
-/// Copies the outputs that a kernel has filled, so that it cannot change them later.
+/// Copies the outputs that a kernel has filled to byte `start` and after, so that it cannot change them later.
 pub fn filled(
     ring: &mut Ring,
     room: &Home,
     placement: &Placement,
+    start: usize,
     outputs: &mut Outputs,
 ) -> Result<Vec<Output>, CallError> {
-    copy(ring, &room.memory, room.at, outputs.of_call(placement.bytes)?)?;
-    Ok(placement.clone().outputs_from(0))
+    copy(ring, &room.memory, room.at, &mut outputs.of_call(start + placement.bytes)?[start..])?;
+    Ok(placement.clone().outputs_from(start))
 }
 
-/// Copies outputs that an operator has allocated itself; `arguments` are the places of its arguments.
+/// Copies outputs that an operator has allocated itself to byte `start` and after; `arguments` are the places of its
+/// arguments.
 pub fn given(
     ring: &mut Ring,
     stream: &Stream,
     arguments: &[DeviceRange],
     given: Vec<Given<'_>>,
+    start: usize,
     outputs: &mut Outputs,
 ) -> Result<Brought, CallError> {
     // Results that were not contiguous have been copied in the stream.
     stream.synchronize()?;
     let mut fresh = 0;
-    let (leaves, bytes) = outputs.keep(given, &mut |elements, place| match elements {
+    let (leaves, bytes) = outputs.keep_from(start, given, &mut |elements, place| match elements {
         Elements::Host(bytes) => {
             place.copy_from_slice(bytes);
             Ok(())

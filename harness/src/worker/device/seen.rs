@@ -201,7 +201,7 @@ impl Trial for Relaunched<'_, '_, '_> {
         let on = self.seen.on;
         alter(self.resources.ring, alteration, &on.homes)?;
         self.here()?;
-        filled(self.resources.ring, &on.room, &on.placement, self.resources.outputs)?;
+        filled(self.resources.ring, &on.room, &on.placement, 0, self.resources.outputs)?;
         Ok(())
     }
 
