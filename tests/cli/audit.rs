@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use plimsoll::record::{EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
 
@@ -361,8 +362,11 @@ fn honest_kernels_are_not_accused() {
 fn no_cheat_passes_with_a_false_time() {
     let Some(suite) = Suite::of("cheats") else { return };
     let reference = format!("py:{}:reference", cheats("suite.py").display());
-    let by_reference = suite.ends(&["--untrusted", "--reference", &reference]);
-    let by_itself = suite.ends(&["--audit"]);
+    // Side by side, because a cheat is one on a busy machine, too; on a capture of its own, which a cheat may change.
+    let (by_reference, by_itself) = thread::scope(|scope| {
+        let by_itself = scope.spawn(|| Suite::of("cheats").unwrap().ends(&["--audit"]));
+        (suite.ends(&["--untrusted", "--reference", &reference]), by_itself.join().unwrap())
+    });
     let mut table: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     let mut wrong = Vec::new();
     for ((name, family, ends), (held, alone)) in suite.kernels.iter().zip(by_reference.iter().zip(&by_itself)) {

@@ -64,7 +64,7 @@ fn within(what: &str, few: u64, many: u64, more: u64) {
 
 #[test]
 fn reports_and_comparisons_of_many_entries_take_the_memory_of_few() {
-    const COUNTS: [usize; 2] = [1_000, 11_000];
+    const COUNTS: [usize; 2] = [1_000, 6_000];
     let scene = Scene::new(2);
     let mut check = scene.command("check");
     let (code, few) = scene.run(check.args(["--kernel", "builtin:embedding", "--launches", "1", "--warmup", "0"]));
@@ -91,7 +91,7 @@ fn reports_and_comparisons_of_many_entries_take_the_memory_of_few() {
 #[test]
 fn a_check_of_many_entries_takes_the_memory_of_one_of_few() {
     // Even the fewer fill what every check has once: the buffers of its readers and of its record.
-    const COUNTS: [usize; 2] = [2_000, 8_000];
+    const COUNTS: [usize; 2] = [2_000, 6_000];
     let scene = Scene::new(1);
     let peaks = COUNTS.map(|count| {
         let capture = scene.path(&format!("capture-{count}"));

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ROOT, program
+from program import AS_TESTED, ROOT, program
 from ruamel.yaml import YAML
 
 CI = os.path.join(ROOT, "docs", "ci")
@@ -66,10 +66,8 @@ class Release(unittest.TestCase):
         # Without this process's settings, and with a home of releases laid out as on a server.
         cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("PLIMSOLL")}
         latest = os.path.join(cls.folder, "releases", "latest", "download")
-        # The features of the whole workspace: cargo would rebuild it with others.
         cls.printed = run(
-            [os.path.join(ROOT, "harness", "release.sh"), "--profile", "dev", "--out", latest,
-             "--features", "plimsoll/criterion,plimsoll/proptest"], env=cls.environment)
+            [os.path.join(ROOT, "harness", "release.sh"), "--profile", "dev", "--out", latest, *AS_TESTED], env=cls.environment)
         shutil.copy(os.path.join(CI, "install.sh"), latest)
         cls.version = run([program(), "--version"]).split()[1]
         tagged = os.path.join(cls.folder, "releases", "download")

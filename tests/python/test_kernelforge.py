@@ -23,7 +23,9 @@ torch::Tensor launch(torch::Tensor input, double scale) { return input * scale; 
 PYTHON = "def launch(input, scale):\n    return input * scale\n"
 
 
-class KernelForge(unittest.TestCase):
+class Project(unittest.TestCase):
+    """A capture of three entries, and the folders of a project."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -45,6 +47,9 @@ class KernelForge(unittest.TestCase):
     def validate(self, code, extension=".py", **more):
         return kernelforge.validate_kernel(code, self.paths, extension=extension, **more)
 
+
+# Two classes, because the tests of a class run one after the other.
+class Verifier(Project):
     def test_a_kernel_that_is_right_in_cpp_and_python(self):
         for code, extension in ((CPP, ".cu"), (PYTHON, ".py")):
             self.assertEqual(self.validate(code, extension), (True, "[Success] All 3 tests passed"))
@@ -91,6 +96,8 @@ class KernelForge(unittest.TestCase):
         os.environ["KFORGE_TARGET_DEVICE"] = "mps"
         self.assertEqual(self.validate(PYTHON)[0], False)
 
+
+class Profiler(Project):
     def test_figures_have_the_names_of_the_profiler(self):
         (self.paths["tmp_dir"] / "kernel.py").write_text(PYTHON)
         stats, profile = kernelforge.profile_kernel(self.paths, previous_stats={"mean_time_ms": 1.0})

@@ -10,7 +10,7 @@ import unittest
 import venv
 import zipfile
 
-from program import ROOT, program
+from program import AS_TESTED, ROOT, program
 
 TESTS = """
 import plimsoll, plimsoll.kernelforge, pytest
@@ -24,6 +24,11 @@ def test_breaks():
     pass
 """
 
+CARGO = f"""#!/bin/sh
+[ "$1" = rustc ] || exec cargo "$@"
+exec cargo build {" ".join(AS_TESTED)} --message-format json-render-diagnostics
+"""
+
 
 class Wheel(unittest.TestCase):
     @classmethod
@@ -32,11 +37,14 @@ class Wheel(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PLIMSOLL", "PYTHON"))}
-        # The features of the whole workspace: cargo would rebuild it with others.
+        # maturin builds one package; this takes what the tests have built, which has the same program in it.
+        cargo = os.path.join(cls.folder.name, "cargo")
+        with open(cargo, "w", encoding="utf-8") as file:
+            file.write(CARGO)
+        os.chmod(cargo, 0o755)
         cls.run_in(
             os.path.join(ROOT, "harness"), sys.executable, "-m", "maturin", "build", "--quiet", "--profile", "dev",
-            "--locked", "--features", "plimsoll/criterion,plimsoll/proptest", "--auditwheel", "skip",
-            "--out", cls.folder.name)
+            "--auditwheel", "skip", "--out", cls.folder.name, env=cls.environment | {"CARGO": cargo})
         cls.wheel, = glob.glob(os.path.join(cls.folder.name, "*.whl"))
         cls.installed = os.path.join(cls.folder.name, "venv")
         venv.create(cls.installed, symlinks=True)
@@ -50,9 +58,9 @@ class Wheel(unittest.TestCase):
         cls.folder.cleanup()
 
     @classmethod
-    def run_in(cls, folder, *command, code=0):
+    def run_in(cls, folder, *command, code=0, env=None):
         ended = subprocess.run(
-            command, cwd=folder, env=cls.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            command, cwd=folder, env=env or cls.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=600)
         if ended.returncode != code:
             raise AssertionError(f"{command} ended with {ended.returncode}, not {code}:\n{ended.stdout}")

@@ -70,7 +70,7 @@ fn recipes_that_give_no_capture_are_refused() {
 #[test]
 fn a_capture_larger_than_the_disk_is_refused_before_anything_is_made() {
     let parent = tempfile::tempdir().unwrap();
-    let plan = gemma4_e2b_gb10().entries(100_000).plan().unwrap();
+    let plan = gemma4_e2b_gb10().entries(10_000).plan().unwrap();
     let error = plan.write(&parent.path().join("new/capture"), &Options::default()).unwrap_err();
     let SynthesizeError::TooLittleSpace { needed, available, .. } = &error else { panic!("{error}") };
     assert!(*needed > plan.total() && available < needed);
