@@ -10,7 +10,7 @@ import unittest
 import venv
 import zipfile
 
-from program import AS_TESTED, ROOT, program
+from program import AS_TESTED, ROOT, TARGET, program
 
 TESTS = """
 import plimsoll, plimsoll.kernelforge, pytest
@@ -24,9 +24,13 @@ def test_breaks():
     pass
 """
 
+# Builds what the tests have built, which has the program in it, where maturin builds one package. The program that it is told
+# of is a copy, because maturin moves it.
 CARGO = f"""#!/bin/sh
 [ "$1" = rustc ] || exec cargo "$@"
-exec cargo build {" ".join(AS_TESTED)} --message-format json-render-diagnostics
+cp {TARGET}/debug/plimsoll "${{0%/*}}"
+cargo build --locked {" ".join(AS_TESTED)} --message-format json-render-diagnostics |
+    sed "s|{TARGET}/debug/plimsoll|${{0%/*}}/plimsoll|g"
 """
 
 
@@ -37,7 +41,6 @@ class Wheel(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PLIMSOLL", "PYTHON"))}
-        # maturin builds one package; this takes what the tests have built, which has the same program in it.
         cargo = os.path.join(cls.folder.name, "cargo")
         with open(cargo, "w", encoding="utf-8") as file:
             file.write(CARGO)
