@@ -55,7 +55,12 @@ impl Cancel {
     /// No descriptors can be had, or a signal cannot be taken over.
     pub fn install() -> io::Result<Self> {
         let cancel = Self::new()?;
-        let Self { flag, signal, writer, .. } = &cancel;
+        cancel.take_over()?;
+        Ok(cancel)
+    }
+
+    fn take_over(&self) -> io::Result<()> {
+        let Self { flag, signal, writer, .. } = self;
         for number in [SIGINT, SIGTERM, SIGHUP] {
             // The order matters: only a signal that finds the flag set already ends the process.
             signal_hook::flag::register_conditional_shutdown(number, 128 + number, Arc::clone(flag))?;
@@ -63,13 +68,16 @@ impl Cancel {
             signal_hook::flag::register_usize(number, Arc::clone(signal), number as usize)?;
             signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
         }
-        Ok(cancel)
+        Ok(())
     }
 
-    /// [`install`](Self::install) for a process that runs kernels: every other catchable signal that would end the
-    /// process is caught and ignored, as a kernel may send it to the process that started its own. Started programs get
-    /// the system's default actions back.
-    pub fn install_against_kernels() -> io::Result<Self> {
+    /// Takes over the signals of [`install`](Self::install), for a process that runs kernels: every other catchable
+    /// signal that would end the process is caught and ignored, as a kernel may send it to the process that started its
+    /// own. Started programs get the system's default actions back.
+    ///
+    /// # Errors
+    /// As for [`install`](Self::install).
+    pub fn take_over_against_kernels(&self) -> io::Result<()> {
         let heard = Arc::new(AtomicBool::new(false));
         let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
         let others =
@@ -77,7 +85,7 @@ impl Cancel {
         for number in others.into_iter().chain(real_time) {
             signal_hook::flag::register(number, Arc::clone(&heard))?;
         }
-        Self::install()
+        self.take_over()
     }
 
     /// Asks to stop.

@@ -14,17 +14,23 @@ pub const MAX_CONFIG: ByteSize = ByteSize::mib(1);
 /// The configuration of `folder`: in the folder itself or, in a repository, in the nearest folder above it up to the
 /// root of the repository. Outside a repository only `folder` counts: files above might belong to anyone.
 ///
+/// Whatever has the name counts, also if it is not a file or cannot be seen: its ceilings must not be left out silently.
+///
 /// [`Config::read_found`](super::Config::read_found) reads the file and refuses programs and paths to write to if it
 /// belongs to another user.
 pub fn find(folder: &Path) -> Option<PathBuf> {
     let root = folder.ancestors().find(|folder| is_root(folder)).unwrap_or(folder);
     let up_to_root = folder.ancestors().take_while(|folder| folder.starts_with(root));
-    up_to_root.map(|folder| folder.join(FILE_NAME)).find(|file| file.is_file())
+    up_to_root.map(|folder| folder.join(FILE_NAME)).find(|file| is_there(file))
 }
 
 /// Whether `folder` is the root of a repository. A folder that cannot be read counts as one: the search ends there.
 fn is_root(folder: &Path) -> bool {
-    match folder.join(".git").symlink_metadata() {
+    is_there(&folder.join(".git"))
+}
+
+fn is_there(path: &Path) -> bool {
+    match path.symlink_metadata() {
         Ok(_) => true,
         Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     }
@@ -33,7 +39,11 @@ fn is_root(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::symlink;
 
+    use rustix::fs::{FileType, Mode};
+
+    use super::super::{Config, ConfigError};
     use super::*;
 
     #[test]
@@ -48,6 +58,27 @@ mod tests {
         assert_eq!(find(&deep), Some(dir.path().join("repository").join(FILE_NAME)));
         fs::write(dir.path().join("repository/a").join(FILE_NAME), "").unwrap();
         assert_eq!(find(&deep), Some(dir.path().join("repository/a").join(FILE_NAME)));
+    }
+
+    #[test]
+    fn a_name_that_leads_to_no_file_is_found_and_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE_NAME);
+        let refused = || {
+            assert_eq!(find(dir.path()), Some(path.clone()));
+            let error = Config::read_found(&path).unwrap_err();
+            assert!(matches!(error, ConfigError::Read { .. }), "{error}");
+            fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
+        };
+        fs::create_dir(&path).unwrap();
+        refused();
+        for target in ["not-mounted", "/dev/zero"] {
+            symlink(target, &path).unwrap();
+            refused();
+        }
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        refused();
+        assert_eq!(find(dir.path()), None);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::error::{ConfigError, Position};
 use super::find::MAX_CONFIG;
@@ -81,10 +83,15 @@ impl Config {
     /// if the file belongs to another user.
     ///
     /// # Errors
-    /// As for [`Config::read`].
+    /// As for [`Config::read`]; also if it is not a regular file.
     pub fn read_found(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
+        // A named pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(|e| failed(e.into()))?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(failed(io::Error::other("it is not a regular file")));
+        }
         let stranger = stranger(path, &file).map_err(failed)?;
         Ok(Self { stranger, ..Self::read_from(path, &file)? })
     }

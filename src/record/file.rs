@@ -151,26 +151,23 @@ impl Record {
             Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },
             Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
         };
-        let file = File::open(file).map_err(io_error)?;
-        let bounded = |file| Texts::new(Read::take(file, MAX_RECORD.bytes() + 1));
-        // A file is read twice, so that its bytes are never all in memory.
-        if let Ok(found) = file.metadata().map_err(io_error)
-            && found.is_file()
-        {
-            if found.len() > MAX_RECORD.bytes() {
-                return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
-            }
-            return Self::parse(path, || {
-                (&file).rewind()?;
-                Ok(bounded(&file))
-            });
+        let mut file = File::open(file).map_err(io_error)?;
+        fn bounded(file: &File) -> Texts<impl Read> {
+            Texts::new(Read::take(file, MAX_RECORD.bytes() + 1))
         }
-        let mut bytes = Vec::new();
-        bounded(&file).read_to_end(&mut bytes).map_err(io_error)?;
-        if bytes.len() as u64 > MAX_RECORD.bytes() {
+        // A file is read twice, so that its bytes are never all in memory. What is not a file can be read only once.
+        if !file.metadata().map_err(io_error)?.is_file() {
+            let mut copy = tempfile::tempfile().map_err(io_error)?;
+            io::copy(&mut bounded(&file), &mut copy).map_err(io_error)?;
+            file = copy;
+        }
+        if file.metadata().map_err(io_error)?.len() > MAX_RECORD.bytes() {
             return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
         }
-        Self::from_json(path, &bytes)
+        Self::parse(path, || {
+            (&file).rewind()?;
+            Ok(bounded(&file))
+        })
     }
 
     /// Reads a record from `bytes`; `path` is for messages.
@@ -385,6 +382,21 @@ mod tests {
         assert!(matches!(refused("{\"schema\": \"plimsoll.record/1\"}"), RecordError::NotARecord { .. }));
         let deep = format!("{{\"schema\": \"plimsoll.record/1\", \"command\": {}", "[".repeat(100_000));
         assert!(matches!(refused(&deep), RecordError::NotARecord { .. }));
+    }
+
+    #[test]
+    fn a_record_is_read_from_a_pipe_as_from_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, pipe) = (dir.path().join("r.json"), dir.path().join("pipe"));
+        write_record(&path, &sample::record()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let text = fs::read(&path).unwrap();
+        let read = std::thread::scope(|scope| {
+            scope.spawn(|| fs::write(&pipe, &text).unwrap());
+            Record::read(&pipe).unwrap()
+        });
+        assert_eq!(read, Record::read(&path).unwrap());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::outcome::Judged;
-use super::terminal::clean;
+use super::terminal::{Palette, Screen, clean};
 use super::*;
 use crate::gate::GateReport;
 use crate::record::sample::{self, assert_snapshot};
@@ -141,8 +141,16 @@ fn poisoned(words: &[String]) -> Record {
         }
     }
     record.command = vec![next(), next()];
-    record.environment.versions.insert(next(), next());
+    // Versions are shown in order of their names.
+    record.environment.versions.insert(format!("z{}", next()), next());
     record
+}
+
+/// The lines of a text in order of their contents: some are shown in order of the texts from outside.
+fn sorted_lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
 }
 
 /// A judgement in which every text from outside is one of `words`.
@@ -186,6 +194,11 @@ proptest! {
         check_openmetrics(&openmetrics(&records))?;
         check_markdown(&markdown(&records))?;
         check_html(&html(&records))?;
+        let cleaned = poisoned(&words.iter().map(|word| clean(word)).collect::<Vec<_>>());
+        for screen in [Screen::new(10_000, Palette::plain()), Screen::new(60, Palette::colour())] {
+            let shown = [&records[0], &cleaned].map(|record| sorted_lines(&terminal::record(record, None, &screen)));
+            prop_assert_eq!(&shown[0], &shown[1], "the terminal's own commands and lines alone");
+        }
     }
 
     #[test]
@@ -198,6 +211,11 @@ proptest! {
         check_openmetrics(&gate::openmetrics(&report, &records))?;
         check_markdown(&gate::markdown(&report))?;
         check_html(&gate::html(&report, &records))?;
+        let cleaned = poisoned_gate(&words.iter().map(|word| clean(word)).collect::<Vec<_>>());
+        for screen in [Screen::new(10_000, Palette::plain()), Screen::new(60, Palette::colour())] {
+            let shown = [&report, &cleaned].map(|report| sorted_lines(&terminal::gate(report, &screen)));
+            prop_assert_eq!(&shown[0], &shown[1], "the terminal's own commands and lines alone");
+        }
     }
 }
 

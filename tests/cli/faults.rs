@@ -213,6 +213,24 @@ fn signals_of_a_kernel_to_the_supervisor_end_nothing() {
 }
 
 #[test]
+fn a_check_that_waits_for_a_record_can_be_ended() {
+    let scene = Scene::new(1);
+    let pipe = scene.path("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut check = scene.command("check");
+    let mut child = check.args(["--kernel", "builtin:embedding", "--resume"]).arg(&pipe).spawn().unwrap();
+    // A pipe can be opened for writing at once if somebody reads it. The check goes on to wait for what is written.
+    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+    let mut writer = None;
+    assert!(comes(|| {
+        writer = rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).ok();
+        writer.is_some()
+    }));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(15));
+}
+
+#[test]
 fn a_worker_that_is_killed_while_it_starts_is_started_once_more() {
     for (kills, code) in [("1", 0), ("2", 1)] {
         let scene = Scene::new(3);

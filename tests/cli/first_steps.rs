@@ -92,6 +92,24 @@ fn colours_are_as_they_are_asked_for() {
 }
 
 #[test]
+fn what_a_terminal_obeys_in_an_argument_is_not_printed() {
+    let hostile = "a\x1b[35mb\x1b]0;t\x07\nFORGED\u{9b}31m\u{202e}";
+    let py = format!("py:{hostile}.py");
+    for arguments in [
+        &[hostile][..],
+        &["run", "--timeout", hostile, "--", "true"],
+        &["check", "capture", "--kernel", &py],
+        &["schema", hostile],
+        &["kernel", hostile],
+    ] {
+        let (code, out, err) = run(plimsoll().args(["--color", "always"]).args(arguments));
+        assert!(code == 2 && out.is_empty() && err.trim_end().lines().count() == 1, "{arguments:?} {err:?}");
+        let obeyed = ["\x1b[35m", "\x1b]", "\x07", "\u{9b}", "\u{202e}"];
+        assert!(!obeyed.iter().any(|obeyed| err.contains(obeyed)), "{arguments:?} {err:?}");
+    }
+}
+
+#[test]
 fn the_ceilings_of_init_are_judged_by_run() {
     let dir = tempfile::tempdir().unwrap();
     let mut init = plimsoll();

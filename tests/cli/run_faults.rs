@@ -176,6 +176,29 @@ fn a_stop_and_a_continuation_reach_the_command() {
 }
 
 #[test]
+fn what_waits_for_its_configuration_can_be_ended() {
+    let scene = Scene::new();
+    rustix::fs::mknodat(rustix::fs::CWD, scene.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut command = plimsoll();
+        command.args(["run", "--config", "pipe", "--", "touch", "started"]).current_dir(scene.dir.path());
+        let mut child = command.process_group(0).spawn().unwrap();
+        // A pipe can be opened for writing at once if somebody reads it.
+        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+        let mut writer = None;
+        assert!(comes(|| {
+            writer = rustix::fs::open(scene.path("pipe"), flags, rustix::fs::Mode::empty()).ok();
+            writer.is_some()
+        }));
+        send(child.id(), signal);
+        assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()));
+        let written = rustix::io::write(writer.unwrap(), b"x");
+        assert_eq!(written, Err(rustix::io::Errno::PIPE), "the meter still reads");
+    }
+    assert!(!scene.path("started").exists());
+}
+
+#[test]
 fn a_signal_that_is_ignored_stays_ignored_and_others_are_handed_on() {
     let scene = Scene::new();
     let run = scene.command(

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::config::{Resolved, settings};
-use plimsoll::report::terminal::nearest;
+use plimsoll::report::terminal::{clean, nearest};
 
 use super::ab::Ab;
 use super::args::ConfigFlags;
@@ -157,10 +157,11 @@ pub fn program() -> clap::Command {
 /// Parses the arguments of this call; flags that are not given come from the configuration, which is returned as well.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let parsed = |command: clap::Command| {
-        let matches = command.clone().try_get_matches().unwrap_or_else(|error| with_the_meant(error, &command).exit());
+        let matches = command.clone().try_get_matches();
+        let matches = matches.unwrap_or_else(|error| refuse(&with_the_meant(error, &command)));
         Arguments::from_arg_matches(&matches)
     };
-    let arguments = parsed(program()).unwrap_or_else(|error| error.exit());
+    let arguments = parsed(program()).unwrap_or_else(|error| refuse(&error));
     arguments.color.choose();
     let Some(Use { name, augment, flags, sections, label }) = Use::of(&arguments.command) else {
         return Ok((arguments, None));
@@ -173,11 +174,27 @@ pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     // Arguments not deferred to the second pass. Help, which would lack their text, was handled above.
     let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
     let command = program().mut_subcommand(name, whole);
-    let arguments = parsed(command).unwrap_or_else(|error| error.exit());
+    let arguments = parsed(command).unwrap_or_else(|error| refuse(&error));
     if let (Command::Run(run), Some(label)) = (&arguments.command, &label) {
         note_unlimited(run, &settings, label);
     }
     Ok((arguments, Some(settings)))
+}
+
+/// Ends the process with the error, or with the help that was requested. An argument may be the name of a file from a
+/// stranger: a message that could contain what a terminal obeys is printed as one line.
+fn refuse(error: &clap::Error) -> ! {
+    let obeyed = std::env::args_os().any(|argument| {
+        let argument = argument.to_string_lossy();
+        clean(&argument) != argument
+    });
+    if !error.use_stderr() || !obeyed {
+        error.exit();
+    }
+    let message = error.render().to_string();
+    let words: Vec<&str> = message.trim_start_matches("error:").split_whitespace().collect();
+    output::error(&words.join(" "));
+    std::process::exit(error.exit_code())
 }
 
 /// The error with the command that was probably meant, which is never an internal one.
@@ -202,6 +219,9 @@ fn with_the_meant(mut error: clap::Error, command: &clap::Command) -> clap::Erro
     error
 }
 
+/// How many labels a note lists.
+const LABELS: usize = 8;
+
 /// Says so if the configuration has ceilings, but none for the label of this run: a misspelt label would hold nothing.
 fn note_unlimited(run: &Run, settings: &Settings, label: &str) {
     let labels: Vec<&str> = settings.config.labels().collect();
@@ -209,10 +229,12 @@ fn note_unlimited(run: &Run, settings: &Settings, label: &str) {
         return;
     }
     let name = nearest(label, &labels).unwrap_or(labels[0]);
+    let (named, others) = labels.split_at(labels.len().min(LABELS));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
     output::note(&format_args!(
-        "note: no ceiling applies to `{label}`: {} has ceilings for `{}`; choose them by --label {name}",
+        "note: no ceiling applies to `{label}`: {} has ceilings for `{}`{more}; choose them by --label {name}",
         settings.config.path().display(),
-        labels.join("`, `"),
+        named.join("`, `"),
     ));
 }
 

@@ -62,7 +62,7 @@ pub fn split() -> Option<u8> {
     }
 }
 
-/// The guardian of this process, if there is one.
+/// The guardian of this process, if there is one. Who asks for it takes the signals from then on.
 pub fn guarded() -> Option<&'static Guarded> {
-    GUARDED.get()
+    GUARDED.get().inspect(|guarded| guarded.signals.listen())
 }

@@ -43,7 +43,7 @@ impl Sent {
     }
 
     /// Whether the signal asks a program to end.
-    fn ends(self) -> bool {
+    pub fn ends(self) -> bool {
         matches!(self.number, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM)
     }
 }
@@ -52,6 +52,7 @@ impl Sent {
 #[derive(Debug)]
 pub struct Signals {
     pipe: UnixStream,
+    listens: AtomicBool,
     ends: AtomicBool,
     orphaned: AtomicBool,
 }
@@ -59,7 +60,19 @@ pub struct Signals {
 impl Signals {
     pub fn new(pipe: UnixStream) -> std::io::Result<Self> {
         pipe.set_nonblocking(true)?;
-        Ok(Self { pipe, ends: AtomicBool::new(false), orphaned: AtomicBool::new(false) })
+        Ok(Self {
+            pipe,
+            listens: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+            orphaned: AtomicBool::new(false),
+        })
+    }
+
+    /// Announces to the guardian that signals are taken from now on. Before that, one that ends a program ends this process.
+    pub fn listen(&self) {
+        if !self.listens.swap(true, Ordering::Relaxed) {
+            let _ = (&self.pipe).write(&[1]);
+        }
     }
 
     /// Becomes readable when a signal came or the guardian is gone.

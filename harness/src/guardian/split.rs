@@ -1,9 +1,10 @@
 //! The split itself, and the guardian's side of it.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, WaitOptions};
 
@@ -62,6 +63,9 @@ fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
             // SAFETY: the call has succeeded, and so has written the structure.
             let code = unsafe { info.assume_init_ref().si_code };
             let sent = Sent { number, by_terminal: code == SI_KERNEL };
+            if sent.ends() && !is_ignored(number) && !listens(pipe) {
+                return end(meter, number);
+            }
             send(pipe, sent);
             if number == libc::SIGTSTP {
                 stop();
@@ -71,6 +75,30 @@ fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
             return code;
         }
     }
+}
+
+/// Whether the meter takes signals by now.
+fn listens(mut pipe: &UnixStream) -> bool {
+    static LISTENS: AtomicBool = AtomicBool::new(false);
+    LISTENS.fetch_or(matches!(pipe.read(&mut [0]), Ok(1)), Ordering::Relaxed) || LISTENS.load(Ordering::Relaxed)
+}
+
+/// Whether this process was started with the signal ignored, as by nohup.
+fn is_ignored(number: libc::c_int) -> bool {
+    let mut found = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one, which zeros initialise as well.
+    unsafe {
+        libc::sigaction(number, std::ptr::null(), found.as_mut_ptr());
+        found.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Ends a meter that takes no signals yet, for example because it waits for a configuration from a named pipe. No
+/// command was started.
+fn end(meter: Pid, signal: libc::c_int) -> u8 {
+    let _ = rustix::process::kill_process(meter, rustix::process::Signal::KILL);
+    let _ = rustix::process::waitpid(Some(meter), WaitOptions::empty());
+    (128 + signal).clamp(129, 255) as u8
 }
 
 /// The exit code, once the meter has ended. Processes of the command that it leaves, for example when it was killed,

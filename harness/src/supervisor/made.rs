@@ -109,6 +109,19 @@ mod tests {
     }
 
     #[test]
+    fn what_may_never_end_is_no_source() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spec, pipe) = (kernel(dir.path()), dir.path().join("pipe"));
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for other in [pipe, "/dev/zero".into(), dir.path().to_owned()] {
+            assert!(matches!(Made::of(&spec, std::slice::from_ref(&other)), Err(SpecError::File { .. })));
+            let spec = KernelSpec::Python { file: other, function: "launch".to_owned() };
+            assert!(matches!(Made::of(&spec, &[]), Err(SpecError::File { .. })), "{spec:?}");
+        }
+    }
+
+    #[test]
     fn a_kernel_is_everything_that_was_seen_wherever_it_lies() {
         let made = |content: &str| {
             let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +58,16 @@ impl KernelIdentity {
 /// The BLAKE3 of a kernel's file, in hexadecimal.
 ///
 /// # Errors
-/// The system's error if the file cannot be read.
+/// The system's error if the file cannot be read; also if it is a pipe or a device, which might never end.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    // Without NONBLOCK, opening a named pipe would wait for a writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    hasher.update_reader(file)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 

@@ -1,14 +1,15 @@
 //! [`Store::collect_garbage`]: removes whatever no reference leads to.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::StoreError;
-use super::inside;
+use super::inside::{self, Item};
 use super::object_id::ObjectId;
-use super::open::Store;
+use super::open::{self, Store};
 use super::verified;
 use plimsoll_memory::bytes::ByteSize;
 
@@ -27,12 +28,12 @@ pub struct Garbage {
 }
 
 impl Store {
-    /// Removes everything that no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, or
-    /// if one of them is a symbolic link, because its target is not known. A collection can be interrupted at any point
-    /// and run again.
+    /// Removes everything that no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, if
+    /// one of them is a symbolic link, because its target is not known, or if a capture holds a folder, or something
+    /// else than a file by the name of an entry. A collection can be interrupted at any point and run again.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] while something is being packed; [`StoreError::Link`]; if something cannot be listed, a recipe
+    /// [`StoreError::InUse`] while something is being packed; [`StoreError::Link`]; [`StoreError::Hidden`]; if something cannot be listed, a recipe
     /// cannot be read, or a file cannot be removed.
     pub fn collect_garbage(&self) -> Result<Garbage, StoreError> {
         let _lock = self.lock_alone()?;
@@ -77,12 +78,25 @@ impl Store {
         Ok(found.map_err(StoreError::io(path, "read its metadata"))?.is_some())
     }
 
+    /// Refuses a capture in which entries may be hidden: in a folder of their own, or behind something that has the name
+    /// of an entry and is not a file.
+    fn refuse_hidden(&self, capture: &OsStr) -> Result<(), StoreError> {
+        let hides = |item: &Item| item.is_folder() || open::is_entry(&item.name) && !item.is_file();
+        match self.names_in(&self.places.capture(capture), hides, open::is_entry)?.first() {
+            Some(name) => Err(StoreError::Hidden { path: self.places.capture(capture).join(name) }),
+            None => Ok(()),
+        }
+    }
+
     /// The objects that references lead to.
     ///
     /// # Errors
-    /// If a reference or a recipe cannot be read.
-    pub(super) fn live(&self) -> Result<HashSet<ObjectId>, StoreError> {
+    /// If a reference or a recipe cannot be read, or may be hidden.
+    fn live(&self) -> Result<HashSet<ObjectId>, StoreError> {
         let mut live = HashSet::new();
+        for capture in self.captures()? {
+            self.refuse_hidden(&capture)?;
+        }
         for name in self.entries()? {
             // The reference may have been removed in the meantime.
             if let Some((id, recipe)) = self.read_recipe(&name)? {

@@ -76,6 +76,12 @@ pub enum StoreError {
         /// The link.
         path: PathBuf,
     },
+    /// Something that is not an entry, in which entries may be hidden, is in the place of one.
+    #[error("{}: entries that it hides would lose their objects; move it out of the store's captures", path.display())]
+    Hidden {
+        /// The folder, or whatever has the name of an entry.
+        path: PathBuf,
+    },
     /// Garbage cannot be collected while something is being packed.
     #[error("{}: something is being packed into this store; collect its garbage afterwards", path.display())]
     InUse {

@@ -18,14 +18,14 @@ pub enum HistoryError {
         path: PathBuf,
     },
     /// SQLite reported an error.
-    #[error("cannot {what} the history {}: {}", path.display(), said(source))]
+    #[error("cannot {what} the history {}: {}", path.display(), said(error))]
     Sqlite {
         /// The operation that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The error from SQLite.
-        source: rusqlite::Error,
+        /// The error from SQLite, whose words the message replaces.
+        error: rusqlite::Error,
     },
     /// The file belongs to another program or to a later version.
     #[error("{} is not a history that this version reads ({found}); name another file with --history", path.display())]

@@ -122,10 +122,16 @@ impl History {
     }
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
-        let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
-        // Opening a named pipe would block forever.
-        if let Some(found) = path.metadata().ok().and_then(|found| not_a_file(found.file_type())) {
-            return Err(HistoryError::Foreign { path: path.to_owned(), found: format!("it is {found}") });
+        let failed = |what| move |error| HistoryError::Sqlite { what, path: path.to_owned(), error };
+        // Opening a named pipe would block forever. SQLite opens its journals beside the file that a link leads to.
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        for end in ["", "-journal", "-wal", "-shm"] {
+            let mut file = real.clone();
+            file.as_mut_os_string().push(end);
+            if let Some(found) = file.metadata().ok().and_then(|found| not_a_file(found.file_type())) {
+                let path = if end.is_empty() { path.to_owned() } else { file };
+                return Err(HistoryError::Foreign { path, found: format!("it is {found}") });
+            }
         }
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;
@@ -142,11 +148,11 @@ impl History {
         let pragma =
             |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let path = self.path.clone();
-        let failed = move |source| match source {
-            rusqlite::Error::SqliteFailure(error, _) if error.code == rusqlite::ErrorCode::NotADatabase => {
+        let failed = move |error| match error {
+            rusqlite::Error::SqliteFailure(failure, _) if failure.code == rusqlite::ErrorCode::NotADatabase => {
                 HistoryError::Foreign { path: path.clone(), found: "not an SQLite file".to_owned() }
             }
-            source => HistoryError::Sqlite { what: "open", path: path.clone(), source },
+            error => HistoryError::Sqlite { what: "open", path: path.clone(), error },
         };
         let transaction = self.connection.transaction().map_err(&failed)?;
         let application = pragma(&transaction, "application_id").map_err(&failed)?;
@@ -178,7 +184,7 @@ impl History {
     }
 
     fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError + '_ {
-        move |source| HistoryError::Sqlite { what, path: self.path.clone(), source }
+        move |error| HistoryError::Sqlite { what, path: self.path.clone(), error }
     }
 
     /// Adds the records of a commit: all of them or none.
@@ -187,7 +193,7 @@ impl History {
     /// [`HistoryError::Sqlite`], as when the disk is full.
     pub fn add(&mut self, commit: &Commit, records: &[Record]) -> Result<Vec<Added>, HistoryError> {
         let path = self.path.clone();
-        let failed = |source| HistoryError::Sqlite { what: "add to", path: path.clone(), source };
+        let failed = |error| HistoryError::Sqlite { what: "add to", path: path.clone(), error };
         let transaction = self.connection.transaction().map_err(failed)?;
         let mut added = Vec::new();
         for record in records {

@@ -126,9 +126,10 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// `text` in `style`.
+/// `text` in `style`, [`clean`]ed.
 pub fn styled(text: &str, style: Style) -> String {
-    if style == Style::new() || text.is_empty() { text.to_owned() } else { format!("{style}{text}{style:#}") }
+    let text = clean(text);
+    if style == Style::new() || text.is_empty() { text } else { format!("{style}{text}{style:#}") }
 }
 
 /// A time in readable form with three digits: `568 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`, `4 min 05 s`, `2 h 07 min`.

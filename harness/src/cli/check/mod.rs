@@ -44,7 +44,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
             "`validate` times nothing: `plimsoll check --vs` validates both kernels and times them in turns".into()
         );
     }
-    let cancel = Cancel::install_against_kernels()?;
+    let cancel = Cancel::new()?;
     let (device, facts) = share::device(&check)?;
     let workers = workers(&check, device, facts, &cancel)?;
     let local = Local::open(&check.capture, &check.remote.keep(check.memory.batch_bytes))?;
@@ -52,9 +52,11 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     for other in whole.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
-    // Check that the record can be written now, not after hours of work.
     let shared = share::share(parts, &check, whole, device)?;
     let capture = &shared.capture;
+    // Everything was read: until here a signal ends the process, even if it waits for a named pipe.
+    cancel.take_over_against_kernels()?;
+    // Check that the record can be written now, not after hours of work.
     let path = record_path(&check, shared.chosen.as_ref())?;
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
     check.documents.check()?;

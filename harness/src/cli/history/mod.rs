@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
 use plimsoll::gate::history::{
-    Accepted, Added, Commit, DEFAULT_FILE, History, HistoryReport, commits_between, series, series_of,
+    Accepted, Added, Commit, DEFAULT_FILE, History, HistoryError, HistoryReport, commits_between, series, series_of,
 };
 use plimsoll::gate::{Limit, Subject, SubjectKind, is_default};
 use plimsoll::record::Figure;
@@ -386,10 +386,10 @@ pub fn baseline(
     named: Option<&str>,
     settings: Option<&Settings>,
 ) -> Result<Vec<(String, plimsoll::record::Record)>, Failed> {
-    if !path.is_file() {
-        return Ok(Vec::new());
-    }
-    let history = History::open(path)?;
+    let history = match History::open(path) {
+        Err(HistoryError::Missing { .. }) => return Ok(Vec::new()),
+        history => history?,
+    };
     match branch(&history, named, settings)? {
         Some(branch) => Ok(history.baseline(&branch)?),
         None => Ok(Vec::new()),

@@ -53,6 +53,31 @@ fn garbage_is_not_collected_while_a_capture_cannot_be_seen() {
 }
 
 #[test]
+fn garbage_is_not_collected_while_entries_may_be_hidden() {
+    let (_dir, folder, store) = scene(2);
+    pack(&store, &folder, &PackOptions::default());
+    let before = objects(&store);
+    let capture = store.places.capture("embedding".as_ref());
+    let (entry, deeper) = (capture.join("entry_000000.pt"), capture.join("deeper"));
+    let refused = |hidden: &Path| {
+        let found = store.collect_garbage();
+        assert!(matches!(&found, Err(StoreError::Hidden { path }) if path == hidden), "{found:?} {}", hidden.display());
+        assert_eq!(objects(&store), before);
+    };
+    fs::create_dir(&deeper).unwrap();
+    fs::rename(&entry, deeper.join("entry_000000.pt")).unwrap();
+    refused(&deeper);
+    fs::rename(&deeper, &entry).unwrap();
+    refused(&entry);
+    fs::remove_dir_all(&entry).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &entry, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    refused(&entry);
+    fs::remove_file(&entry).unwrap();
+    assert!(store.collect_garbage().unwrap().objects > 0, "an entry that was removed has garbage");
+}
+
+#[test]
 fn a_store_that_cannot_be_looked_at_is_not_taken_for_none() {
     let (dir, _, store) = scene(1);
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -21,7 +21,7 @@ impl History {
         commit: &dyn Fn() -> Result<Commit, HistoryError>,
     ) -> Result<usize, HistoryError> {
         let path = self.path.clone();
-        let failed = |source| HistoryError::Sqlite { what: "add to", path: path.clone(), source };
+        let failed = |error| HistoryError::Sqlite { what: "add to", path: path.clone(), error };
         let transaction = self.connection.transaction().map_err(failed)?;
         // Git is asked once per commit, as the figures of a commit are consecutive.
         let mut last: Option<(Option<&At>, Commit)> = None;
