@@ -262,3 +262,21 @@ fn advice_fits_the_side_and_who_asks() {
         }
     }
 }
+
+#[test]
+#[ignore]
+fn score_of_a_set() {
+    let (set, prefix) = (std::env::var("DIAG_SET").unwrap(), std::env::var("DIAG_PREFIX").unwrap_or_default());
+    let quiet = std::env::var("DIAG_QUIET").is_ok();
+    let mut count: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    for case in cases(&set) {
+        let found = findings(case.text.as_bytes());
+        let fares = fares(&case, &found);
+        *count.entry((case.name[..1].to_owned(), fares)).or_default() += 1;
+        if fares != "right" && case.name.starts_with(&prefix) && !quiet {
+            println!("{fares}: {}: {:?}", case.name, case.wrong(&found));
+            for event in &found.events { println!("    {:?} {:?} {:?}", event.kind, event.verdict, event.evidence.first()); }
+        }
+    }
+    println!("{count:#?}");
+}

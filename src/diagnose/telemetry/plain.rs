@@ -19,7 +19,7 @@ use super::spelled::spelled_out;
 /// downloads.
 const OTHER: [&str; 28] = [
     "out of memory",
-    "OutOfMemory",
+    "OutOf",
     "ried to allocate",
     "anon-rss",
     "total-vm",

@@ -126,6 +126,12 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a list of errors in a manual");
     }
+    // Phrases in quotes, one beside the other, are named and not said.
+    if regex!(r#"\x{201c}[^\x{201d}]{2,80}\x{201d},? (?:(?:or|and) )?\x{201c}|["\x{201d}`'],? (?:or|and) (?:similar|other|comparable|equivalent) (?:\w+ )?(?:errors?|messages?|lines?|exceptions?|entries|warnings?)\b"#)
+        .is_match(text)
+    {
+        return Some("advice or documentation about such errors");
+    }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
     }
@@ -157,7 +163,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a statement of a query language");
     }
     if regex!(
-        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|feature|question|issue|usage|rfc|docs?|help|wip|patch)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
+        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|crash|error|feature|question|issue|usage|rfc|docs?|help|wip|patch|discussion|proposal|tracking|regression|solved|request)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
     )
     .is_match(text)
     {
@@ -217,6 +223,11 @@ fn form(text: &str) -> Option<&'static str> {
         r"^[✓✔√]\s|^[✕✗✘×]\s(?:.*\(\d+ ?m?s\)$|(?:should|throws|reports|returns|handles|rejects|raises|fails|retries|restarts|detects|recovers|survives|logs|does|is)\b)|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
     )
     .is_match(text)
+    {
+        return Some("a line of a test run");
+    }
+    if regex!(r#"^\{"Time":"[^"]*","Action":"(?:run|pause|cont|pass|skip|fail|start|bench)",|^\{(?:"[^"]*":"[^"]*",)*"(?:[Tt]est|testName|test_name|fullName|nodeid)":"[^"]*"[^{}]*"(?:status|outcome|result|Action)":"(?:pass(?:ed)?|skip(?:ped)?|ok|success)""#)
+        .is_match(text)
     {
         return Some("a line of a test run");
     }

@@ -61,6 +61,10 @@ pub(super) fn named(text: &str, start: usize) -> bool {
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
         return false;
     }
+    // A title or a person that asks; a program that guesses does so in brackets.
+    if regex!(r"^[^.!;:()]{0,40}\?\s*$").is_match(&text[start..]) {
+        return false;
+    }
     // Words quoted within a sentence.
     if before.matches('"').count() % 2 == 1
         && before.rsplit_once('"').is_some_and(|(head, _)| head.trim_end().ends_with(|c: char| c.is_ascii_lowercase()))
