@@ -17,7 +17,7 @@ use super::spelled::spelled_out;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 28] = [
+const OTHER: [&str; 31] = [
     "out of memory",
     "OutOf",
     "ried to allocate",
@@ -46,6 +46,9 @@ const OTHER: [&str; 28] = [
     "xceed",
     "equire",
     "large alloc",
+    "onsider ",
+    "ecommend",
+    "achine with ",
 ];
 
 /// Words that come before a step, before a device, and before a figure.

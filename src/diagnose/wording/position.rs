@@ -67,7 +67,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     let comment = regex!(
-        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+        r#"^\s*(?:[-+~*]\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|(?:RUN|ENV|ARG|CMD|COPY|ENTRYPOINT|set|setenv|ulimit|sysctl|module|python3?|srun|docker|mpirun|java|node|helm|kubectl)\s|\$ |--?[A-Za-z][\w-]*[= ]|[a-z][\w.-]*\s+(?:\d[\w.]*|yes|no|on|off|true|false)\s|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
     );
     if comment.is_match(before) {
         return Some("a comment");
@@ -134,7 +134,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
     let explained = regex!(
-        r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
+        r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually|generally|commonly|normally|mostly|often|sometimes|frequently|rarely) (?:means?|indicates?|points? (?:to|at)|suggests?|shows? up|results? (?:from|in)|comes? from|arises?|stems?|happens?|occurs?|are|is|has|have)\b|(?:errors|exceptions|kills|crashes) (?:mean|indicate|signify|point to|suggest|come from|result from|arise)\b|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
         r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
@@ -150,7 +150,9 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     // What a program will do.
     let future = regex!(r"(?i)\b(?:may|might|will|would|should|shall)\s+$").is_match(before)
         && regex!(r"^(?:exit|die|fail|crash|run|abort|end)\b").is_match(after);
-    if future || explained.is_match(after) || named.is_match(after) {
+    // A program that draws a conclusion speaks of what happened.
+    let concluded = regex!(r"(?i)\b(?:probably|likely|this|which|that) (?:probably |likely )?means (?:that )?(?:the|it|your|a)\b");
+    if future || (explained.is_match(after) && !concluded.is_match(after)) || named.is_match(after) {
         return Some("advice or documentation about such errors");
     }
     // An action that could not be done is an event, not a denial.

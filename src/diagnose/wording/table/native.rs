@@ -72,7 +72,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "fortran",
         "The Fortran runtime could not get memory.",
-        r"forrtl: severe \(41\)|insufficient virtual memory|Operating system error: Cannot allocate memory|Memory allocation failure in xrealloc|Error allocating (?P<tried>\d+ bytes)|Allocation would exceed memory limit|ALLOCATE: (?P<tried_b>\d+ bytes) requested; not enough memory",
+        r"forrtl: severe \(41\)|insufficient virtual memory|Operating system error: Cannot allocate memory|Memory allocation failure in xrealloc|Error allocating (?P<tried>\d+ bytes)|Allocation would exceed memory limit|ALLOCATE: (?P<tried_b>\d+ bytes) requested; not enough memory(?:$|[^:])",
         "forrtl: severe (41): insufficient virtual memory",
         "gfortran: libgfortran/runtime/memory.c; ifort: severe 41",
     ),
