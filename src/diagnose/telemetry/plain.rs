@@ -200,7 +200,7 @@ fn counts_devices(text: &str) -> bool {
 }
 
 /// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
-fn of_bytes(text: &str) -> Option<(u64, &str)> {
+pub(super) fn of_bytes(text: &str) -> Option<(u64, &str)> {
     let short = |letter: char, size: u64| {
         let rest = text.strip_prefix(letter)?;
         (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')).then_some((size, rest))
@@ -280,7 +280,18 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
             .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
         rest[..end].split([',', ';', '|']).next().unwrap_or("")
     };
-    let kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
+    let mut kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
+    for index in 0..quantities.len() {
+        // `RSS after step 1: 18.0 GB`: the words before the count are those of the amount.
+        if let Some(counted) = counted(quantities, index).filter(|counted| kinds[*counted].is_some()) {
+            kinds[index] = kinds[counted].take();
+        }
+        // `gpu0: 12.3GB used`: the device stands before the amount, and what it is behind.
+        if kinds[index].is_none() && quantities[index].unit.is_some() && device_of(quantities[index].before).is_some() {
+            let own = behind(index);
+            kinds[index] = kind(&format!("{} memory {own}", quantities[index].before)).filter(|_| states(own));
+        }
+    }
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
     let Some(first) = first else { return Vec::new() };
     // `memory: 3.2 GB allocated / 4.5 GB reserved`: each amount has its own word behind it.
@@ -317,6 +328,28 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
     found
 }
 
+/// The count that stands between the amount at `index` and its words: `after step 1: ` or `epoch 3/10 = `.
+fn counted(quantities: &[Quantity<'_>], index: usize) -> Option<usize> {
+    let apart = |quantity: &Quantity<'_>| !quantity.before.contains(char::is_alphabetic);
+    let sized = quantities[index].unit.is_some() && apart(&quantities[index]) && index > 0;
+    let first = (0..index).rev().find(|&before| !apart(&quantities[before])).filter(|_| sized)?;
+    let word = quantities[first].before.trim_end_matches(|c: char| !c.is_alphabetic());
+    let word = word.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let counts = ["step", "steps", "epoch", "iteration", "iter", "batch", "round", "phase", "stage", "layer", "run"];
+    let alone = quantities[first..index].iter().all(|count| count.unit.is_none() && count.number.decimals <= 0);
+    (alone && counts.iter().any(|count| word.eq_ignore_ascii_case(count))).then_some(first)
+}
+
+/// Whether the words behind an amount begin with what it is.
+fn states(behind: &str) -> bool {
+    let word = behind.trim_start_matches([' ', '(', '[']);
+    let word = &word[..word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len())];
+    ["used", "free", "allocated", "reserved", "total", "in", "available", "avail", "cached", "peak"]
+        .iter()
+        .any(|state| word.eq_ignore_ascii_case(state))
+        && (!word.eq_ignore_ascii_case("in") || behind.trim_start().starts_with("in use"))
+}
+
 /// Figures whose unit is not printed: the allocator's, with a fraction, and a key that says memory. Below 200 they are
 /// GiB, because a tensor of MB is no matter and no device has 200 GB of them in one; otherwise MiB.
 fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(usize, Metric, Figure)> {
@@ -332,7 +365,8 @@ fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(
             let Quantity { before, number, .. } = &quantities[*index];
             let key = before.trim_end().trim_end_matches(['\'', '"']);
             let lower = key.to_ascii_lowercase();
-            allocator(*metric)
+            let of_gpu = of_gpu(&lower);
+            (allocator(*metric) || of_gpu)
                 && key.ends_with(['=', ':'])
                 && number.decimals > 0
                 && number.value > 0.0
@@ -340,7 +374,7 @@ fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(
                 && !number.rest.starts_with(|c: char| c.is_alphanumeric())
                 && !counts_things(number.rest)
                 && !OTHER.iter().any(|other| lower.contains(other))
-                && (lower.contains("alloc") || lower.contains("reserv"))
+                && (of_gpu || lower.contains("alloc") || lower.contains("reserv"))
                 // A share in the names of wandb, whose amounts end with `Bytes`.
                 && !lower.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with("memoryallocated")
         })
@@ -359,6 +393,18 @@ fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(
     let unit = if most < 200.0 { 1 << 30 } else { 1 << 20 };
     let figure = |(index, metric): &&(usize, Metric)| Some((*index, *metric, quantities[*index].number.figure(unit)?));
     kept.iter().filter_map(figure).collect()
+}
+
+/// Whether a key in lower case names the memory of a GPU: `gpu_mem:`, `max gpu memory used =`, `vram:`.
+fn of_gpu(key: &str) -> bool {
+    let key = key.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let key = key.strip_suffix("used").or_else(|| key.strip_suffix("usage")).unwrap_or(key);
+    let key = key.trim_end_matches([' ', '_', '.', '/']);
+    let Some(owner) = key.strip_suffix("memory").or_else(|| key.strip_suffix("mem")) else {
+        return key.ends_with("vram");
+    };
+    let owner = owner.trim_end_matches([' ', '_', '.', '/', '-']);
+    ["gpu", "cuda"].iter().any(|name| owner.ends_with(name))
 }
 
 /// Where a part of `text` begins in it.

@@ -222,6 +222,13 @@ fn form(text: &str) -> Option<&'static str> {
     ) {
         return Some("words of a conversation");
     }
+    // A text and its translation; the values that a type may have.
+    if regex!(r#"^[^"]*"[^"]+" (?:->|=>|\x{2192}) "[^"]+"$|^(?:export )?type \w+ = |^(?:Docstring|Init signature|String form|Subclasses):\s"#).is_match(text) {
+        return Some("a text for users, in a file of texts");
+    }
+    if regex!(r#"(?i)\b(?:policy|rule|alert|trigger|monitor|webhook|hook|silence|filter|matcher|alarm)s? (?:["'][^"']*["'] |[\w.-]*[-_.][\w.-]* )?(?:is |was |were |has been |have been )?(?:created|added|saved|enabled|disabled|installed|deleted|removed|changed|updated)\b"#).is_match(text) {
+        return Some("a setting");
+    }
     // A directive for a batch system, with its comment.
     if regex!(r"^#(?:SBATCH|PBS|BSUB|OAR|COBALT|FLUX:|MSUB|\$ -)\s?").is_match(text) {
         return Some("a setting");

@@ -115,6 +115,13 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
         r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
+    // What happened before a change.
+    let once = regex!(
+        r"(?i)\b(?:used to (?:\w+ )?(?:be|get|die|crash|fail|run|exit|end|raise|throw|abort|hit|cause|print|report|return|go)|previously|formerly|no longer|in the past|until now|up to now|before this (?:change|fix|commit|patch|release)|(?:is|are|was|were) (?:now )?(?:caught|handled))\b[^.;\n]{0,80}$"
+    );
+    if once.is_match(before) {
+        return Some("release notes");
+    }
     // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
     let described = regex!(
@@ -137,7 +144,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually|generally|commonly|normally|mostly|often|sometimes|frequently|rarely) (?:means?|indicates?|points? (?:to|at)|suggests?|shows? up|results? (?:from|in)|comes? from|arises?|stems?|happens?|occurs?|are|is|has|have)\b|(?:errors|exceptions|kills|crashes) (?:mean|indicate|signify|point to|suggest|come from|result from|arise)\b|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
-        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:(?:is|are|gets?) (?:now |only |always |usually |often |never )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)|(?:is|are) (?:not |never )(?:caught|thrown|raised|an?|always|necessarily|handled|recoverable))\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
     );
     // A name for what a setting or a program is about.
     let named = regex!(
