@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 116] = [
+const ANCHORS: [&str; 118] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -126,6 +126,8 @@ const ANCHORS: [&str; 116] = [
     "nsufficient M",
     "aging file",
     "(0x5af)",
+    "t reserve ",
+    "o reserve ",
 ];
 
 /// Numbers of signals, exits and errors, matched as whole numbers.

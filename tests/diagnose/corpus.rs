@@ -179,14 +179,8 @@ const KNOWN: [(&str, &str); 26] = [
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
     let mut known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    let sets = [
-        ("unseen2", 290),
-        ("unseen3", 360),
-        ("unseen4", 499),
-        ("unseen5", 434),
-        ("unseen6", 287),
-        ("unseen7", 311),
-    ];
+    let sets =
+        [("unseen2", 290), ("unseen3", 360), ("unseen4", 499), ("unseen5", 434), ("unseen6", 287), ("unseen7", 311)];
     for (set, least) in sets {
         let cases = cases(set);
         assert!(cases.len() >= least, "only {} cases in {set}", cases.len());
@@ -272,23 +266,4 @@ fn advice_fits_the_side_and_who_asks() {
             }
         }
     }
-}
-
-#[test]
-#[ignore]
-fn score_of_a_set() {
-    let (set, prefix) = (std::env::var("DIAG_SET").unwrap(), std::env::var("DIAG_PREFIX").unwrap_or_default());
-    let quiet = std::env::var("DIAG_QUIET").is_ok();
-    let mut count: BTreeMap<(String, &str), usize> = BTreeMap::new();
-    for case in cases(&set) {
-        let found = findings(case.text.as_bytes());
-        let fares = fares(&case, &found);
-        *count.entry((case.name[..1].to_owned(), fares)).or_default() += 1;
-        if fares != "right" && case.name.starts_with(&prefix) && !quiet {
-            println!("{fares}: {}: {:?}", case.name, case.wrong(&found));
-            for one in &found.dismissed { println!("    dismissed {one:?}"); }
-            for event in &found.events { println!("    {:?} {:?} {:?}", event.kind, event.verdict, event.evidence.first()); }
-        }
-    }
-    println!("{count:#?}");
 }

@@ -2,8 +2,8 @@
 //! values, `dmon`, `pmon` and `-q`), and those of training loops (`Epoch  GPU_mem  box_loss`).
 
 use super::line::Line;
-use super::sample::{Format, Metric, Sample};
 use super::plain::of_bytes;
+use super::sample::{Format, Metric, Sample};
 use super::scan::{number, whole};
 
 /// Rows of numbers without a unit follow each other, or their header, within this many lines.
@@ -315,7 +315,9 @@ mod tests {
         };
         let head = "      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size\n";
         let bar = "100%|##########| 8/8 [00:01<00:00,  6.1it/s]";
-        let row = |epoch: u64, memory: &str| format!("      {epoch}/100      {memory}     1.21      2.75        18        640: {bar}\n");
+        let row = |epoch: u64, memory: &str| {
+            format!("      {epoch}/100      {memory}     1.21      2.75        18        640: {bar}\n")
+        };
         let text = format!("{head}{}\n{head}{}", row(1, "3.25G"), row(2, "3.5G"));
         assert_eq!(read(&text), [(Some(1), 3.25), (Some(2), 3.5)]);
         let old = "     Epoch   gpu_mem       box       obj       cls    labels  img_size\n       0/2     1.75G   0.04242   0.06371   0.01702        31       640: 1it\n";
@@ -323,7 +325,8 @@ mod tests {
         let other = "iter  vram  loss\n10  512M  0.5\n";
         assert_eq!(read(other), [(Some(10), 0.5)]);
         // A loop on the CPU, rows of another table, and a header alone.
-        for text in [format!("{head}{}", row(1, "0G")), format!("{head}a\nb\nc\n{}", row(1, "3.25G")), head.to_owned()] {
+        for text in [format!("{head}{}", row(1, "0G")), format!("{head}a\nb\nc\n{}", row(1, "3.25G")), head.to_owned()]
+        {
             assert_eq!(read(&text), [], "{text}");
         }
         for text in ["epoch 3 loss 0.5 vram\n1 3.2G\n", "Epoch  loss\n1/2  3.2G\n", "the epoch of vram\n1 2G 3 4\n"] {

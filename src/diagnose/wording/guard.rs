@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{mention, page, regex, source};
+use super::{mention, page, regex, shown, source};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -139,12 +139,6 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a list of errors in a manual");
     }
-    // Phrases in quotes, one beside the other, are named and not said.
-    if regex!(r#"\x{201c}[^\x{201d}]{2,80}\x{201d},? (?:(?:or|and) )?\x{201c}|["\x{201d}`'],? (?:or|and) (?:similar|other|comparable|equivalent) (?:\w+ )?(?:errors?|messages?|lines?|exceptions?|entries|warnings?)\b"#)
-        .is_match(text)
-    {
-        return Some("advice or documentation about such errors");
-    }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
     }
@@ -222,12 +216,8 @@ fn form(text: &str) -> Option<&'static str> {
     ) {
         return Some("words of a conversation");
     }
-    // A text and its translation; the values that a type may have.
-    if regex!(r#"^[^"]*"[^"]+" (?:->|=>|\x{2192}) "[^"]+"$|^(?:export )?type \w+ = |^(?:Docstring|Init signature|String form|Subclasses):\s"#).is_match(text) {
-        return Some("a text for users, in a file of texts");
-    }
-    if regex!(r#"(?i)\b(?:policy|rule|alert|trigger|monitor|webhook|hook|silence|filter|matcher|alarm)s? (?:["'][^"']*["'] |[\w.-]*[-_.][\w.-]* )?(?:is |was |were |has been |have been )?(?:created|added|saved|enabled|disabled|installed|deleted|removed|changed|updated)\b"#).is_match(text) {
-        return Some("a setting");
+    if let Some(reason) = shown::dismissed(text) {
+        return Some(reason);
     }
     // A directive for a batch system, with its comment.
     if regex!(r"^#(?:SBATCH|PBS|BSUB|OAR|COBALT|FLUX:|MSUB|\$ -)\s?").is_match(text) {

@@ -151,14 +151,23 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|killing|handling|management|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
-    if general.is_match(after) || harmless.is_match(before) {
+    let named_as = regex!(
+        r"(?i)\b(?:reports?|shows?|counts?|maps?|treats?|translates?|appears?|encodes?|represents?|is reported|is shown|is known)\b[^.;\n]{0,40}\b(?:as|to)\s+(?:an? |the )?$"
+    );
+    if named_as.is_match(before) {
+        return Some("advice or documentation about such errors");
+    }
+    let returned = regex!(r"(?i)\b(?:returns?|gives|yields|sets errno to|fails? with) [-`'(]*$").is_match(before)
+        && regex!(r"^[\w`')-]+ (?:if|when|unless|in case|once|whenever)\b").is_match(after);
+    if returned || general.is_match(after) || harmless.is_match(before) {
         return Some("advice or documentation about such errors");
     }
     // What a program will do.
     let future = regex!(r"(?i)\b(?:may|might|will|would|should|shall)\s+$").is_match(before)
         && regex!(r"^(?:exit|die|fail|crash|run|abort|end)\b").is_match(after);
     // A program that draws a conclusion speaks of what happened.
-    let concluded = regex!(r"(?i)\b(?:probably|likely|this|which|that) (?:probably |likely )?means (?:that )?(?:the|it|your|a)\b");
+    let concluded =
+        regex!(r"(?i)\b(?:probably|likely|this|which|that) (?:probably |likely )?means (?:that )?(?:the|it|your|a)\b");
     if future || (explained.is_match(after) && !concluded.is_match(after)) || named.is_match(after) {
         return Some("advice or documentation about such errors");
     }

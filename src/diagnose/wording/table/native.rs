@@ -70,6 +70,22 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "bowtie",
+        "The index of the sequences does not fit into memory.",
+        r"Could not allocate space for an? [^\n]{0,60} of \d+ elements",
+        "Could not allocate space for a joined string of 3099734149 elements.",
+        "bowtie2: ref_read.cpp",
+    ),
+    row(
+        Host,
+        "tex",
+        "TeX's main memory has a fixed size, which the document exceeded.",
+        r"TeX capacity exceeded, sorry \[main memory size=\d+\]",
+        "! TeX capacity exceeded, sorry [main memory size=5000000].",
+        "TeX: tex.web",
+    ),
+    row(
+        Host,
         "fortran",
         "The Fortran runtime could not get memory.",
         r"forrtl: severe \(41\)|insufficient virtual memory|Operating system error: Cannot allocate memory|Memory allocation failure in xrealloc|Error allocating (?P<tried>\d+ bytes)|Allocation would exceed memory limit|ALLOCATE: (?P<tried_b>\d+ bytes) requested; not enough memory(?:$|[^:])",
