@@ -166,8 +166,9 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let future = regex!(r"(?i)\b(?:may|might|will|would|should|shall)\s+$").is_match(before)
         && regex!(r"^(?:exit|die|fail|crash|run|abort|end)\b").is_match(after);
     // A program that draws a conclusion speaks of what happened.
-    let concluded =
-        regex!(r"(?i)\b(?:probably|likely|this|which|that) (?:probably |likely )?means (?:that )?(?:the|it|your|a)\b");
+    let concluded = regex!(
+        r"(?i)^[^.]*\b(?:exited|ended|died|stopped|crashed|failed|disappeared)\b[^.]*\. This (?:probably|likely) means "
+    );
     if future || (explained.is_match(after) && !concluded.is_match(after)) || named.is_match(after) {
         return Some("advice or documentation about such errors");
     }
