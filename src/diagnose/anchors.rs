@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 114] = [
+const ANCHORS: [&str; 117] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -124,6 +124,9 @@ const ANCHORS: [&str; 114] = [
     "tack limit (",
     "sufficient m",
     "nsufficient M",
+    "aging file",
+    "x5af)",
+    "eserve ",
 ];
 
 /// Numbers of signals, exits and errors, matched as whole numbers.

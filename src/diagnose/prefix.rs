@@ -60,6 +60,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"(?P<host5>[A-Za-z][\w.-]*\d): ",
         r"\[(?P<host7>[A-Za-z][\w.@:-]*)\] (?:out|err): ",
         r"[\w.-]+ +\| ",
+        r"Step #\d+(?: - \x22[^\x22]{1,80}\x22)?: ",
         // What people and boxes put there.
         r"[>#|│║*-](?: |$)",
         r"`{1,3}",

@@ -156,8 +156,14 @@ impl Scanner {
         for head in open.into_iter().chain(heads) {
             let mut at = head.max(from);
             while at < end {
-                let length = memchr::memchr(b'\n', &self.buffer[at..]).unwrap_or(self.buffer.len() - at);
+                // A bar writes its row again and again, each time behind a carriage return.
+                let length = memchr::memchr2(b'\n', b'\r', &self.buffer[at..]).unwrap_or(self.buffer.len() - at);
                 let line = &self.buffer[at..at + length];
+                let returned = self.buffer.get(at) == Some(&b'\r') || (at > 0 && self.buffer[at - 1] == b'\r');
+                if line.is_empty() && returned && at < self.buffer.len() {
+                    at += 1;
+                    continue;
+                }
                 if !is_row(line) {
                     break;
                 }

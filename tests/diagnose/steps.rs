@@ -148,6 +148,28 @@ fn tables_whose_rows_are_numbers_alone_are_found_in_a_long_log() {
     assert_eq!((finding.statistics.readings, finding.statistics.last), (40, ByteSize::mib(22_500)));
 }
 
+/// A bar writes the row of its epoch again and again behind carriage returns.
+#[test]
+fn the_rows_of_a_training_loop_are_found_by_their_header() {
+    let epoch = |epoch: u64, end: &str| {
+        let row = |done: u64| {
+            format!("\r      {epoch}/12      {}G      1.21      2.75        18        640:  {done}%|##", 3 + epoch)
+        };
+        let bar: String = [10, 50, 100].map(row).concat();
+        format!(
+            "{end}      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size{end}{bar}{end}                 Class     Images  Instances{end}"
+        )
+    };
+    let noise = "INFO nothing of interest in this line of a log\n".repeat(30_000);
+    for end in ["\n", "\r\n"] {
+        let epochs: String = (1..=12).map(|number| epoch(number, end)).collect();
+        let found = findings(format!("{noise}{epochs}{noise}").as_bytes());
+        let finding = &found.telemetry[0].trends.findings[0];
+        assert_eq!(finding.statistics.readings, 36, "{finding:?}");
+        assert_eq!(finding.statistics.last, ByteSize::gib(15));
+    }
+}
+
 #[test]
 fn gpus_of_a_machine_are_series_of_their_own() {
     let row = |at: u64| {

@@ -1,7 +1,8 @@
-//! [`Columns`]: the tables of nvidia-smi whose rows have numbers alone, each known by its header: comma-separated values,
-//! `dmon`, `pmon` and `-q`.
+//! [`Columns`]: tables whose rows have numbers alone, each known by its header: those of nvidia-smi (comma-separated
+//! values, `dmon`, `pmon` and `-q`), and those of training loops (`Epoch  GPU_mem  box_loss`).
 
 use super::line::Line;
+use super::plain::of_bytes;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{number, whole};
 
@@ -18,6 +19,7 @@ const MIB: u64 = 1 << 20;
 enum Column {
     Device,
     Process,
+    Step,
     Figure(Metric),
     Other,
 }
@@ -27,6 +29,8 @@ struct Header {
     columns: Vec<Column>,
     /// Whether commas separate the columns; otherwise blanks do.
     commas: bool,
+    /// Whether the cells of amounts have a unit.
+    units: bool,
     /// The last line of the table.
     last: u64,
 }
@@ -73,6 +77,9 @@ impl Columns {
             return false;
         }
         let near = line.position.line.saturating_sub(header.last) <= NEAR;
+        if header.units && !near {
+            return false;
+        }
         let mut sample = Sample::new(Format::Plain, line.position);
         for (column, field) in header.columns.iter().zip(&fields) {
             match column {
@@ -86,6 +93,20 @@ impl Columns {
                     match column {
                         Column::Device => sample.device = Some(number),
                         _ => sample.pid = Some(number),
+                    }
+                }
+                Column::Step => sample.step = whole(field),
+                Column::Figure(metric) if header.units => {
+                    let amount = number(field).zip(number(field).and_then(|amount| of_bytes(amount.rest)));
+                    let Some((amount, (size, rest))) = amount.filter(|(amount, _)| amount.value >= 0.0) else {
+                        return false;
+                    };
+                    if !rest.is_empty() {
+                        return false;
+                    }
+                    // Without a device, a loop prints nothing but zeros.
+                    if amount.value > 0.0 {
+                        sample.with(*metric, amount.figure(size));
                     }
                 }
                 Column::Figure(metric) => {
@@ -167,7 +188,16 @@ fn header(text: &str, last: u64) -> Option<Header> {
             "fb" => Column::Figure(Metric::DeviceUsed),
             _ => Column::Other,
         };
-        return is.then(|| Header { columns: names.iter().map(column).collect(), commas: false, last });
+        return is.then(|| Header { columns: names.iter().map(column).collect(), commas: false, units: false, last });
+    }
+    if is_loop_header(text) {
+        let column = |name: &str| match name.to_ascii_lowercase().as_str() {
+            "epoch" | "step" | "iter" | "iteration" => Column::Step,
+            name if is_gpu_memory(name) => Column::Figure(Metric::Reserved),
+            _ => Column::Other,
+        };
+        let columns = text.split_ascii_whitespace().map(column).collect();
+        return Some(Header { columns, commas: false, units: true, last });
     }
     if !is_csv_header(text) {
         return None;
@@ -181,7 +211,7 @@ fn header(text: &str, last: u64) -> Option<Header> {
         _ => Column::Other,
     };
     let columns: Vec<Column> = text.split(',').take(MOST).map(column).collect();
-    Some(Header { columns, commas: true, last })
+    Some(Header { columns, commas: true, units: false, last })
 }
 
 fn is_csv_header(text: &str) -> bool {
@@ -189,11 +219,29 @@ fn is_csv_header(text: &str) -> bool {
     names.iter().any(|name| text.contains(name)) && !text.contains("--query") && !text.contains("nvidia-smi")
 }
 
+/// Whether `text` names the columns of a training loop, one of them the memory of the GPU.
+fn is_loop_header(text: &str) -> bool {
+    let mut names = text.split_ascii_whitespace();
+    let first = names.next().unwrap_or_default();
+    let begins = ["epoch", "step", "iter", "iteration"].iter().any(|name| first.eq_ignore_ascii_case(name));
+    let name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/' | b'.'));
+    begins
+        && text.len() < 300
+        && (2..MOST).contains(&names.clone().count())
+        && names.clone().all(name)
+        && names.any(|name| is_gpu_memory(&name.to_ascii_lowercase()))
+}
+
+/// Whether the name of a column, in lower case, is that of the memory of a GPU.
+fn is_gpu_memory(name: &str) -> bool {
+    ["gpu_mem", "gpu_memory", "gpumem", "vram", "cuda_mem", "gpu_ram"].contains(&name)
+}
+
 /// Whether `line` is the header of a table whose rows contain no text to search for.
 pub(crate) fn heads_rows(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|text| {
         let text = text.trim();
-        text.starts_with("# gpu ") || is_csv_header(text)
+        text.starts_with("# gpu ") || is_csv_header(text) || is_loop_header(text)
     })
 }
 
@@ -250,5 +298,39 @@ mod tests {
         let query = format!("Attached GPUs                             : 2\n{}{}", gpu(3000), gpu(9000));
         assert_eq!(rows(&query), [(Some(0), None, 3000, Some(24576)), (Some(1), None, 9000, Some(24576))]);
         assert_eq!(rows("nvidia-smi --query-gpu=memory.used --format=csv\n1\n"), []);
+    }
+
+    #[test]
+    fn tables_of_training_loops_are_read_by_their_headers() {
+        let read = |text: &str| {
+            let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
+            for (index, line) in text.split_inclusive('\n').enumerate() {
+                reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
+                offset += line.len() as u64;
+            }
+            let gib = |sample: &Sample| {
+                sample.figure(Metric::Reserved).map(|figure| figure.bytes.bytes() as f64 / f64::from(1 << 30))
+            };
+            samples.iter().map(|sample| (sample.step, gib(sample).unwrap())).collect::<Vec<_>>()
+        };
+        let head = "      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size\n";
+        let bar = "100%|##########| 8/8 [00:01<00:00,  6.1it/s]";
+        let row = |epoch: u64, memory: &str| {
+            format!("      {epoch}/100      {memory}     1.21      2.75        18        640: {bar}\n")
+        };
+        let text = format!("{head}{}\n{head}{}", row(1, "3.25G"), row(2, "3.5G"));
+        assert_eq!(read(&text), [(Some(1), 3.25), (Some(2), 3.5)]);
+        let old = "     Epoch   gpu_mem       box       obj       cls    labels  img_size\n       0/2     1.75G   0.04242   0.06371   0.01702        31       640: 1it\n";
+        assert_eq!(read(old), [(Some(0), 1.75)]);
+        let other = "iter  vram  loss\n10  512M  0.5\n";
+        assert_eq!(read(other), [(Some(10), 0.5)]);
+        // A loop on the CPU, rows of another table, and a header alone.
+        for text in [format!("{head}{}", row(1, "0G")), format!("{head}a\nb\nc\n{}", row(1, "3.25G")), head.to_owned()]
+        {
+            assert_eq!(read(&text), [], "{text}");
+        }
+        for text in ["epoch 3 loss 0.5 vram\n1 3.2G\n", "Epoch  loss\n1/2  3.2G\n", "the epoch of vram\n1 2G 3 4\n"] {
+            assert_eq!(read(text), [], "{text}");
+        }
     }
 }

@@ -15,11 +15,15 @@ use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, number, unit, whole};
 use super::spelled::spelled_out;
 
+mod unitless;
+
+use unitless::without_units;
+
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 28] = [
+const OTHER: [&str; 32] = [
     "out of memory",
-    "OutOfMemory",
+    "OutOf",
     "ried to allocate",
     "anon-rss",
     "total-vm",
@@ -46,6 +50,10 @@ const OTHER: [&str; 28] = [
     "xceed",
     "equire",
     "large alloc",
+    "onsider ",
+    "ecommend",
+    "achine with ",
+    "bad_alloc",
 ];
 
 /// Words that come before a step, before a device, and before a figure.
@@ -197,7 +205,7 @@ fn counts_devices(text: &str) -> bool {
 }
 
 /// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
-fn of_bytes(text: &str) -> Option<(u64, &str)> {
+pub(super) fn of_bytes(text: &str) -> Option<(u64, &str)> {
     let short = |letter: char, size: u64| {
         let rest = text.strip_prefix(letter)?;
         (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')).then_some((size, rest))
@@ -277,7 +285,18 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
             .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
         rest[..end].split([',', ';', '|']).next().unwrap_or("")
     };
-    let kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
+    let mut kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
+    for index in 0..quantities.len() {
+        // `RSS after step 1: 18.0 GB`: the words before the count are those of the amount.
+        if let Some(counted) = counted(quantities, index).filter(|counted| kinds[*counted].is_some()) {
+            kinds[index] = kinds[counted].take();
+        }
+        // `gpu0: 12.3GB used`: the device stands before the amount, and what it is behind.
+        if kinds[index].is_none() && quantities[index].unit.is_some() && device_of(quantities[index].before).is_some() {
+            let own = behind(index);
+            kinds[index] = kind(&format!("{} memory {own}", quantities[index].before)).filter(|_| states(own));
+        }
+    }
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
     let Some(first) = first else { return Vec::new() };
     // `memory: 3.2 GB allocated / 4.5 GB reserved`: each amount has its own word behind it.
@@ -314,48 +333,26 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
     found
 }
 
-/// Figures whose unit is not printed: the allocator's, with a fraction, and a key that says memory. Below 200 they are
-/// GiB, because a tensor of MB is no matter and no device has 200 GB of them in one; otherwise MiB.
-fn without_units(quantities: &[Quantity<'_>], bare: &[(usize, Metric)]) -> Vec<(usize, Metric, Figure)> {
-    const OTHER: [&str; 16] = [
-        "ratio", "frac", "rate", "percent", "pct", "util", "time", "sec", "count", "num", "hit", "token", "block",
-        "page", "%", "retr",
-    ];
-    let allocator =
-        |metric| matches!(metric, Metric::Allocated | Metric::MaxAllocated | Metric::Reserved | Metric::MaxReserved);
-    let kept: Vec<_> = bare
+/// The count that stands between the amount at `index` and its words: `after step 1: ` or `epoch 3/10 = `.
+fn counted(quantities: &[Quantity<'_>], index: usize) -> Option<usize> {
+    let apart = |quantity: &Quantity<'_>| !quantity.before.contains(char::is_alphabetic);
+    let sized = quantities[index].unit.is_some() && apart(&quantities[index]) && index > 0;
+    let first = (0..index).rev().find(|&before| !apart(&quantities[before])).filter(|_| sized)?;
+    let word = quantities[first].before.trim_end_matches(|c: char| !c.is_alphabetic());
+    let word = word.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let counts = ["step", "steps", "epoch", "iteration", "iter", "batch", "round", "phase", "stage", "layer", "run"];
+    let alone = quantities[first..index].iter().all(|count| count.unit.is_none() && count.number.decimals <= 0);
+    (alone && counts.iter().any(|count| word.eq_ignore_ascii_case(count))).then_some(first)
+}
+
+/// Whether the words behind an amount begin with what it is.
+fn states(behind: &str) -> bool {
+    let word = behind.trim_start_matches([' ', '(', '[']);
+    let word = &word[..word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len())];
+    ["used", "free", "allocated", "reserved", "total", "in", "available", "avail", "cached", "peak"]
         .iter()
-        .filter(|(index, metric)| {
-            let Quantity { before, number, .. } = &quantities[*index];
-            let key = before.trim_end().trim_end_matches(['\'', '"']);
-            let lower = key.to_ascii_lowercase();
-            allocator(*metric)
-                && key.ends_with(['=', ':'])
-                && number.decimals > 0
-                && number.value > 0.0
-                && !number.rest.trim_start().starts_with(['%', '/'])
-                && !number.rest.starts_with(|c: char| c.is_alphanumeric())
-                && !counts_things(number.rest)
-                && !OTHER.iter().any(|other| lower.contains(other))
-                && (lower.contains("alloc") || lower.contains("reserv"))
-                // A share in the names of wandb, whose amounts end with `Bytes`.
-                && !lower.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with("memoryallocated")
-        })
-        .collect();
-    let of = |metric| kept.iter().find(|(_, other)| *other == metric).map(|(index, _)| quantities[*index].number.value);
-    let memory = kept.iter().all(|(index, _)| {
-        let lower = quantities[*index].before.to_ascii_lowercase();
-        ["mem", "gpu", "cuda", "vram"].iter().any(|word| lower.contains(word))
-    });
-    // Both figures of the allocator in their order are memory, whatever their keys.
-    let both = of(Metric::Allocated).zip(of(Metric::Reserved)).is_some_and(|(used, held)| used <= held);
-    if !memory && !both {
-        return Vec::new();
-    }
-    let most = kept.iter().map(|(index, _)| quantities[*index].number.value).fold(0.0, f64::max);
-    let unit = if most < 200.0 { 1 << 30 } else { 1 << 20 };
-    let figure = |(index, metric): &&(usize, Metric)| Some((*index, *metric, quantities[*index].number.figure(unit)?));
-    kept.iter().filter_map(figure).collect()
+        .any(|state| word.eq_ignore_ascii_case(state))
+        && (!word.eq_ignore_ascii_case("in") || behind.trim_start().starts_with("in use"))
 }
 
 /// Where a part of `text` begins in it.
@@ -401,13 +398,6 @@ fn device(lower: &str, first: &First) -> Option<u64> {
         let next = rest[digits..].chars().next();
         (digits > 0 && digits < 4 && next.is_none_or(|c| !c.is_alphanumeric() && c != '.')).then(|| whole(rest))?
     })
-}
-
-/// Whether a word that is not the next key follows a number: `1.5 cpus`.
-fn counts_things(rest: &str) -> bool {
-    let rest = rest.trim_start();
-    let word = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-    word > 0 && !rest[word..].trim_start().starts_with(['=', ':'])
 }
 
 /// The step in a prefix such as `[step 12]`.

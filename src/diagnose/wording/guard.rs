@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{mention, page, regex, source};
+use super::{mention, page, regex, shown, source};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -21,6 +21,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     }
     if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at]))) && !page::numbered(lines, at) {
         return Some("a list of errors in a manual");
+    }
+    if schema(lines, at) {
+        return Some("a text that was searched for, fetched or described");
     }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
     if roff(lines, at) {
@@ -49,6 +52,16 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
+}
+
+/// Whether line `at` describes a part of an interface or of a chart: keys of a schema in YAML are around it.
+fn schema(lines: &Lines, at: usize) -> bool {
+    let described = regex!(r"^\s*(?:- )?(?:description|summary|title|help|doc|example|detail|info): \S");
+    let key = regex!(
+        r"^\s*(?:- )?(?:['\x22]?\d{3}['\x22]?|default|responses|schema|type|properties|parameters|paths|required|enum|content|x-[\w-]+|operationId|get|post|put|delete|patch|\$ref|format|tags|in|items|oneOf|anyOf|allOf|minimum|maximum|severity|labels|annotations|rules|groups):(?:\s|$)"
+    );
+    let around = at.saturating_sub(4)..lines.len().min(at + 5);
+    described.is_match(&lines[at].text) && lines[around].iter().filter(|line| key.is_match(&line.text)).count() >= 2
 }
 
 /// The head of an entry in a manual's list of errors: a macro of a manual page, or the number of an error.
@@ -157,7 +170,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a statement of a query language");
     }
     if regex!(
-        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|feature|question|issue|usage|rfc|docs?|help|wip|patch)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
+        r"^(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|related to):? (?:[\w./-]*#\d+|GH-\d+|[A-Z][A-Z0-9]+-\d+)|^(?i:fix(?:es|ed)?): |^(?:labels?|tags?|topics?|milestone|component): |^\[?#\d+\]:? |^(?:[-*+] )?\[(?i:bug|crash|feature|question|issue|usage|rfc|docs?|help|wip|patch|discussion|proposal|tracking|regression|solved|request)\]:? [^\d]*(?:\(?#\d+\)?)?$|^[^\d]* \(#\d{2,6}\)$|\b[Oo]ut-of-memory\]? (?:tag|label)\b"
     )
     .is_match(text)
     {
@@ -203,6 +216,13 @@ fn form(text: &str) -> Option<&'static str> {
     ) {
         return Some("words of a conversation");
     }
+    if let Some(reason) = shown::dismissed(text) {
+        return Some(reason);
+    }
+    // A directive for a batch system, with its comment.
+    if regex!(r"^#(?:SBATCH|PBS|BSUB|OAR|COBALT|FLUX:|MSUB|\$ -)\s?").is_match(text) {
+        return Some("a setting");
+    }
     // A setting that says when to act.
     if regex!(r#"^(?:- )?["']?(?:on|when|if|unless|until|retry|restart|ignore|match|expect(?:ed)?|known|allow|deny|skip|exclude|include|handle)(?:[A-Z_-]\w*|-\w+)?["']?\s?:\s?["'\[]?[A-Z]\w*[\]"']?,?$"#).is_match(text) {
         return Some("a setting");
@@ -217,6 +237,11 @@ fn form(text: &str) -> Option<&'static str> {
         r"^[✓✔√]\s|^[✕✗✘×]\s(?:.*\(\d+ ?m?s\)$|(?:should|throws|reports|returns|handles|rejects|raises|fails|retries|restarts|detects|recovers|survives|logs|does|is)\b)|^(?:not )?ok \d+ - |^(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:PASS|SKIP|FAIL):)\s|^<testcase\s|^\[(?: +OK| +FAILED| RUN +) +\]\s|\.{2,}\s*(?:ok|OK|[Pp]assed|PASS|skipped|SKIP)(?: +\[?[\d.]+ ?m?s(?:ec)?\]?)?$"
     )
     .is_match(text)
+    {
+        return Some("a line of a test run");
+    }
+    if regex!(r#"^\{"Time":"[^"]*","Action":"(?:run|pause|cont|pass|skip|fail|start|bench)",|^\{(?:"[^"]*":"[^"]*",)*"(?:[Tt]est|testName|test_name|fullName|nodeid)":"[^"]*"[^{}]*"(?:status|outcome|result|Action)":"(?:pass(?:ed)?|skip(?:ped)?|ok|success)""#)
+        .is_match(text)
     {
         return Some("a line of a test run");
     }
@@ -283,6 +308,10 @@ fn rule(lines: &Lines, at: usize) -> bool {
     let to = lines.len().min(at + RULE);
     let is = |line: &Line, regex: &regex::Regex| regex.is_match(&line.text) || regex.is_match(line.message());
     let any = |regex: &regex::Regex| lines[from..to].iter().any(|line| is(line, regex));
+    // A label or a value that the rule's engine fills in.
+    if is(&lines[at], regex!(r"\{\{-?\s*(?:\$|humanize|\.?Values\b|printf )")) {
+        return true;
+    }
     if !is(&lines[at], regex!(r"^\s*(?:-\s*)?[\w-]+:|\{\{")) {
         return false;
     }

@@ -78,7 +78,13 @@ fn shell(message: &str) -> Option<Option<u64>> {
         translated!(),
         ")$"
     ));
-    if bar.is_match(text) || compiler(text) {
+    // The message overwrote the beginning of a status line: `Killed 86.85%  4.1 MiB/s  1.9 GiB / 2.2 GiB`.
+    let over = regex!(concat!(
+        r"^(?:Killed|",
+        translated!(),
+        r")(?:[\d:]*\])? +\d{1,3}(?:\.\d+)? ?%[^\n]{0,160}(?:[KMGT]?i?B/s|it/s|s/it|\bETA\b|\beta\b|\b\d+ / \d+\b)"
+    ));
+    if bar.is_match(text) || over.is_match(text) || compiler(text) {
         return Some(None);
     }
     let forms = regex!(concat!(

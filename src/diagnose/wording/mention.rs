@@ -21,6 +21,12 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if class(text) || counted(text) || answered(lines, at) || exported(lines, at) {
         return Some("a row of data");
     }
+    if tallied(lines, at) {
+        return Some("a row of data");
+    }
+    if logged(lines, at) {
+        return Some("a commit");
+    }
     if passed(lines, at) {
         return Some("a line of a test run");
     }
@@ -57,6 +63,34 @@ fn class(text: &str) -> bool {
 fn counted(text: &str) -> bool {
     regex!(r#"["'][^"']+["'] \((?:0?\.\d+|\d+(?:\.\d+)? ?%|\d+ ?x|\d+ (?:times|hits|matches|occurrences))\)$"#)
         .is_match(text.trim_end())
+}
+
+/// Whether line `at` is one of several texts that were counted, as `uniq -c` prints them: each behind its number, and
+/// the numbers are aligned to the right and do not run on.
+fn tallied(lines: &Lines, at: usize) -> bool {
+    let count = |line: &Line| -> Option<(u64, usize)> {
+        let rest = line.text.trim_start();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let indent = line.text.len() - rest.len();
+        let words = rest[digits..].strip_prefix(' ').filter(|words| words.starts_with(|c: char| c.is_alphabetic()))?;
+        (words.len() > 3 && digits > 0).then(|| rest[..digits].parse().ok().map(|count| (count, indent + digits)))?
+    };
+    let Some((own, end)) = count(&lines[at]).filter(|(_, end)| *end >= 4) else { return false };
+    let beside = [at.checked_sub(1), Some(at + 1)];
+    let mut counts = beside.into_iter().flatten().filter_map(|index| count(lines.get(index)?)).peekable();
+    counts.peek().is_some() && counts.all(|(count, other)| other == end && count.abs_diff(own) != 1)
+}
+
+/// Whether line `at` belongs to the message of a commit: it is indented, and the commit's hash is above.
+fn logged(lines: &Lines, at: usize) -> bool {
+    let own = |line: &Line| line.text.starts_with("    ") || line.text.trim().is_empty();
+    let head = |line: &Line| regex!(r"^(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): ").is_match(&line.text);
+    own(&lines[at])
+        && lines[at.saturating_sub(ROWS)..at]
+            .iter()
+            .rev()
+            .find(|line| !own(line) && !head(line))
+            .is_some_and(|line| regex!(r"^commit [0-9a-f]{40}\b").is_match(&line.text))
 }
 
 /// Whether line `at` is a row of a table of issues: its head names their titles.

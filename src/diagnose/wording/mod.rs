@@ -20,6 +20,7 @@ mod page;
 mod position;
 mod recovered;
 mod shared_memory;
+mod shown;
 mod side;
 mod size;
 mod source;

@@ -67,7 +67,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     let comment = regex!(
-        r#"^\s*(?:-\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+        r#"^\s*(?:[-+~*]\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|(?:RUN|ENV|ARG|CMD|COPY|ENTRYPOINT|set|setenv|ulimit|sysctl|module|python3?|srun|docker|mpirun|java|node|helm|kubectl)\s|\$ |--?[A-Za-z][\w-]*[= ]|[a-z][\w.-]*\s+(?:\d[\w.]*|yes|no|on|off|true|false)\s|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
     );
     if comment.is_match(before) {
         return Some("a comment");
@@ -115,6 +115,13 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
         r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
+    // What happened before a change.
+    let once = regex!(
+        r"(?i)\b(?:used to (?:\w+ )?(?:be|get|die|crash|fail|run|exit|end|raise|throw|abort|hit|cause|print|report|return|go)|previously|formerly|no longer|in the past|until now|up to now|before this (?:change|fix|commit|patch|release)|(?:is|are|was|were) (?:now )?(?:caught|handled))\b[^.;\n]{0,80}$"
+    );
+    if once.is_match(before) {
+        return Some("release notes");
+    }
     // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
     let described = regex!(
@@ -134,23 +141,35 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
     let explained = regex!(
-        r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
+        r"(?i)^[\w <>.:`'\x22()*-]{0,80}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually|generally|commonly|normally|mostly|often|sometimes|frequently|rarely) (?:means?|indicates?|points? (?:to|at)|suggests?|shows? up|results? (?:from|in)|comes? from|arises?|stems?|happens?|occurs?|are|is|has|have)\b|(?:errors|exceptions|kills|crashes) (?:mean|indicate|signify|point to|suggest|come from|result from|arise)\b|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     let general = regex!(
-        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:is|are|gets?) (?:now |only |always |usually |often )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
+        r"(?i)^(?:[^.;:\n]|\.\w){0,60}?\.?\b\w*(?:errors?|exceptions?|memory\w*|heap|killed|137|kills?)[`'\x22)]* (?:(?:is|are|gets?) (?:now |only |always |usually |often |never )?(?:raised|thrown|returned|logged|an? subclass|an? alias|deprecated|expected|harmless|benign)|(?:is|are) (?:not |never )(?:caught|thrown|raised|an?|always|necessarily|handled|recoverable))\b|^(?:[^.;:\n]|\.\w){0,60}?\b(?:occurs?|happens?|appears?) (?:when|if|because)\b|^(?:[^.;:\n]|\.\w){0,40}\b(?:errors?|exceptions?|kills?) (?:may|might|can|could|would|will) (?:\w+ )?(?:occur|happen|appear|arise)\b|^[^\n]{0,80}[,;] (?:or|and) (?:if|when) |^[^.;:\n]{0,60}\b(?:occurs|happens), |^[^\n]{0,120}\b(?:can|may|should) (?:be )?safely (?:be )?ignored?\b"
     );
     // A name for what a setting or a program is about.
     let named = regex!(
         r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|killing|handling|management|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
-    if general.is_match(after) || harmless.is_match(before) {
+    let named_as = regex!(
+        r"(?i)\b(?:reports?|shows?|counts?|maps?|treats?|translates?|appears?|encodes?|represents?|is reported|is shown|is known)\b[^.;\n]{0,40}\b(?:as|to)\s+(?:an? |the )?$"
+    );
+    if named_as.is_match(before) {
+        return Some("advice or documentation about such errors");
+    }
+    let returned = regex!(r"(?i)\b(?:returns?|gives|yields|sets errno to|fails? with) [-`'(]*$").is_match(before)
+        && regex!(r"^[\w`')-]+ (?:if|when|unless|in case|once|whenever)\b").is_match(after);
+    if returned || general.is_match(after) || harmless.is_match(before) {
         return Some("advice or documentation about such errors");
     }
     // What a program will do.
     let future = regex!(r"(?i)\b(?:may|might|will|would|should|shall)\s+$").is_match(before)
         && regex!(r"^(?:exit|die|fail|crash|run|abort|end)\b").is_match(after);
-    if future || explained.is_match(after) || named.is_match(after) {
+    // A program that draws a conclusion speaks of what happened.
+    let concluded = regex!(
+        r"(?i)^[^.]*\b(?:exited|ended|died|stopped|crashed|failed|disappeared)\b[^.]*\. This (?:probably|likely) means "
+    );
+    if future || (explained.is_match(after) && !concluded.is_match(after)) || named.is_match(after) {
         return Some("advice or documentation about such errors");
     }
     // An action that could not be done is an event, not a denial.

@@ -27,7 +27,7 @@ pub(super) fn pins(lines: &Lines, at: usize) -> bool {
 
 fn device(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|(?-i:cl[A-Z]\w+)|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|dxvk\w*|amdgpu\w*|i915|nouveau|hardware (?:frame|surface)s?|level.?zero|\w*hpu|video memory|graphics memory|device memory)\b|\bcreate (?:an? )?(?:stream|event)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
+        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|(?-i:cl[A-Z]\w+)|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix\w*|sycl|dxvk\w*|amdgpu\w*|i915|nouveau|hardware (?:frame|surface)s?|level.?zero|\w*hpu|video memory|graphics memory|device memory)\b|\bcreate (?:an? )?(?:stream|event)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
     )
     .is_match(text)
 }
@@ -59,6 +59,10 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return true;
     }
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
+        return false;
+    }
+    // A title or a person that asks; a program that guesses does so in brackets.
+    if regex!(r"^[^.!;:()]{0,40}\?\s*$").is_match(&text[start..]) {
         return false;
     }
     // Words quoted within a sentence.

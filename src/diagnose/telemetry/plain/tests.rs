@@ -85,6 +85,20 @@ fn what_people_print_is_read_in_any_order() {
         ("Epoch [1][50/100] lr: 1e-3, time: 0.3, memory: 3072, loss: 0.5", vec![(MaxAllocated, 3.0)]),
         ("2026/01/02 10:00:00.123, NVIDIA L4-24GB, 45 %, 3072 MiB", vec![(DeviceUsed, 3.0)]),
         ("after backward: 3.25 GB", vec![(Allocated, 3.25)]),
+        // A count between the words and their amount.
+        ("RSS after step 1: 18.0 GB", vec![(HostUsed, 18.0)]),
+        ("GPU memory after epoch 3/10 = 12.5 GiB", vec![(Allocated, 12.5)]),
+        ("Memory used (iter 20): 3.25 GB", vec![(DeviceUsed, 3.25)]),
+        ("peak memory at batch 7 -> 5.5GiB", vec![(MaxAllocated, 5.5)]),
+        // The device before its amount, and what it is behind it.
+        ("gpu0: 12.25GB used", vec![(DeviceUsed, 12.25)]),
+        ("cuda:1 3.25 GiB free", vec![(DeviceFree, 3.25)]),
+        ("GPU 0: 12.25 GB in use", vec![(DeviceUsed, 12.25)]),
+        ("[step 3] gpu1: 5.5 GB allocated", vec![(Allocated, 5.5)]),
+        // A key that names the memory of a GPU, and a number with a fraction.
+        ("gpu_mem: 12.25", vec![(Allocated, 12.25)]),
+        ("loss: 0.31, gpu_mem=12.25, lr: 1.0e-4", vec![(Allocated, 12.25)]),
+        ("max_gpu_memory: 3.25", vec![(MaxAllocated, 3.25)]),
     ] {
         let mut expected = expected;
         expected.sort_unstable_by_key(|entry| entry.0);
@@ -126,6 +140,13 @@ fn what_tells_of_no_memory_is_left() {
         "after download: 3.2 GB",
         "after training: 3.2 GB checkpoint",
         "loss: 2.3, memory: 45%",
+        "memory leak fixed in step 2: 3.2 s",
+        "gpu_mem: 12",
+        "gpu_mem_util: 45.25",
+        "gpu_mem: 45.2%",
+        "gpu0: 12.3GB model",
+        "gpu_memory_utilization: 0.9",
+        "rss reader: epoch 3 of 7",
     ] {
         assert_eq!(figures(text), [], "{text}");
     }

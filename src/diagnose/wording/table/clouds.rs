@@ -88,7 +88,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "vercel",
         "The build or function passed its memory limit.",
-        r"[Aa]t least one \x22Out of Memory\x22 \(\x22?OOM\x22?\) event|FUNCTION_OUT_OF_MEMORY|JavaScript heap[^\n]*Vercel|Build (?:failed|was terminated)[^\n]{0,40}(?:ran out of memory|out of memory)|[Rr]an out of memory \(used over \d+",
+        r"[Aa]t least one \x22Out of Memory\x22 \(\x22?OOM\x22?\) event|FUNCTION_OUT_OF_MEMORY|JavaScript heap[^\n]*Vercel|Build (?:failed|was terminated)[^\n]{0,40}(?:ran out of memory|out of memory)|(?:[Rr]an out|Out) of memory \(used over (?P<allowed>\d+ ?[KMGT]i?B?)\b",
         "Build failed: ran out of memory (used over 8GB)",
         "Vercel, Render: build limits",
     ),

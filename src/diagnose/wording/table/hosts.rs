@@ -96,7 +96,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "windows",
         "The page file or the commit limit of Windows does not hold the request.",
-        r"\[?WinError (?:8|14|1450|1455)\]?\b|(?i:code|error|errno)[ =:]{1,2}1455\b|\(os error 1455\)|[Pp]aging file is too small|[Nn]ot enough (?:storage|memory resources) (?:is|are) available to (?:process|complete) this (?:command|operation)|[Ii]nsufficient system resources exist to complete the requested service|\b0x800705[aA][aAfF]\b|STATUS_NO_MEMORY|STATUS_COMMITMENT_LIMIT|0x[cC]0000017\b|0x[cC]000012[dD]\b|\b0x8007000[eE]\b|ERROR_COMMITMENT_LIMIT|ERROR_NOT_ENOUGH_MEMORY|Insufficient system resources exist to complete the requested service",
+        r"\[?WinError (?:8|14|1450|1455)\]?\b|(?i:code|error|errno)[ =:]{1,2}1455\b|\(os error 1455\)|\(0x5[aA][fF]\)|[Pp]aging file is too small|[Nn]ot enough (?:storage|memory resources) (?:is|are) available to (?:process|complete) this (?:command|operation)|[Ii]nsufficient system resources exist to complete the requested service|\b0x800705[aA][aAfF]\b|STATUS_NO_MEMORY|STATUS_COMMITMENT_LIMIT|0x[cC]0000017\b|0x[cC]000012[dD]\b|\b0x8007000[eE]\b|ERROR_COMMITMENT_LIMIT|ERROR_NOT_ENOUGH_MEMORY|Insufficient system resources exist to complete the requested service",
         "OSError: [WinError 1455] The paging file is too small for this operation to complete",
         "Windows: system error codes 8, 14, 1455",
     ),

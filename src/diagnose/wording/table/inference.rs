@@ -104,7 +104,7 @@ pub(super) static ROWS: &[Wording] = &[
         Full,
         "sglang",
         "SGLang's pools leave too little of the device, or ask for too much.",
-        r"Not enough memory\. Please try (?:to increase|increasing) --mem-fraction-static|Capture CUDA graph failed: CUDA out of memory|Prefill out of memory\. Try to lower|Decode out of memory\. Try to lower",
+        r"Not enough memory\. Please try (?:to increase|increasing) --mem-fraction-static|Capture CUDA graph failed: CUDA out of memory|Prefill out of memory\. Try to lower|Decode out of memory\. Try to lower|leaves? no (?:GPU|device) memory for the KV cache",
         "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
         "sglang: srt/model_executor/model_runner.py",
     ),

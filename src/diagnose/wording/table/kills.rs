@@ -8,7 +8,7 @@ pub(super) static ROWS: &[Wording] = &[
         Killed,
         "",
         "A child process ended with the exit status of SIGKILL.",
-        r"(?i)(?:error )?exit(?:ed)?[ _-]?(?:status|code)?[\x22']?(?: is|:|=|\s)*\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|(?:terminated|failed|finished|stopped|died|ended) with (?:an? )?(?:error )?(?:exit )?(?:code|status)?:?\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|\bsignal: (?:SIGKILL|killed)\b|\bsignal[\x22']?\s*[:=]\s*[\x22']?(?:SIGKILL|9)\b|(?:failed|exited|ended|died|crashed|terminated|killed) (?:with|by|on|due to) (?:the )?signal:? [\x22'(]?(?:SIGKILL|KILL)\b|code: null and signal: SIGKILL|errored out with signal SIGKILL|(?:^|\s)npm ERR! (?:code|errno) 137",
+        r"(?i)(?:error )?exit(?:ed)?[ _-]?(?:status|code)?[\x22']?(?: is|:|=|\s)*\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|(?:terminated|failed|finished|stopped|died|ended|exited|returned|completed)(?: with)? (?:an? )?(?:non-?zero )?(?:error |return )?(?:exit )?(?:code|status)?:?\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|\bsignal: (?:SIGKILL|killed)\b|\bsignal[\x22']?\s*[:=]\s*[\x22']?(?:SIGKILL|9)\b|(?:failed|exited|ended|died|crashed|terminated|killed) (?:with|by|on|due to) (?:the )?signal:? [\x22'(]?(?:SIGKILL|KILL)\b|code: null and signal: SIGKILL|errored out with signal SIGKILL|(?:^|\s)npm ERR! (?:code|errno) 137",
         "Next.js build worker exited with code: null and signal: SIGKILL",
         "wait(2): 128 + 9",
     ),

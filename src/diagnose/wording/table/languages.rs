@@ -144,7 +144,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "stata",
         "The system refused Stata the memory for its data.",
-        r"op\. sys\. refuses to provide memory|^r\(909\);",
+        r"op\. sys\. refuses to provide memory|^r\((?:909|3900|950)\);|\b3900\s+unable to allocate\b",
         "op. sys. refuses to provide memory",
         "Stata: error 909",
     ),

@@ -1,9 +1,17 @@
 //! Java and languages on its virtual machine, JavaScript engines, .NET, Android and Dart.
 
-use super::Means::{Host, Huge, Machine};
+use super::Means::{Host, Huge, Killed, Machine};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
+    row(
+        Killed,
+        "node",
+        "A program saw its child disappear, and names the lack of memory and kills as probable reasons.",
+        r"process exited too early\. This probably means the system ran out of memory",
+        "The build failed because the process exited too early. This probably means the system ran out of memory or someone called `kill -9` on the process.",
+        "react-scripts: scripts/build.js",
+    ),
     row(
         Host,
         "gradle",

@@ -1,0 +1,73 @@
+//! Texts that a line names, lists or shows instead of reporting them, recognised by the line alone.
+
+use super::regex;
+
+/// Why `text` is not an event.
+pub(super) fn dismissed(text: &str) -> Option<&'static str> {
+    // Phrases in quotes, one beside the other, are named and not said.
+    if regex!(r#"\x{201c}[^\x{201d}]{2,80}\x{201d},? (?:(?:or|and) )?\x{201c}|["\x{201d}`'],? (?:or|and) (?:similar|other|comparable|equivalent) (?:\w+ )?(?:errors?|messages?|lines?|exceptions?|entries|warnings?)\b"#)
+        .is_match(text)
+    {
+        return Some("advice or documentation about such errors");
+    }
+    // What happened to a ticket; exit codes in one line; classes that a setting lists.
+    if regex!(r"(?i)\b(?:assigned|moved|closed|opened|reopened|created|updated|resolved|linked|commented on|merged) (?-i:[A-Z][A-Z0-9]{1,9}-\d{1,6})\b").is_match(text) {
+        return Some("the title of an issue or a page");
+    }
+    if regex!(r"(?i)\bexit (?:codes|statuses|status values)\b[^\d\n]{0,20}\d{1,3}[ =:)-]+[a-z][^,;\n]{0,40}[,;] *\d{1,3}[ =:)-]+[a-z]").is_match(text) {
+        return Some("a list of errors in a manual");
+    }
+    if regex!(r#"^(?:- )?[a-z][\w.-]*(?:exception|error|reason|retr|ignor|fatal|class)[\w.-]*\s?[=:]\s?\[?["']?[\w.$]+["']?(?:,\s?["']?[\w.$]+["']?)+\]?$"#).is_match(text) {
+        return Some("a setting");
+    }
+    // A choice in one line; a text that a program shows, parses or replays.
+    if regex!(r"(?i)^\W*(?:please )?(?:select|choose|pick|enter|which|what|survey)\b[^\n]*[\[(](?:1|a)[\])][^\n]*[\[(](?:2|b)[\])]").is_match(text) {
+        return Some("a list to choose from");
+    }
+    if regex!(r#"^(?:Replaying|Quoting|Displaying|Rendering|Parsing|Showing|Matching|Classifying|Translating|Highlighting)\b[^"\n]*:? ""#).is_match(text) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    // A text and its translation; the values that a type may have.
+    if regex!(r#"^[^"]*"[^"]+" (?:->|=>|\x{2192}) "[^"]+"$|^(?:export )?type \w+ = |^(?:Docstring|Init signature|String form|Subclasses):\s"#).is_match(text) {
+        return Some("a text for users, in a file of texts");
+    }
+    if regex!(r#"(?i)\b(?:policy|rule|alert|trigger|monitor|webhook|hook|silence|filter|matcher|alarm)s? (?:["'][^"']*["'] |[\w.-]*[-_.][\w.-]* )?(?:is |was |were |has been |have been )?(?:created|added|saved|enabled|disabled|installed|deleted|removed|changed|updated)\b"#).is_match(text) {
+        return Some("a setting");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_are_named_listed_or_shown_are_no_events() {
+        for text in [
+            "- Console shows \u{201c}Killed\u{201d}, \u{201c}Out of memory\u{201d}, or similar messages",
+            "it prints \"out of memory\" or similar messages",
+            "lena assigned OPS-812: OutOfMemoryError in importer",
+            "Exit codes: 0 success, 137 killed (out of memory), 143 terminated",
+            "retry.exceptions=java.lang.OutOfMemoryError,java.io.IOException",
+            "Enter a reason [1] disk full [2] out of memory [3] other:",
+            "Replaying incident 12: \"Out of memory: Killed process 812 (java)\"",
+            "Translation complete: \"Plus de m\u{e9}moire\" -> \"Out of memory\"",
+            "type Reason = \"OOMKilled\" | \"Error\";",
+            "Docstring:      Out of memory.",
+            "Policy \"restart-on-oom\" created: reason=OOMKilled",
+        ] {
+            assert!(dismissed(text).is_some(), "{text}");
+        }
+        for text in [
+            "exit code: 137, out of memory",
+            "error: exit code 137 after 12 s, 3 retries left",
+            "reason=OutOfMemoryError",
+            "worker 812 moved to node n-7: out of memory",
+            "type mismatch: out of memory",
+            "Rendering frame 12: out of memory",
+            "Which GPU? device 1: out of memory",
+        ] {
+            assert_eq!(dismissed(text), None, "{text}");
+        }
+    }
+}
