@@ -8,6 +8,7 @@
 //! promise.
 
 mod chance;
+mod change;
 mod floats;
 mod fresh;
 mod kept;
@@ -38,6 +39,8 @@ const JUDGED: usize = 24;
 const MISFITS: u32 = 64;
 /// How many more are allowed for each region that fits: others use the machine.
 const MISFITS_FOR_A_FIT: u32 = 16;
+/// Regions whose launches lie elsewhere by the caller's clock, before the kernel is accused: both sides read the same one.
+const MISPLACED: u32 = 2;
 /// Regions during which the caller may be stopped, as a user does it from a terminal, before the kernel is accused.
 const STOPS: u32 = 3;
 /// The most time that a region may take beyond the measured overhead, in nanoseconds: an idle processor starts slowly,
@@ -142,6 +145,7 @@ pub(super) fn audit(
             fitted: 0,
             halvings: 0,
             stops: 0,
+            misplaced: 0,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
@@ -212,6 +216,8 @@ struct Course<'a> {
     halvings: u32,
     /// Regions during which the caller was stopped.
     stops: u32,
+    /// Regions whose launches lie elsewhere by the caller's clock.
+    misplaced: u32,
 }
 
 impl Course<'_> {
@@ -338,6 +344,9 @@ impl Course<'_> {
         if region.stopped {
             return self.stopped();
         }
+        if !region.placed {
+            return self.misplaced();
+        }
         let reported: f64 = region.durations_ns.iter().sum();
         let patches = launches.iter().map(Vec::len).sum();
         let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
@@ -373,6 +382,24 @@ impl Course<'_> {
             time(ran.max(0.0)),
             time(allowed),
             self.audit.misfits
+        );
+        Err(Failure::new(FailureKind::TimeMismatch, message))
+    }
+
+    /// A region whose launches began before their values were handed out, or ended after their worker spoke again, is not used.
+    ///
+    /// # Errors
+    /// A failure of kind `time-mismatch` if it happens again.
+    fn misplaced(&mut self) -> Result<bool, Failure> {
+        self.misplaced += 1;
+        self.audit.misfits += 1;
+        if self.misplaced < MISPLACED {
+            return Ok(false);
+        }
+        let message = format!(
+            "in {} regions, the worker reported launches that began before it was given their values, or ended after it \
+             asked for the next ones: the kernel changes the clock, or the times that it reports",
+            self.misplaced
         );
         Err(Failure::new(FailureKind::TimeMismatch, message))
     }

@@ -473,6 +473,7 @@ def reference(x, w, rows, tag):
 
 
 import ahead  # noqa: E402, F401
+import meanwhile  # noqa: E402, F401
 
 # -- honest kernels
 
