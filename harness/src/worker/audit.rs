@@ -78,7 +78,7 @@ impl Values {
 const MARKS: usize = 64;
 const WORD: usize = 8;
 /// The most time that copying them may take, in nanoseconds.
-const NOTING_NS: u64 = 50_000;
+const NOTING_NS: u64 = 20_000;
 /// Where the marks are, twice, and the outputs after them.
 const MARKED: usize = MARKS * WORD;
 const KEPT: usize = 2 * MARKED;

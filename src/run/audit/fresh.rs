@@ -44,6 +44,15 @@ impl Standing {
     }
 }
 
+/// What the other storages do while one changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They stay as they are.
+    Stay,
+    /// They differ at one place: a kernel that compares all of them has nothing to keep.
+    Differ,
+}
+
 /// Values for the arguments of a call.
 pub struct Fresh<'a> {
     units: Vec<Unit<'a>>,
@@ -137,13 +146,20 @@ impl<'a> Fresh<'a> {
         self.drawn(|unit, rows, _| patches_of(unit, unit.draw_near(rows, chance)))
     }
 
-    /// Draws values for only one storage if there are several. The others differ from the previous launch at one place: a
-    /// kernel that looks at some of them finds no difference, and one that compares all of them has nothing to keep.
-    pub fn draw_alone(&mut self, chance: &mut Chance) -> Vec<Patch> {
+    /// Whether several storages can change.
+    pub fn has_several(&self) -> bool {
+        self.units.iter().filter(|unit| unit.changes()).count() > 1
+    }
+
+    /// Draws values for only one storage if there are several: a kernel that looks at the others finds no difference from the
+    /// previous launch.
+    pub fn draw_alone(&mut self, others: Others, chance: &mut Chance) -> Vec<Patch> {
         let changing: Vec<usize> = self.units.iter().filter(|unit| unit.changes()).map(|unit| unit.storage).collect();
         let chosen = changing[chance.below(changing.len())];
         self.drawn(|unit, rows, standing| match unit.storage == chosen {
             true => patches_of(unit, unit.draw(rows, chance)),
+            false if others == Others::Stay && !unit.always => Vec::new(),
+            false if others == Others::Stay => vec![standing_of(unit, standing)],
             false if !unit.changes() => patches_of(unit, vec![(unit.reach.start, unit.elements().to_vec())]),
             false if unit.whole => {
                 let mut now = standing_of(unit, standing);

@@ -353,6 +353,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_differ_differs_at_one_place() {
+        let of = |dtype, bytes: &[u8]| {
+            let tensor = TensorRef { storage: 0, layout: Layout::contiguous(dtype, &[8, 8]) };
+            let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
+            let unit = Unit::of(0, bytes, &seen, Reach::All).unwrap();
+            let (mut now, mut chance) = (bytes.to_vec(), Chance::default());
+            unit.differ(&mut now, &mut chance);
+            now
+        };
+        let given = floats((0..64).map(|n| (n as f32 * 0.7).sin()));
+        let (old, new) = (read_floats(&given), read_floats(&of(Dtype::F32, &given)));
+        assert_eq!(old.iter().zip(&new).filter(|(old, new)| old != new).count(), 1);
+        let rows = longs((0..64).map(|n| (n * 3 + n / 8) % 8));
+        let (old, new) = (read(&rows), read(&of(Dtype::I64, &rows)));
+        assert_eq!(old.iter().zip(&new).filter(|(old, new)| old != new).count(), 2);
+        assert!(new.chunks(8).all(|row| row.iter().collect::<HashSet<_>>().len() == 8), "{new:?}");
+    }
+
+    #[test]
     fn numbers_that_are_nudged_stay_almost_the_same() {
         let given = floats((0..4096).map(|n| (n as f32 * 0.7).sin()));
         let new = read_floats(&drawn(Dtype::F32, &[64, 64], &given, Reach::Nudged).unwrap());

@@ -759,4 +759,5 @@ def seeds_and_draws(x, w, rows):
     return right(x, w, rows)
 
 
+import everyday  # noqa: E402, F401
 import unusual  # noqa: E402, F401
