@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use plimsoll_capture::{Dtype, DtypeKind};
 
 use super::floats::Format;
-use super::unit::WHOLE;
 
+/// A storage of at most this many bytes changes as a whole.
+pub(super) const WHOLE: u64 = 64 << 10;
 /// How many elements of a large storage show what it holds.
 const SAMPLE: usize = 4096;
 /// Floating-point numbers that are never more different than this name something.

@@ -48,7 +48,7 @@ const WITNESS_FILL: u8 = 0xff;
 const KINDS: usize = 8;
 /// How many of them repeat values in whole or in part.
 const REPEATED: usize = 2;
-/// How many more launches of a region are judged, of those that repeat values in part.
+/// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
 
 /// A launcher's overhead beside the launches of a region, measured before any kernel was loaded.

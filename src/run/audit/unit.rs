@@ -10,10 +10,8 @@ use std::ops::Range;
 use plimsoll_capture::TensorRef;
 
 use super::chance::Chance;
-use super::change::{Change, Order, Reach, change_of, is_apart};
+use super::change::{Change, Order, Reach, WHOLE, change_of, is_apart};
 
-/// A storage of at most this many bytes changes as a whole.
-pub(super) const WHOLE: u64 = 64 << 10;
 /// The number of elements in a cell of a larger storage.
 const CELL: u64 = 64;
 /// The most cells that change before one launch: anywhere, and in rows that are named.
