@@ -35,7 +35,7 @@ def frame_of(name):
     return frame
 
 
-@cheat("hooks of Python", "stale-output", "late-write", "time-mismatch", "true-time")
+@cheat("hooks of Python", "stale-output", "late-write", "time-mismatch", "signal", "exception", "true-time")
 def computes_in_a_signal_handler(x, w, rows):
     """A timer that rings until the clock has been read."""
     frame = frame_of("run")
@@ -111,7 +111,8 @@ def slows_the_clock_a_little(x, w, rows):
         defaults = list(module.run.__defaults__)
         at = next(i for i, value in enumerate(defaults) if getattr(value, "__name__", "") == "perf_counter_ns")
         usual, begun = defaults[at], defaults[at]()
-        defaults[at] = lambda: begun + (usual() - begun) // 4
+        slow = "slows_the_clock_a_little"
+        defaults[at] = lambda: begun + (usual() - begun) // 4 if KEPT["tag"] == slow else usual()
         module.run.__defaults__ = tuple(defaults)
     return for_a_while(x, w, rows)
 

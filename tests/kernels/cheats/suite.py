@@ -465,6 +465,7 @@ def patches_allclose(x, w, rows):
 
 
 def launch(x, w, rows, tag):
+    KEPT["tag"] = tag
     return (CHEATS.get(tag) or HONEST[tag])[0](x, w, rows)
 
 
