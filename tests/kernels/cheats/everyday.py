@@ -148,8 +148,8 @@ def writes_files_of_its_own(x, w, rows):
 def draws_and_restores_the_seed(x, w, rows):
     with torch.random.fork_rng():
         torch.manual_seed(count("seed"))
-        noise = torch.rand(64, 64)
-    return ((x + noise) @ w - noise @ w)[rows]
+        order = torch.randperm(64)
+    return torch.empty(64, 64).index_copy_(0, order, x[order] @ w)[rows]
 
 
 @honest
