@@ -25,6 +25,8 @@ MARKS = 32
 WORD = 8
 # Outputs come after them.
 KEPT = MARKS * WORD
+# The most time that this may take for one tensor, and for each more.
+NOTING_NS, NOTING_MORE_NS = 50_000, 20_000
 # How often to look for values before sleeping: a processor that sleeps between two launches has other data in its caches.
 SPINS = 100
 
@@ -72,12 +74,12 @@ class Audited:
                     raise self.backend.Refusal("input", "a value lies outside of its storage")
                 puts.append((self.start(storage) + at, source, size))
                 source += size
-            rounds.append(puts)
+            rounds.append((puts, first))
             self.touched.update(map(tuple, places))
         contents = [(self.start(storage) + at, size) for storage, at, size in message["contents"]]
-        given = run(worker.kernel, self.inputs.args, rounds, message["asks"], contents, worker.outputs, worker.process)
+        given = run(worker.kernel, self.inputs.args, rounds, message["asks"], contents, worker.outputs, worker.process, values.descriptor)
         # A kernel that writes to its arguments leaves values other than those put in.
-        for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1] if rounds else ()):
+        for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1][0] if rounds else ()):
             if ctypes.string_at(target, size) != ctypes.string_at(put, size):
                 self.changed.add(storage)
         self.inputs.check_described()
@@ -102,30 +104,37 @@ class Audited:
         ctypes.memmove(self.start(storage) + at, captured, len(captured))
 
 
-def run(kernel, args, rounds, asks, contents, outputs, process, clock=perf_counter_ns, put=memory.held.memmove, unprofiled=sys.setprofile,
-        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
+def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=perf_counter_ns, put=memory.held.pread,
+        unprofiled=sys.setprofile, untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
     """Launches once per round, on values that the supervisor hands out when they are due, and keeps the outputs: all of them, or
     those that it asks for when their launches have returned. The first write to a page of shared memory can take longer than a
     launch, so room for outputs is made on demand and kept.
 
     Profilers and tracers of Python end with the launch that set them, and garbage is not collected until its output is
-    copied: what they run would otherwise take no time."""
-    durations, leaves, end = [], [], KEPT
+    copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a handler of a
+    signal, counts as a part of the launch."""
+    # A tuple: a kernel may change the lists that it finds in frames.
+    times, leaves, end = (), [], KEPT
     turn = turns_of(process)
     places = iter(places_of(len(rounds)))
-    for puts in rounds:
+    for puts, first in rounds:
         turn()
         for target, source, size in puts:
-            put(target, source, size)
+            # The system writes them: memory that a kernel has protected, to compute when it is written, gives an error.
+            if put(values, target, size, source - first) != size:
+                what = "the memory of an argument cannot be written: the kernel has protected it, to run when the next values are put in"
+                raise Refusal("mutated-input", f"{what}; leave the arguments' memory as it is")
         start = clock()
         output = kernel(*args)
         unprofiled(None)
         untraced(None)
         collects_now = collects()
         uncollected()
-        durations.append(clock() - start)
+        stop = clock()
         words = next(places)
         marks = marked(output, words, outputs)
+        late = max(0, clock() - stop - NOTING_NS - NOTING_MORE_NS * (len(marks) // KEPT))
+        times = (*times, (start, stop - start + late))
         process.check()
         if asks and not turn():
             outputs.check(output)
@@ -142,7 +151,7 @@ def run(kernel, args, rounds, asks, contents, outputs, process, clock=perf_count
         if collects_now:
             collecting()
         output = None
-    return {"durations_ns": durations, "outputs": leaves}
+    return {"starts_ns": [start for start, _ in times], "durations_ns": [duration for _, duration in times], "outputs": leaves}
 
 
 class Poll(ctypes.Structure):
@@ -206,6 +215,7 @@ def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held
 def idle(launches, outputs, process):
     """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost."""
     size = max((at + size for places in launches for _, at, size in places), default=0)
-    source, target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(3))
-    rounds = [[(target.data_ptr() + at, source.data_ptr() + at, size) for _, at, size in places] for places in launches]
-    return run(lambda: result, (), rounds, False, (), outputs, process)
+    target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(2))
+    outputs.grow(size)
+    rounds = [([(target.data_ptr() + at, at, size) for _, at, size in places], 0) for places in launches]
+    return run(lambda: result, (), rounds, False, (), outputs, process, outputs.descriptor)

@@ -36,7 +36,8 @@ worker -> supervisor
      "again":{"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}}      one a call, in order; again is one more launch
     {"type":"profiled","id":9}
     {"type":"ready","id":5}
-    {"type":"region","id":6,"durations_ns":[N,..],"outputs":[[LEAF,..],..]}      the outputs of the launches to keep
+    {"type":"region","id":6,"starts_ns":[N,..],"durations_ns":[N,..],"outputs":[[LEAF,..],..]}      when each launch began, by
+     the monotonic clock (not on a GPU), and the outputs of the launches to keep
     {"type":"settled","id":7,"mutated":[NAME,..]}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
@@ -139,6 +140,8 @@ class Channel:
         # A forked child has closed the descriptor already, and its number may refer to another file.
         self.lines = open(process.channel, "rb", closefd=False)
         self.writer = open(process.channel, "wb", closefd=False)
+        # A kernel may replace the method of the class.
+        self.send = self.send
 
     def fstat(self):
         found = os.fstat(self.process.channel)
@@ -149,10 +152,10 @@ class Channel:
         for line in self.lines:
             yield json.loads(line)
 
-    def send(self, type, /, **fields):
+    def send(self, type, /, *, encoded=json.dumps, **fields):
         """Sends a message. Without its channel the worker is useless: it reports that on standard error and exits."""
         self.process.check()
-        text = json.dumps({"type": type, **fields}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = encoded({"type": type, **fields}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         try:
             # A kernel may have closed the descriptor, and another file may have its number.
             if self.fstat() != self.identity:

@@ -102,6 +102,8 @@ pub struct Region {
     pub waited: Duration,
     /// Whether the caller was stopped, and continued, meanwhile.
     pub stopped: bool,
+    /// Whether each launch was after its values were handed out, and before its process spoke again, if it says when.
+    pub placed: bool,
     /// Each launch, in nanoseconds, as its process timed it.
     pub durations_ns: Vec<f64>,
     /// The kept outputs, in their order, each with the kept contents of arguments after it.

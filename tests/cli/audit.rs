@@ -161,6 +161,29 @@ fn a_supervisor_that_is_stopped_notices_it() {
     each_ends(&["--untrusted"], &[("stops_the_supervisor_again_and_again", &["timed"])]);
 }
 
+/// What a worker writes before a launch, and what it does after, gives a kernel no time of its own.
+#[test]
+fn a_library_that_computes_beside_its_launches_is_told() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/traps.c");
+    for (name, ends) in [
+        ("computes_when_a_value_is_put_in", &["mutated-input"][..]),
+        ("computes_when_its_output_is_filled", &["stale-output"]),
+        ("computes_in_a_process_that_shares_all_memory", &["stale-output", "unwritten-output", "late-write"]),
+        ("keeps_by_a_stride_of_places", &["stale-output"]),
+        ("keeps_by_all_of_the_table", &["stale-output"]),
+        ("keeps_by_all_of_the_indices", &["stale-output"]),
+        // A launch of microseconds, less than what waking up takes.
+        ("stops_the_clock", &["time-mismatch"]),
+        // The handler's time counts if it ends before the output is looked at.
+        ("computes_when_a_timer_rings", &["stale-output", "unwritten-output", "late-write", "timed"]),
+    ] {
+        let record = audited(&scene, &library, name, &["--untrusted"]);
+        let entry = &record.results.entries[0];
+        assert!(ends.contains(&end_of(entry)), "{name} is to end in {ends:?}: {entry:#?}");
+    }
+}
+
 /// A copy of an output of megabytes takes as long as looking it up.
 #[test]
 fn a_thread_that_writes_ahead_of_the_copy_is_told() {

@@ -51,7 +51,13 @@ fn answers() -> Vec<(&'static str, String)> {
         ),
         ("next", r#"{"type":"profiled","id":@}"#.to_owned()),
         ("audit", r#"{"type":"ready","id":@}"#.to_owned()),
-        ("region", format!(r#"{{"type":"region","id":@,"durations_ns":[{}],"outputs":[[{OUTPUT}]]}}"#, times(6))),
+        (
+            "region",
+            format!(
+                r#"{{"type":"region","id":@,"starts_ns":[{0}],"durations_ns":[{0}],"outputs":[[{OUTPUT}]]}}"#,
+                times(6)
+            ),
+        ),
         ("settle", r#"{"type":"settled","id":@,"mutated":[]}"#.to_owned()),
         ("release", r#"{"type":"released"}"#.to_owned()),
     ]

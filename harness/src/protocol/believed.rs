@@ -5,11 +5,12 @@ use plimsoll::timing::Samples;
 use super::{Outcome, Request};
 
 impl Request {
-    /// The most launches that an answer may time.
+    /// The most times that an answer may have.
     pub fn launches(&self) -> usize {
         match self {
             Self::Profile { protocol, .. } => protocol.launches().get() as usize,
-            Self::Region { launches, .. } | Self::Idle { launches, .. } => launches.len(),
+            // Each has a start and a duration.
+            Self::Region { launches, .. } | Self::Idle { launches, .. } => 2 * launches.len(),
             _ => 0,
         }
     }
@@ -42,6 +43,12 @@ pub fn check_names(names: &[String], params: &[String]) -> Result<(), String> {
         Some(name) => Err(format!("an argument `{}` that the call does not have", front(name))),
         None => Ok(()),
     }
+}
+
+/// The time by the system's monotonic clock, which worker and supervisor share: Python's `perf_counter_ns` reads it, too.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Checks that there are times and that none is negative.

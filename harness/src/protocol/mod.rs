@@ -17,7 +17,7 @@ use plimsoll::run::Output;
 use plimsoll::timing::{Protocol, Samples};
 use serde::{Deserialize, Serialize};
 
-pub use believed::{check_names, check_samples};
+pub use believed::{check_names, check_samples, monotonic_ns};
 pub use inbox::Inbox;
 pub use reason::{Reason, Unavailable};
 
@@ -226,6 +226,9 @@ pub enum Reply {
     Region {
         /// Of the request.
         id: u64,
+        /// When each launch began, by [`monotonic_ns`]; empty for a device.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        starts_ns: Vec<u64>,
         /// The time of each launch, as the worker saw it.
         durations_ns: Vec<u64>,
         /// The kept outputs.

@@ -76,6 +76,8 @@ pub struct Clocked {
     pub waited: Duration,
     /// Whether this process was stopped meanwhile.
     pub stopped: bool,
+    /// Whether the launches lie where this process's clock has them, as far as the worker says when they were.
+    pub placed: bool,
 }
 
 /// The answer to a request.
@@ -101,5 +103,9 @@ pub fn clocked(
         // Processes of the kernel may be what the worker waited for.
         pace.queued = pace.queued.saturating_sub(process.beside().saturating_sub(beside));
     }
-    Ok(Clocked { reply, seen, waited: pace.queued + pace.handled, stopped: was_stopped() })
+    let placed = match &reply {
+        Reply::Region { starts_ns, durations_ns, .. } => pace.holds(starts_ns, durations_ns),
+        _ => true,
+    };
+    Ok(Clocked { reply, seen, waited: pace.queued + pace.handled, stopped: was_stopped(), placed })
 }

@@ -52,6 +52,9 @@ pub struct Pace<'v> {
     pub handled: Duration,
     /// Whether the worker has closed its socket.
     pub closed: bool,
+    /// When the values of each launch were handed out, and when the worker next said something, in nanoseconds of the system's
+    /// monotonic clock.
+    pub spans: Vec<(u64, Option<u64>)>,
     /// When values were last handed out.
     since: Option<Moment>,
     /// How much of the first thread's time came to light later than that of the process, in nanoseconds: at most 0.
@@ -61,7 +64,8 @@ pub struct Pace<'v> {
 impl<'v> Pace<'v> {
     /// Nothing is handed out yet.
     pub fn of(given: Given<'v>) -> Self {
-        Self { given, turns: 0, queued: Duration::ZERO, handled: Duration::ZERO, closed: false, since: None, lag: 0 }
+        let (queued, handled) = (Duration::ZERO, Duration::ZERO);
+        Self { given, turns: 0, queued, handled, closed: false, spans: Vec::new(), since: None, lag: 0 }
     }
 
     /// Whether values are handed out.
@@ -92,6 +96,29 @@ impl<'v> Pace<'v> {
         // This thread may have waited before it read the time.
         let queued = (waited + possible).min(idle).max(certain);
         self.queued += queued.saturating_sub(Duration::from_nanos(beside.max(0) as u64));
+    }
+
+    /// The worker has said something.
+    pub fn heard(&mut self, now_ns: u64) {
+        if let Some((_, heard)) = self.spans.last_mut() {
+            heard.get_or_insert(now_ns);
+        }
+    }
+
+    /// The values of a launch are handed out now.
+    pub fn launches(&mut self, now_ns: u64) {
+        self.spans.push((now_ns, None));
+    }
+
+    /// Whether each launch began after its values were handed out, and ended before the worker spoke again, by times that the
+    /// worker reports. Both sides read one clock, so that nothing needs to be allowed for.
+    pub fn holds(&self, starts_ns: &[u64], durations_ns: &[u64]) -> bool {
+        let launches = starts_ns.iter().zip(durations_ns).zip(&self.spans);
+        starts_ns.len() == self.spans.len()
+            && durations_ns.len() == self.spans.len()
+            && launches.into_iter().all(|((&start, &duration), &(given, heard))| {
+                start >= given && heard.is_none_or(|heard| start.checked_add(duration).is_some_and(|end| end <= heard))
+            })
     }
 
     /// What the worker is given next; `None` if nothing.
@@ -151,6 +178,22 @@ mod tests {
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 9, 9, 0), 9), ms(0), "it launched");
         assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 9, 1, 8), 0), ms(0), "it waited for its own thread");
         assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 4, 1, 8), 0), ms(5), "for others as well");
+    }
+
+    #[test]
+    fn a_launch_lies_between_its_values_and_the_next_word_of_its_worker() {
+        let mut pace = Pace::of(Given::Idle);
+        pace.heard(50);
+        for (given, heard) in [(100, 180), (200, 300)] {
+            pace.launches(given);
+            pace.heard(heard);
+            pace.heard(heard + 20);
+        }
+        assert!(pace.holds(&[100, 210], &[80, 90]));
+        assert!(!pace.holds(&[99, 210], &[1, 1]), "it began too early");
+        assert!(!pace.holds(&[110, 210], &[71, 1]), "it ended too late");
+        assert!(!pace.holds(&[110, 210], &[1, u64::MAX]));
+        assert!(!pace.holds(&[110], &[1, 1]) && !pace.holds(&[], &[]), "not all are there");
     }
 
     #[test]

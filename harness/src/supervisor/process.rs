@@ -23,7 +23,7 @@ use super::clock::{processor_time, processor_time_beside, scheduled, waited};
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
 use crate::confine::Started;
-use crate::protocol::{self, Inbox, Outcome, Reply, Request};
+use crate::protocol::{self, Inbox, Outcome, Reply, Request, monotonic_ns};
 use crate::signals::Cancel;
 
 /// How much of a worker's standard output and error is kept.
@@ -357,6 +357,7 @@ impl WorkerProcess {
             Turn::Values(bytes) => {
                 let put = self.values.write_all_at(&bytes, 0);
                 put.map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+                pace.launches(monotonic_ns());
                 0
             }
         };
@@ -417,6 +418,7 @@ impl WorkerProcess {
             let [channel_ready, gone, _, breached, printed, complained, turn] = fds.map(|fd| !fd.revents().is_empty());
             if in_turns && (channel_ready || turn) {
                 // Only then the worker waits for this thread: it may print while it launches.
+                pace.heard(monotonic_ns());
                 pace.woken(self.moment(woke), queued);
             }
             if printed {

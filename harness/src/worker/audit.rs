@@ -8,20 +8,18 @@ use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
 
 use memmap2::Mmap;
 use plimsoll::capture::{Dtype, TensorSpec};
 use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
 use plimsoll::run::{OUTPUT_ALIGNMENT, Output, OutputValue, Placed, Placement};
-use plimsoll::timing::nanoseconds;
 
 use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Inputs, touching};
 use super::launch::Loaded;
 use super::outputs::Outputs;
-use crate::protocol::{CallMessage, Place};
+use crate::protocol::{CallMessage, Place, monotonic_ns};
 
 /// The shared memory of values, and the socket over which those of the next launch are asked for.
 pub struct Values {
@@ -44,6 +42,12 @@ impl Values {
             asked.map_err(|source| CallError::Outputs { bytes: 0, source })?;
         }
         Ok(answer[0])
+    }
+
+    /// The file with the values of the next launch, once the supervisor has put them there.
+    fn due(&mut self) -> Result<&File, CallError> {
+        self.turn()?;
+        self.file.as_ref().ok_or_else(|| CallError::Outputs { bytes: 0, source: io::ErrorKind::NotFound.into() })
     }
 
     /// The values of the next launch, once the supervisor has put them there.
@@ -73,6 +77,8 @@ impl Values {
 /// How many words of an output are copied when its launch returns, and again when all of it was copied.
 const MARKS: usize = 64;
 const WORD: usize = 8;
+/// The most time that copying them may take, in nanoseconds.
+const NOTING_NS: u64 = 20_000;
 /// Where the marks are, twice, and the outputs after them.
 const MARKED: usize = MARKS * WORD;
 const KEPT: usize = 2 * MARKED;
@@ -135,8 +141,37 @@ pub fn parts<'v>(places: &[Place], mut bytes: &'v [u8]) -> impl Iterator<Item = 
     })
 }
 
+/// The times of launches.
+#[derive(Default)]
+pub struct Times {
+    /// When each began, by the clock that the supervisor reads as well.
+    pub starts_ns: Vec<u64>,
+    pub durations_ns: Vec<u64>,
+}
+
+impl Times {
+    /// Times that a device has measured, by a clock of its own.
+    pub fn of_device(durations_ns: Vec<u64>) -> Self {
+        Self { starts_ns: Vec::new(), durations_ns }
+    }
+
+    /// A launch that began and ended at these times.
+    fn add(&mut self, start: u64, end: u64) {
+        self.starts_ns.push(start);
+        self.durations_ns.push(end.saturating_sub(start));
+    }
+
+    /// Adds what happened from the end of the last launch until now to its time, if it was more than looking at its output
+    /// takes: whatever ran then was the kernel's, such as a signal handler.
+    fn noted(&mut self) {
+        if let (Some(start), Some(duration)) = (self.starts_ns.last(), self.durations_ns.last_mut()) {
+            *duration += monotonic_ns().saturating_sub(start + *duration).saturating_sub(NOTING_NS);
+        }
+    }
+}
+
 /// The times of launches, and the kept outputs.
-pub type Given = (Vec<u64>, Vec<Vec<Output>>);
+pub type Given = (Times, Vec<Vec<Output>>);
 
 impl Audited {
     /// # Errors
@@ -161,11 +196,13 @@ impl Audited {
         self.touched.extend(asked.launches.iter().flatten());
         let Self { call, inputs, memory, changed, .. } = self;
         let put = |values: &mut Values, places: &[Place]| -> Result<(), CallError> {
-            let fresh = values.next(size_of_all(places))?;
-            for ((storage, at, _), now) in places.iter().zip(parts(places, fresh)) {
+            let mut from = 0;
+            let file = values.due()?;
+            for (storage, at, bytes) in places {
                 if let Some(range) = call.storages.get(*storage) {
-                    inputs.put(range, *at, now);
+                    inputs.put(range, *at, (file, from), *bytes)?;
                 }
+                from += bytes;
             }
             Ok(())
         };
@@ -247,20 +284,22 @@ fn filled(
     // The first write to a page of shared memory takes longer than a launch may.
     let rooms = if asked.asks { 2 } else { asked.launches.len() };
     outputs.of_call(KEPT + room * rooms)?.fill(asked.fill);
-    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), KEPT);
+    let (mut times, mut kept, mut end) = (Times::default(), Vec::new(), KEPT);
     let marks = Marks::new();
     for (index, places) in asked.launches.iter().enumerate() {
-        put(values, places)?;
+        // Before the values are there: a write to memory that a kernel has protected runs its handler.
         memory.fill(asked.fill);
+        put(values, places)?;
         let mut buffers: Vec<OutputBuffer<'_>> = placement.buffers(memory)?;
         let mut launch = kernel.bind(bound, &mut buffers)?;
-        let start = Instant::now();
+        let start = monotonic_ns();
         let done = in_parent(&mut launch);
-        durations.push(nanoseconds(start.elapsed()));
+        times.add(start, monotonic_ns());
         done?;
         drop(launch);
         drop(buffers);
         marks.note(index, memory, outputs, 0)?;
+        times.noted();
         if values.keeps(asked.asks)? {
             outputs.put(end, &[IoSlice::new(memory)])?;
             let mut leaves = placement.outputs_from(end);
@@ -273,7 +312,7 @@ fn filled(
             return Err(CallError::WritesOn);
         }
     }
-    Ok((durations, kept))
+    Ok((times, kept))
 }
 
 /// Launches of an operator, which allocates its results.
@@ -284,13 +323,13 @@ fn given(
     (values, put): (&mut Values, &Putting<'_>),
     outputs: &mut Outputs,
 ) -> Result<Given, CallError> {
-    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), KEPT);
+    let (mut times, mut kept, mut end) = (Times::default(), Vec::new(), KEPT);
     for places in asked.launches {
         put(values, places)?;
         let mut evaluation = operator.bind(bound)?;
-        let start = Instant::now();
+        let start = monotonic_ns();
         let done = in_parent(|| evaluation.launch());
-        durations.push(nanoseconds(start.elapsed()));
+        times.add(start, monotonic_ns());
         done?;
         if values.keeps(asked.asks)? {
             let (mut leaves, bytes) =
@@ -311,7 +350,7 @@ fn given(
             end = after;
         }
     }
-    Ok((durations, kept))
+    Ok((times, kept))
 }
 
 /// A region of launches that do nothing, timed before any kernel is loaded: the time is the worker's own.
@@ -321,24 +360,24 @@ fn given(
 pub fn idle(launches: &[Vec<Place>], values: &mut Values, outputs: &mut Outputs) -> Result<Given, CallError> {
     let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
     let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
-    let (from, mut argument, mut memory) = (vec![1; bytes], vec![0; bytes], vec![0; bytes]);
+    let (mut argument, mut memory) = (vec![0; bytes], vec![0; bytes]);
     outputs.of_call(KEPT + room * launches.len())?.fill(0xff);
     let marks = Marks::new();
-    let (mut durations, mut leaves) = (Vec::new(), Vec::new());
+    let (mut times, mut leaves) = (Times::default(), Vec::new());
     for (index, places) in launches.iter().enumerate() {
+        std::hint::black_box(&mut memory).fill(0xff);
         values.next(0)?;
         for (_, at, bytes) in places {
             let range = *at as usize..(at + bytes) as usize;
-            std::hint::black_box(&mut argument)[range.clone()].copy_from_slice(&from[range]);
+            outputs.get(KEPT, std::hint::black_box(&mut argument[range]))?;
         }
-        std::hint::black_box(&mut memory).fill(0xff);
-        let start = Instant::now();
+        let start = monotonic_ns();
         in_parent(|| ());
-        durations.push(nanoseconds(start.elapsed()));
+        times.add(start, monotonic_ns());
         marks.note(index, &memory, outputs, 0)?;
         outputs.put(KEPT + index * room, &[IoSlice::new(&memory)])?;
         leaves.push(vec![bytes_at(KEPT + index * room, bytes)]);
         marks.hold(index, &memory, outputs)?;
     }
-    Ok((durations, leaves))
+    Ok((times, leaves))
 }

@@ -68,6 +68,11 @@ pub enum CallError {
         "the memory of its output cannot be read: it would be computed when it is read; return memory that holds the output"
     )]
     Unreadable,
+    #[error(
+        "the memory of an argument cannot be written: the kernel has protected it, to run when the next values are put in; leave \
+         the arguments' memory as it is"
+    )]
+    Unwritable,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
     OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
@@ -95,7 +100,7 @@ impl CallError {
             Self::Gpu(error) if error.is_fault() => FailureKind::DeviceFault,
             Self::Gpu(_) => FailureKind::Exception,
             Self::Idle | Self::Partial | Self::Kept { .. } | Self::Stopped => FailureKind::StaleOutput,
-            Self::OutOfBounds { .. } => FailureKind::MutatedInput,
+            Self::OutOfBounds { .. } | Self::Unwritable => FailureKind::MutatedInput,
             Self::Unreadable => FailureKind::NotATensor,
         };
         Reply::Error { id: Some(id), index, kind: kind.into(), message: self.to_string(), detail: None }

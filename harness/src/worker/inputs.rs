@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,12 +148,20 @@ impl Inputs {
         }
     }
 
-    /// Writes `bytes` at `at` of a storage in place, between two launches of a bound call.
-    pub fn put(&self, storage: &StorageRange, at: u64, bytes: &[u8]) {
-        if let Some((Map::Private(map), place)) = self.place(storage)
-            && (at as usize).checked_add(bytes.len()).is_some_and(|end| end <= place.len())
-        {
-            map.write_where_it_lies(place.start + at as usize, bytes);
+    /// Copies `bytes` bytes of a file to `at` of a storage in place, between two launches of a bound call.
+    ///
+    /// # Errors
+    /// [`CallError::Unwritable`], or the file cannot be read.
+    pub fn put(&self, storage: &StorageRange, at: u64, from: (&File, u64), bytes: u64) -> Result<(), CallError> {
+        match self.place(storage) {
+            Some((Map::Private(map), place)) if at.checked_add(bytes).is_some_and(|end| end <= place.len() as u64) => {
+                let done = map.read_where_it_lies(place.start + at as usize, from, bytes as usize);
+                done.map_err(|source| match rustix::io::Errno::from_io_error(&source) {
+                    Some(rustix::io::Errno::FAULT) => CallError::Unwritable,
+                    _ => CallError::Outputs { bytes: bytes as usize, source },
+                })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -28,7 +28,7 @@ use plimsoll::record::FailureKind;
 
 use crate::protocol::{Reason, Reply, Request, Unavailable, VERSION};
 
-use audit::{Asked, Audited, Given, Values};
+use audit::{Asked, Audited, Given, Times, Values};
 use device::{DeviceAudited, DeviceLaunches, IdleDevice, Timing, opened};
 use error::CallError;
 use launch::Launches;
@@ -241,7 +241,7 @@ enum Resident {
 fn region(id: u64, given: Result<Given, CallError>) -> Reply {
     given.map_or_else(
         |error| error.reply(id, None),
-        |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
+        |(Times { starts_ns, durations_ns }, outputs)| Reply::Region { id, starts_ns, durations_ns, outputs },
     )
 }
 

@@ -71,6 +71,16 @@ impl Outputs {
         Ok(())
     }
 
+    /// Copies from byte `at` and after, as the values of launches are copied.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn get(&self, at: usize, to: &mut [u8]) -> Result<(), CallError> {
+        let bytes = to.len();
+        let read = rustix::io::pread(&self.file, to, at as u64);
+        read.map(drop).map_err(|error| CallError::Outputs { bytes, source: error.into() })
+    }
+
     /// The memory for the outputs of a call.
     ///
     /// # Errors

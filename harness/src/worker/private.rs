@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
@@ -99,6 +100,30 @@ impl PrivateMap {
             let place = self.start.cast::<u8>().add(self.head + at);
             place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
+    }
+
+    /// Copies `bytes` bytes of a file to `at` of this map, as [`PrivateMap::write_where_it_lies`] does. The system writes them: memory
+    /// that a kernel has protected, to compute when it is written, gives an error instead.
+    ///
+    /// # Errors
+    /// `EFAULT` for such memory, or the file cannot be read.
+    pub fn read_where_it_lies(&self, at: usize, (file, from): (&File, u64), bytes: usize) -> io::Result<()> {
+        assert!(at <= self.bytes && bytes <= self.bytes - at, "the bytes lie in the map");
+        // SAFETY: as in `write_where_it_lies`; this slice is only written, by the system.
+        let place = unsafe {
+            let place = self.start.cast::<MaybeUninit<u8>>().add(self.head + at);
+            std::slice::from_raw_parts_mut(place, bytes)
+        };
+        let mut done = 0;
+        while done < bytes {
+            match rustix::io::pread(file, &mut place[done..], from + done as u64) {
+                Ok(([], _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok((read, _)) => done += read.len(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Restores the file's contents in `range` of the map.

@@ -10,7 +10,8 @@ use plimsoll_capture::{Argument, Bound, MappedEntry};
 
 use super::super::launcher::{Contents, Patch};
 use super::chance::Chance;
-use super::unit::{Reach, Seen, Unit, integer};
+use super::change::{Reach, integer};
+use super::unit::{Seen, Unit};
 
 /// Argument contents that differ from the captured ones, by storage and offset. Ranges do not overlap.
 #[derive(Clone, Default)]
@@ -41,6 +42,15 @@ impl Standing {
         };
         self.0.iter().map(patch).collect()
     }
+}
+
+/// What the other storages do while one changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They stay as they are.
+    Stay,
+    /// They differ at one place: a kernel that compares all of them has nothing to keep.
+    Differ,
 }
 
 /// Values for the arguments of a call.
@@ -136,15 +146,27 @@ impl<'a> Fresh<'a> {
         self.drawn(|unit, rows, _| patches_of(unit, unit.draw_near(rows, chance)))
     }
 
-    /// Draws values for only one storage if there are several: a kernel that looks at the others finds no difference
-    /// from the previous launch.
-    pub fn draw_alone(&mut self, chance: &mut Chance) -> Vec<Patch> {
+    /// Whether several storages can change.
+    pub fn has_several(&self) -> bool {
+        self.units.iter().filter(|unit| unit.changes()).count() > 1
+    }
+
+    /// Draws values for only one storage if there are several: a kernel that looks at the others finds no difference from the
+    /// previous launch.
+    pub fn draw_alone(&mut self, others: Others, chance: &mut Chance) -> Vec<Patch> {
         let changing: Vec<usize> = self.units.iter().filter(|unit| unit.changes()).map(|unit| unit.storage).collect();
         let chosen = changing[chance.below(changing.len())];
         self.drawn(|unit, rows, standing| match unit.storage == chosen {
             true => patches_of(unit, unit.draw(rows, chance)),
-            false if unit.always => vec![standing_of(unit, standing)],
-            false => Vec::new(),
+            false if others == Others::Stay && !unit.always => Vec::new(),
+            false if others == Others::Stay => vec![standing_of(unit, standing)],
+            false if !unit.changes() => patches_of(unit, vec![(unit.reach.start, unit.elements().to_vec())]),
+            false if unit.whole => {
+                let mut now = standing_of(unit, standing);
+                unit.differ(&mut now.bytes, chance);
+                vec![Patch { captured: now.bytes == unit.elements(), ..now }]
+            }
+            false => patches_of(unit, vec![unit.draw_cell(chance)]),
         })
     }
 

@@ -8,15 +8,16 @@
 //! promise.
 
 mod chance;
+mod change;
 mod floats;
 mod fresh;
 mod kept;
+mod times;
 mod unit;
 mod verdicts;
 mod wrong;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Values};
 use plimsoll_capture::MappedEntry;
@@ -27,19 +28,13 @@ use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
-use fresh::Fresh;
-use kept::{Kept, captured_bytes, copy_ns, mutated_contents};
+use fresh::{Fresh, Others};
+use kept::{Kept, captured_bytes, mutated_contents};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
 /// The fewest launches of an entry that are judged.
 const JUDGED: usize = 24;
-/// Regions whose reported times may contradict the clock before the kernel is accused.
-const MISFITS: u32 = 64;
-/// How many more are allowed for each region that fits: others use the machine.
-const MISFITS_FOR_A_FIT: u32 = 16;
-/// Regions during which the caller may be stopped, as a user does it from a terminal, before the kernel is accused.
-const STOPS: u32 = 3;
 /// The most time that a region may take beyond the measured overhead, in nanoseconds: an idle processor starts slowly,
 /// and a shared one has others' data in its caches.
 const SLACK_NS: f64 = 600_000.0;
@@ -47,15 +42,14 @@ const SLACK_NS: f64 = 600_000.0;
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
-/// An output of this size is copied from memory, not from a cache.
-const LARGE: usize = 1 << 20;
-/// Regions become half as long after each misfit, at most this often, and twice as long after each fit: shorter ones are
-/// disturbed less often.
-const HALVINGS: u32 = 2;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
-/// The number of kinds of values, all equally likely: one is the captured values, two are almost those.
+/// The number of kinds of values, all equally likely.
 const KINDS: usize = 8;
+/// How many of them repeat values in whole or in part.
+const REPEATED: usize = 2;
+/// How many more launches of a region are judged because they repeat values in part.
+const PARTLY: usize = 2;
 
 /// A launcher's overhead beside the launches of a region, measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -142,6 +136,8 @@ pub(super) fn audit(
             fitted: 0,
             halvings: 0,
             stops: 0,
+            misplaced: 0,
+            beside: 0,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
@@ -168,6 +164,16 @@ pub(super) fn audit(
 /// Whether a kernel may fail this way on values in another order, for which it was not made.
 fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
+}
+
+/// What of a launch's values a kernel may know: kept results of it are right, so the launch's time does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recurs {
+    Nothing,
+    /// All arguments but one are those of the launch before.
+    Arguments,
+    /// The values are the captured ones.
+    All,
 }
 
 /// What is known of one output.
@@ -212,6 +218,10 @@ struct Course<'a> {
     halvings: u32,
     /// Regions during which the caller was stopped.
     stops: u32,
+    /// Regions whose launches lie elsewhere by the caller's clock.
+    misplaced: u32,
+    /// How many launches were judged because a part of their values recurs.
+    beside: usize,
 }
 
 impl Course<'_> {
@@ -236,13 +246,13 @@ impl Course<'_> {
         while durations.len() < wanted || self.needs_more() {
             // No more launches than wanted, plus those on captured values.
             let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
-                0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - 1) + 1,
+                0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - REPEATED) + 1,
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
             let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
             let most = ((wanted / 2).min(limit) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
-            let (before, launches, known) = self.launches(LEAD_IN + counted);
+            let (before, launches, recurring) = self.launches(LEAD_IN + counted);
             // All, or as many as fit.
             let room = REGION_BYTES / bytes.max(1);
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
@@ -254,7 +264,7 @@ impl Course<'_> {
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
             bytes = output_bytes(&region);
-            let judged = self.chosen(&region, keep.as_deref())?;
+            let judged = self.chosen(&region, keep.as_deref(), &recurring)?;
             let fits = self.fits(&region, &mut overhead, &launches, (bytes, keep.is_some()))?;
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
@@ -269,8 +279,8 @@ impl Course<'_> {
             if fits && warmed < self.audition.warmup as usize {
                 warmed += launches.len();
             } else if fits {
-                let times = region.durations_ns.iter().zip(&known).skip(LEAD_IN);
-                durations.extend(times.filter(|(_, known)| !**known).map(|(time, _)| time));
+                let times = region.durations_ns.iter().zip(&recurring).skip(LEAD_IN);
+                durations.extend(times.filter(|(_, recurs)| **recurs == Recurs::Nothing).map(|(time, _)| time));
             }
         }
         durations.truncate(wanted);
@@ -293,105 +303,49 @@ impl Course<'_> {
 
     /// Whether more launches are to be judged: an output that is the captured one shows little.
     fn needs_more(&self) -> bool {
-        let judged = self.audit.judged as usize;
+        let judged = self.audit.judged as usize - self.beside;
         let shows_little = self.audit.values != Values::Captured && self.telling < JUDGED / 2;
         judged < JUDGED || (shows_little && judged < 2 * JUDGED)
     }
 
-    /// The values of each launch of a region, those before the region, and whether a kernel may know them: captured
-    /// values recur, and kept results of them are correct. Their times do not count.
-    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<bool>) {
+    /// The values of each launch of a region, those before the region, and how much of them recurs.
+    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<Recurs>) {
         let before = self.fresh.standing();
-        let mut known = Vec::with_capacity(count);
+        let mut recurring = Vec::with_capacity(count);
         let mut launches = Vec::with_capacity(count);
         for _ in 0..count {
-            launches.push(match self.chance.below(KINDS) {
-                _ if self.audit.values == Values::Captured => self.fresh.captured(),
-                0 => self.fresh.captured(),
-                1 | 2 => self.fresh.draw_near(&mut self.chance),
-                3..=5 => self.fresh.draw_alone(&mut self.chance),
-                _ => self.fresh.draw(&mut self.chance),
-            });
-            known.push(self.fresh.standing.is_captured() && self.audit.values != Values::Captured);
+            let (patches, recurs) = match self.chance.below(KINDS) {
+                _ if self.audit.values == Values::Captured => (self.fresh.captured(), Recurs::Nothing),
+                0 => (self.fresh.captured(), Recurs::All),
+                1 if self.fresh.has_several() => {
+                    (self.fresh.draw_alone(Others::Stay, &mut self.chance), Recurs::Arguments)
+                }
+                1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nothing),
+                3 | 4 => (self.fresh.draw_alone(Others::Differ, &mut self.chance), Recurs::Nothing),
+                _ => (self.fresh.draw(&mut self.chance), Recurs::Nothing),
+            };
+            launches.push(patches);
+            recurring.push(recurs);
         }
-        (before, launches, known)
+        (before, launches, recurring)
     }
 
     /// Outputs of launches that nobody could know would be chosen, in any order.
-    fn chosen(&mut self, region: &Region, keep: Option<&[usize]>) -> Result<Vec<(usize, Kept)>, Failure> {
-        let at = self.chance.any(region.outputs.len(), JUDGED / 4);
-        let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
-        at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
-    }
-
-    /// Whether the reported times agree with the clock.
-    ///
-    /// # Errors
-    /// A failure of kind `time-mismatch` after too many that do not.
-    fn fits(
+    fn chosen(
         &mut self,
         region: &Region,
-        overhead: &mut Overhead,
-        launches: &[Vec<Patch>],
-        (output, asks): (usize, bool),
-    ) -> Result<bool, Failure> {
-        if region.stopped {
-            return self.stopped();
-        }
-        let reported: f64 = region.durations_ns.iter().sum();
-        let patches = launches.iter().map(Vec::len).sum();
-        let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
-        let turns = launches.len() * if asks { 2 } else { 1 };
-        // Filled, copied, and its room filled before.
-        let moved = patched + 3 * output * launches.len();
-        let mut allowed = overhead.allowed_ns(turns, patches, moved);
-        let seen = region.seen.as_nanos() as f64;
-        let ran = seen - region.waited.as_nanos() as f64;
-        if ran - reported > allowed + 0.03 * reported && output >= LARGE {
-            // Memory is slower than a cache, and slower still while others use it.
-            overhead.byte_ns = overhead.byte_ns.max(copy_ns(output));
-            allowed = overhead.allowed_ns(turns, patches, moved);
-        }
-        if reported <= seen && ran - reported <= allowed + 0.03 * reported {
-            self.halvings = self.halvings.saturating_sub(1);
-            self.slack_ns += allowed;
-            self.fitted += launches.len();
-            return Ok(true);
-        }
-        self.audit.misfits += 1;
-        self.halvings = (self.halvings + 1).min(HALVINGS);
-        let fitted = self.audit.regions + 1 - self.audit.misfits.min(self.audit.regions + 1);
-        if self.audit.misfits < MISFITS + MISFITS_FOR_A_FIT * fitted {
-            return Ok(false);
-        }
-        let time = |ns: f64| humantime::format_duration(Duration::from_micros((ns / 1000.0) as u64));
-        let message = format!(
-            "the worker reported {} for {} launches, but the supervisor's clock measured {}, of which Plimsoll used at \
-             most {}; {} regions did not fit: the kernel changes the clock, or the times that it reports",
-            time(reported),
-            launches.len(),
-            time(ran.max(0.0)),
-            time(allowed),
-            self.audit.misfits
-        );
-        Err(Failure::new(FailureKind::TimeMismatch, message))
-    }
-
-    /// A region during which the caller was stopped is not used.
-    ///
-    /// # Errors
-    /// A failure of kind `tampered` if it happens again and again.
-    fn stopped(&mut self) -> Result<bool, Failure> {
-        self.stops += 1;
-        if self.stops < STOPS {
-            return Ok(false);
-        }
-        let message = format!(
-            "the supervisor was stopped and continued (SIGSTOP, SIGCONT) while launches were timed, in {} regions: the kernel \
-             may do so if it may signal the supervisor; run it with --untrusted",
-            self.stops
-        );
-        Err(Failure::new(FailureKind::Tampered, message))
+        keep: Option<&[usize]>,
+        recurring: &[Recurs],
+    ) -> Result<Vec<(usize, Kept)>, Failure> {
+        let mut at = self.chance.any(region.outputs.len(), JUDGED / 4);
+        let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
+        // These show results that are kept by all contents of one argument.
+        let partly = |at: &usize| recurring[launch(*at)] == Recurs::Arguments;
+        let beside = self.chance.any(region.outputs.len(), region.outputs.len()).into_iter().filter(partly);
+        let beside: Vec<usize> = beside.filter(|more| !at.contains(more)).take(PARTLY).collect();
+        self.beside += beside.len();
+        at.extend(beside);
+        at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }
 }
 

@@ -7,13 +7,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use plimsoll_capture::{Dtype, DtypeKind, TensorRef};
+use plimsoll_capture::TensorRef;
 
 use super::chance::Chance;
-use super::floats::Format;
+use super::change::{Change, Order, Reach, WHOLE, change_of, is_apart};
 
-/// A storage of at most this many bytes changes as a whole.
-pub(super) const WHOLE: u64 = 64 << 10;
 /// The number of elements in a cell of a larger storage.
 const CELL: u64 = 64;
 /// The most cells that change before one launch: anywhere, and in rows that are named.
@@ -22,10 +20,6 @@ const CELLS: usize = 32;
 const NEAR: usize = 16;
 /// The longest run of elements that is taken from one place.
 const RUN: usize = 32;
-/// How many elements of a large storage show what it holds.
-const SAMPLE: usize = 4096;
-/// Floating-point numbers that are never more different than this name something.
-const FEW: usize = 16;
 
 /// A tensor of the call.
 pub(super) struct Seen<'a> {
@@ -34,39 +28,6 @@ pub(super) struct Seen<'a> {
     pub(super) held: bool,
     /// Whether the kernel changes it.
     pub(super) mutated: bool,
-}
-
-/// What elements change to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    /// They stay, and are put there anew because the kernel changes them.
-    Nothing,
-    /// They change places: everywhere, among rows of that many elements, or within these.
-    Places(Order),
-    /// They become other numbers, none smaller than the last.
-    Numbers(Format, u64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    Any,
-    Rows(usize),
-    WithinRows(usize),
-}
-
-/// How far values may be from the captured ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
-    /// They are the captured ones.
-    Nothing,
-    /// Floating-point numbers stay almost the same.
-    Nudged,
-    /// Floating-point numbers alone change.
-    Floats,
-    /// All but offsets, limits, truth values and masks.
-    All,
-    /// Everything that is not declared constant: nothing else in the call can change.
-    Everything,
 }
 
 /// The changeable part of one storage.
@@ -80,7 +41,8 @@ pub(super) struct Unit<'a> {
     pub(super) size: u64,
     change: Change,
     nudged: bool,
-    whole: bool,
+    /// Whether it changes as a whole, or at some places only.
+    pub(super) whole: bool,
     /// Whether the kernel changes the storage, so that contents must be put there before each launch.
     pub(super) always: bool,
     /// The elements of a row of the largest tensor.
@@ -169,11 +131,7 @@ impl<'a> Unit<'a> {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        let cell = |cell: u64| {
-            let part = cell * CELL..((cell + 1) * CELL).min(self.count());
-            (self.reach.start + part.start * self.size, self.renewed(part, chance))
-        };
-        chosen.into_iter().map(cell).collect()
+        chosen.into_iter().map(|cell| self.cell(cell, chance)).collect()
     }
 
     /// A few elements that differ from the captured ones, if all of the storage can change; else as usual.
@@ -207,6 +165,46 @@ impl<'a> Unit<'a> {
             }
         }
         vec![(self.reach.start, bytes)]
+    }
+
+    /// Changes one element of `now`, the contents of a storage that changes as a whole, if one can change by itself.
+    pub(super) fn differ(&self, now: &mut [u8], chance: &mut Chance) {
+        let (size, count) = (self.size as usize, self.count() as usize);
+        for _ in 0..NEAR {
+            let one = chance.below(count);
+            let within = match self.change {
+                Change::Places(Order::WithinRows(part)) => part,
+                Change::Places(Order::Any) => count,
+                Change::Places(Order::Rows(_)) | Change::Nothing => return,
+                Change::Numbers(..) => {
+                    let new = self.renewed(one as u64..one as u64 + 1, chance);
+                    let part = self.apart.unwrap_or(1) * size;
+                    let start = one * size / part * part;
+                    let peers = &now[start..(start + part).min(now.len())];
+                    if !peers.chunks_exact(size).any(|peer| peer == new) {
+                        now[one * size..(one + 1) * size].copy_from_slice(&new);
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let start = one - one % within;
+            let other = start + chance.below(within.min(count - start));
+            if now[one * size..(one + 1) * size] != now[other * size..(other + 1) * size] {
+                (0..size).for_each(|byte| now.swap(one * size + byte, other * size + byte));
+                return;
+            }
+        }
+    }
+
+    /// Other contents for a cell of a storage that does not change as a whole.
+    pub(super) fn draw_cell(&self, chance: &mut Chance) -> (u64, Vec<u8>) {
+        self.cell(chance.word() % self.count().div_ceil(CELL), chance)
+    }
+
+    fn cell(&self, cell: u64, chance: &mut Chance) -> (u64, Vec<u8>) {
+        let part = cell * CELL..((cell + 1) * CELL).min(self.count());
+        (self.reach.start + part.start * self.size, self.renewed(part, chance))
     }
 
     /// Other contents for a part of the elements.
@@ -258,74 +256,6 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// What the elements change to; `None` to keep them.
-fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize, reach: Reach) -> Option<Change> {
-    let size = dtype.size() as usize;
-    let places = || {
-        // Integers of a large storage stay: shuffling cells separately would give the same values.
-        let places =
-            || Change::Places(if elements.len() as u64 <= WHOLE { order(elements, size, last) } else { Order::Any });
-        (whole && reach >= Reach::All).then(places)
-    };
-    let bold = reach == Reach::Everything;
-    if reach == Reach::Nothing || !bold && is_sorted(elements, dtype, last) {
-        return None;
-    }
-    match dtype.kind() {
-        DtypeKind::Signed | DtypeKind::Unsigned => return places(),
-        DtypeKind::Bool => return bold.then(places).flatten(),
-        DtypeKind::Opaque => return None,
-        DtypeKind::Float | DtypeKind::Complex => {}
-    }
-    let Some(format) = Format::of(dtype) else { return places() };
-    let step = if whole { 1 } else { (elements.len() / format.bytes).div_ceil(SAMPLE).max(1) };
-    let sample: Vec<u64> = elements.chunks_exact(format.bytes).step_by(step).map(|bytes| format.bits(bytes)).collect();
-    let mut different = HashSet::new();
-    for bits in &sample {
-        if different.len() <= FEW {
-            different.insert(*bits);
-        }
-    }
-    let few = different.len() <= FEW;
-    let several = sample.len() > 2 * different.len();
-    // A mask, or truth values.
-    if few && several && different.len() == 2 {
-        return bold.then(places).flatten();
-    }
-    let named = (few && several && different.len() > 2) || sample.iter().all(|&bits| format.is_whole(bits));
-    // Infinities and huge numbers keep their places, zeros do not.
-    let masks = sample.iter().any(|&bits| format.stays(bits) && format.size_of(bits) > 0);
-    if named && !masks && different.len() > 1 {
-        return places();
-    }
-    let sizes = sample.iter().filter(|&&bits| !format.stays(bits)).map(|&bits| format.size_of(bits));
-    (sizes.clone().count() > 0).then(|| Change::Numbers(format, format.lowest(sizes)))
-}
-
-/// The order in which elements may change places, so that no element is twice in a row or a column that had none twice.
-fn order(elements: &[u8], size: usize, last: usize) -> Order {
-    let count = elements.len() / size;
-    if last < 2 || last >= count || !count.is_multiple_of(last) || is_apart(elements, size, count) {
-        return Order::Any;
-    }
-    if is_apart(elements, size, last) {
-        return Order::WithinRows(last);
-    }
-    let rows = count / last;
-    let columns = (0..count).map(|at| (at % rows * last + at / rows) * size);
-    let columns: Vec<u8> = columns.flat_map(|at| &elements[at..at + size]).copied().collect();
-    if is_apart(&columns, size, rows) { Order::Rows(last) } else { Order::Any }
-}
-
-/// Whether in no part of this many numbers one is twice.
-fn is_apart(bytes: &[u8], size: usize, part: usize) -> bool {
-    part > 1
-        && bytes.chunks(part * size).all(|part| {
-            let mut seen = HashSet::new();
-            part.chunks_exact(size).all(|number| seen.insert(number))
-        })
-}
-
 /// Parts of this size in another order.
 fn shuffled(bytes: &[u8], size: usize, chance: &mut Chance) -> Vec<u8> {
     let mut all: Vec<&[u8]> = bytes.chunks(size).collect();
@@ -335,46 +265,11 @@ fn shuffled(bytes: &[u8], size: usize, chance: &mut Chance) -> Vec<u8> {
     all.concat()
 }
 
-/// An integer of 4 or 8 bytes.
-pub(super) fn integer(bytes: &[u8]) -> i64 {
-    match *bytes {
-        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
-        _ => bytes.try_into().map_or(-1, i64::from_le_bytes),
-    }
-}
-
-/// Whether elements are sorted, as offsets and limits are, all or each row of them: three or more, and not all equal.
-fn is_sorted(bytes: &[u8], dtype: Dtype, last: usize) -> bool {
-    let size = dtype.size() as usize;
-    let value = |bytes: &[u8]| match dtype {
-        Dtype::I32 | Dtype::I64 => integer(bytes) as f64,
-        Dtype::F32 => bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes))),
-        Dtype::F64 => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
-        _ => f64::NAN,
-    };
-    let rises = |part: &[u8]| {
-        let mut before = None;
-        let mut rises = 0;
-        for now in part.chunks_exact(size).map(value) {
-            match before {
-                Some(before) if now < before => return false,
-                Some(before) => rises += usize::from(now > before),
-                None => {}
-            }
-            if now.is_nan() {
-                return false;
-            }
-            before = Some(now);
-        }
-        rises > 1
-    };
-    rises(bytes) || (last > 2 && bytes.chunks(last * size).all(rises))
-}
-
 #[cfg(test)]
 mod tests {
-    use plimsoll_capture::Layout;
+    use plimsoll_capture::{Dtype, Layout};
 
+    use super::super::change::{integer, is_sorted};
     use super::*;
 
     fn drawn(dtype: Dtype, shape: &[u64], bytes: &[u8], reach: Reach) -> Option<Vec<u8>> {
@@ -453,6 +348,25 @@ mod tests {
         let mut new = read_floats(&drawn(Dtype::F32, &[100], &counts, Reach::All).unwrap());
         new.sort_by(f32::total_cmp);
         assert!(new.iter().enumerate().all(|(at, n)| *n == (at / 10) as f32), "whole numbers change places");
+    }
+
+    #[test]
+    fn what_is_to_differ_differs_at_one_place() {
+        let of = |dtype, bytes: &[u8]| {
+            let tensor = TensorRef { storage: 0, layout: Layout::contiguous(dtype, &[8, 8]) };
+            let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
+            let unit = Unit::of(0, bytes, &seen, Reach::All).unwrap();
+            let (mut now, mut chance) = (bytes.to_vec(), Chance::default());
+            unit.differ(&mut now, &mut chance);
+            now
+        };
+        let given = floats((0..64).map(|n| (n as f32 * 0.7).sin()));
+        let (old, new) = (read_floats(&given), read_floats(&of(Dtype::F32, &given)));
+        assert_eq!(old.iter().zip(&new).filter(|(old, new)| old != new).count(), 1);
+        let rows = longs((0..64).map(|n| (n * 3 + n / 8) % 8));
+        let (old, new) = (read(&rows), read(&of(Dtype::I64, &rows)));
+        assert_eq!(old.iter().zip(&new).filter(|(old, new)| old != new).count(), 2);
+        assert!(new.chunks(8).all(|row| row.iter().collect::<HashSet<_>>().len() == 8), "{new:?}");
     }
 
     #[test]

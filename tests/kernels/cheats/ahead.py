@@ -33,8 +33,8 @@ def rounds_of_the_worker():
     frame = sys._getframe(1)
     while frame:
         found = frame.f_locals.get("rounds")
-        if isinstance(found, list) and found and isinstance(found[0], list):
-            return found
+        if isinstance(found, list) and found and isinstance(found[0], tuple):
+            return [puts for puts, _ in found]
         frame = frame.f_back
     return None
 
@@ -59,7 +59,7 @@ def computes_the_region_in_its_first_launch(x, w, rows):
     rounds = rounds_of_the_worker()
     if not rounds:
         return right(x, w, rows)
-    if KEPT.get("region") is not rounds:
+    if KEPT.get("region") != rounds:
         KEPT.update(region=rounds, foreseen=foreseen(x, w, rows, rounds), at=0)
     KEPT["at"] += 1
     return KEPT["foreseen"][KEPT["at"] - 1]
@@ -82,7 +82,7 @@ def computes_the_region_in_a_thread(x, w, rows):
     rounds = rounds_of_the_worker()
     if not rounds:
         return right(x, w, rows)
-    if KEPT.get("threaded") is not rounds:
+    if KEPT.get("threaded") != rounds:
         KEPT.update(threaded=rounds, place=0, results=[])
         thread = threading.Thread(target=lambda: KEPT["results"].extend(foreseen(x, w, rows, rounds)))
         thread.start()
@@ -284,19 +284,22 @@ def slows_the_clock_of_the_loop(x, w, rows):
         defaults = list(module.run.__defaults__)
         usual = defaults[0]
         begun = usual()
-        defaults[0] = lambda: begun + (usual() - begun) // 4
+        # Later entries of the suite are timed by the same worker.
+        slow = "slows_the_clock_of_the_loop"
+        defaults[0] = lambda: begun + (usual() - begun) // 4 if KEPT["tag"] == slow else usual()
         module.run.__defaults__ = tuple(defaults)
     return for_long(x, w, rows)
 
 
-@cheat("patches the worker", "time-mismatch")
+@cheat("patches the worker", "time-mismatch", "true-time")
 def rewrites_what_was_measured(x, w, rows):
+    """Divides all lists of times that it finds in frames."""
     frame = sys._getframe(1)
-    while frame and "durations" not in frame.f_locals:
+    while frame:
+        for found in frame.f_locals.values():
+            if type(found) is list and found and all(type(item) is int for item in found):
+                found[:] = [item // 4 for item in found]
         frame = frame.f_back
-    if frame and isinstance(frame.f_locals["durations"], list):
-        durations = frame.f_locals["durations"]
-        durations[:] = [duration // 4 for duration in durations]
     return for_long(x, w, rows)
 
 

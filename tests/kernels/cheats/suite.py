@@ -465,6 +465,7 @@ def patches_allclose(x, w, rows):
 
 
 def launch(x, w, rows, tag):
+    KEPT["tag"] = tag
     return (CHEATS.get(tag) or HONEST[tag])[0](x, w, rows)
 
 
@@ -473,6 +474,7 @@ def reference(x, w, rows, tag):
 
 
 import ahead  # noqa: E402, F401
+import meanwhile  # noqa: E402, F401
 
 # -- honest kernels
 
@@ -758,4 +760,5 @@ def seeds_and_draws(x, w, rows):
     return right(x, w, rows)
 
 
+import everyday  # noqa: E402, F401
 import unusual  # noqa: E402, F401

@@ -89,7 +89,7 @@ impl Audited for AuditedWorker<'_, '_> {
         let places = launches.iter().map(|patches| patches.iter().map(place).collect()).collect();
         let contents = wanted.contents.iter().map(|held| (held.storage, held.at, held.bytes)).collect();
         let (fill, asks) = (wanted.fill, wanted.keep.is_some());
-        let Clocked { reply, seen, waited, stopped } = self.ask(
+        let Clocked { reply, seen, waited, stopped, placed } = self.ask(
             |id| Request::Region { id, launches: places, asks, contents, fill },
             Given::Values(launches, wanted.keep),
         )?;
@@ -103,7 +103,9 @@ impl Audited for AuditedWorker<'_, '_> {
         let mut all = launched.outputs.into_iter();
         let outputs = count.into_iter().map(|count| all.by_ref().take(count).collect()).collect();
         let durations_ns = durations_ns.into_iter().map(|ns| ns as f64).collect();
-        Ok(Region { seen, waited, stopped, durations_ns, outputs, memory: launched.memory })
+        // The clock of a device is another.
+        let placed = placed || self.launcher.device().is_some();
+        Ok(Region { seen, waited, stopped, placed, durations_ns, outputs, memory: launched.memory })
     }
 
     fn settle(&mut self) -> Result<Vec<String>, Failure> {

@@ -18,7 +18,7 @@ use super::on_device::OnDevice;
 use super::outputs::{copy, filled, given};
 use super::resident::{Home, Resident, changed, open, upload_bytes};
 use crate::protocol::{CallMessage, Place};
-use crate::worker::audit::{Asked, Given, Values, bytes_at, parts, size_of_all};
+use crate::worker::audit::{Asked, Given, Times, Values, bytes_at, parts, size_of_all};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
@@ -169,7 +169,7 @@ impl DeviceLaunches {
             copy(watched.ring, &home.memory, home.at + at, &mut now)?;
             changed[*storage] |= now != put;
         }
-        Ok((durations, kept))
+        Ok((Times::of_device(durations), kept))
     }
 
     /// Restores the captured values, and returns the names of the arguments that the kernel has changed.
@@ -255,6 +255,6 @@ impl IdleDevice {
             leaves.push(vec![bytes_at(at, bytes as usize)]);
             watched.holds(&room, round)?;
         }
-        Ok((durations, leaves))
+        Ok((Times::of_device(durations), leaves))
     }
 }
