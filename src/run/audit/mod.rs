@@ -256,7 +256,8 @@ impl Course<'_> {
             // All, or as many as fit.
             let room = REGION_BYTES / bytes.max(1);
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
-            let fill = self.chance.word() as u8;
+            // Not 0, which kernels write.
+            let fill = 1 + (self.chance.word() % 255) as u8;
             let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
             let kept = keep.as_ref().map_or(launches.len(), Vec::len);
             if region.durations_ns.len() != launches.len() || region.outputs.len() != kept {

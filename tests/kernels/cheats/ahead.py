@@ -29,25 +29,26 @@ def for_long(x, w, rows):
 # -- works ahead: what is launched later is computed in a launch that does not count
 
 def rounds_of_the_worker():
-    """The values of all launches of a region, if a frame of the worker has them."""
+    """Where the values of all launches of a region are, and the file that they are in, if a frame of the worker has them."""
     frame = sys._getframe(1)
     while frame:
         found = frame.f_locals.get("rounds")
-        if isinstance(found, list) and found and isinstance(found[0], tuple):
-            return [puts for puts, _ in found]
+        if isinstance(found, list) and found and isinstance(found[0], tuple) and "values" in frame.f_locals:
+            return found, frame.f_locals["values"]
         frame = frame.f_back
-    return None
+    return None, None
 
 
-def foreseen(x, w, rows, rounds):
+def foreseen(x, w, rows, rounds, values):
     """The results of all launches, computed at once, by the contents of their arguments."""
     given, results = (x.clone(), w.clone(), rows.clone()), []
-    for index, puts in enumerate(rounds):
+    for index, (puts, first) in enumerate(rounds):
         for target, source, size in puts if index else ():
+            new = os.pread(values, size, source - first)
             for tensor, now in zip((x, w, rows), given):
                 at = target - tensor.data_ptr()
                 if 0 <= at < tensor.numel() * tensor.element_size():
-                    ctypes.memmove(now.data_ptr() + at, source, size)
+                    ctypes.memmove(now.data_ptr() + at, new, len(new))
         # Values that are not handed out yet may be anything, rows included.
         given[2].clamp_(0, 63)
         results.append(right(*given))
@@ -56,11 +57,11 @@ def foreseen(x, w, rows, rounds):
 
 @cheat("works ahead", "stale-output", "tampered")
 def computes_the_region_in_its_first_launch(x, w, rows):
-    rounds = rounds_of_the_worker()
+    rounds, values = rounds_of_the_worker()
     if not rounds:
         return right(x, w, rows)
-    if KEPT.get("region") != rounds:
-        KEPT.update(region=rounds, foreseen=foreseen(x, w, rows, rounds), at=0)
+    if KEPT.get("region") is not rounds:
+        KEPT.update(region=rounds, foreseen=foreseen(x, w, rows, rounds, values), at=0)
     KEPT["at"] += 1
     return KEPT["foreseen"][KEPT["at"] - 1]
 
@@ -79,12 +80,12 @@ def asks_for_values_early(x, w, rows):
 
 @cheat("works ahead", "stale-output", "tampered")
 def computes_the_region_in_a_thread(x, w, rows):
-    rounds = rounds_of_the_worker()
+    rounds, values = rounds_of_the_worker()
     if not rounds:
         return right(x, w, rows)
-    if KEPT.get("threaded") != rounds:
+    if KEPT.get("threaded") is not rounds:
         KEPT.update(threaded=rounds, place=0, results=[])
-        thread = threading.Thread(target=lambda: KEPT["results"].extend(foreseen(x, w, rows, rounds)))
+        thread = threading.Thread(target=lambda: KEPT["results"].extend(foreseen(x, w, rows, rounds, values)))
         thread.start()
         thread.join()
     KEPT["place"] += 1
