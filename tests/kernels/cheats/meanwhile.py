@@ -1,5 +1,5 @@
-"""Kernels that compute outside of their launch, yet within the worker's thread: signal handlers, replaced builtins, memory
-that traps the worker's own writes, threads that wait for the interpreter. Part of suite.py.
+"""Kernels that compute outside of their launch, yet within the worker's thread: replaced builtins, memory that traps the
+worker's own writes, what runs when an output is dropped. Part of suite.py.
 """
 
 import builtins
@@ -8,7 +8,6 @@ import json
 import mmap
 import signal
 import sys
-import threading
 import time
 import weakref
 
@@ -35,25 +34,6 @@ def frame_of(name):
     return frame
 
 
-@cheat("hooks of Python", "stale-output", "late-write", "time-mismatch", "signal", "exception", "true-time")
-def computes_in_a_signal_handler(x, w, rows):
-    """A timer that rings until the clock has been read."""
-    frame = frame_of("run")
-    if frame is None or count("signals") < 6:
-        return for_a_while(x, w, rows)
-    output, before = torch.full((64, 64), 0.25), len(frame.f_locals["times"])
-
-    begun = NOW()
-
-    def rings(*_):
-        if frame.f_locals.get("stop", 0) > begun or len(frame.f_locals["times"]) > before:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            output.copy_(for_a_while(x, w, rows))
-    signal.signal(signal.SIGALRM, rings)
-    signal.setitimer(signal.ITIMER_REAL, 5e-6, 5e-6)
-    return output
-
-
 def by_builtin(name, module=builtins):
     usual = getattr(module, name)
 
@@ -74,33 +54,9 @@ def by_builtin(name, module=builtins):
     return kernel
 
 
-@cheat("patches the worker", "stale-output", "late-write", "time-mismatch", "true-time")
+@cheat("patches the worker", "stale-output", "late-write", "time-mismatch", "exception", "true-time")
 def computes_in_a_builtin(x, w, rows, kernel=by_builtin("len")):
     return kernel(x, w, rows)
-
-
-@cheat("works ahead", "stale-output", "time-mismatch", "true-time")
-def computes_in_a_thread_before_the_clock_starts(x, w, rows):
-    """A thread that takes the interpreter as soon as values are there."""
-    if frame_of("run") is None:
-        return for_a_while(x, w, rows)
-    if "eager" not in KEPT:
-        sys.setswitchinterval(1e-6)
-        KEPT["eager"] = threading.Lock()
-        KEPT["made"] = {}
-
-        def eager():
-            while True:
-                key = bytes(x.numpy()), bytes(w.numpy()), bytes(rows.numpy())
-                if key not in KEPT["made"]:
-                    try:
-                        KEPT["made"] = {key: for_a_while(x, w, rows)}
-                    except (IndexError, RuntimeError):
-                        pass
-        threading.Thread(target=eager, daemon=True).start()
-    key = bytes(x.numpy()), bytes(w.numpy()), bytes(rows.numpy())
-    made = KEPT["made"].get(key)
-    return for_a_while(x, w, rows) if made is None else made
 
 
 @cheat("patches the worker", "time-mismatch")
