@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use plimsoll_capture::open_regular;
 
 use super::error::{ConfigError, Position};
 use super::find::MAX_CONFIG;
@@ -86,12 +86,7 @@ impl Config {
     /// As for [`Config::read`]; also if it is not a regular file.
     pub fn read_found(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
-        // A named pipe would wait for a writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(|e| failed(e.into()))?;
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(failed(io::Error::other("it is not a regular file")));
-        }
+        let file = open_regular(path).map_err(failed)?;
         let stranger = stranger(path, &file).map_err(failed)?;
         Ok(Self { stranger, ..Self::read_from(path, &file)? })
     }

@@ -1,18 +1,16 @@
 //! [`Kernel`]: code that can be launched on a call, in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::error::KernelError;
 use super::output::OutputBuffer;
-use crate::TensorSpec;
+use crate::{TensorSpec, open_regular};
 
 /// The identity of the kernel that ran: a part of what a benchmark measures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -61,13 +59,7 @@ impl KernelIdentity {
 /// The system's error if the file cannot be read; also if it is a pipe or a device, which might never end.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    // Without NONBLOCK, opening a named pipe would wait for a writer.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    hasher.update_reader(file)?;
+    hasher.update_reader(open_regular(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 

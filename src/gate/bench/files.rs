@@ -1,7 +1,7 @@
 //! The files of one of criterion's benchmarks.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error::BenchError;
 use super::report::CriterionChange;
 use crate::gate::Unit;
+use plimsoll_capture::open_regular;
 use plimsoll_memory::meter::Metric;
 
 /// Criterion writes no larger files: a sample of a million figures takes some 40 MB.
@@ -151,13 +152,8 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BenchError> {
 /// Reads a whole file of limited size.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, BenchError> {
     let read = || -> io::Result<Vec<u8>> {
-        let file = File::open(path)?;
-        // A pipe or a device would block, or never end.
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
-        }
         let mut bytes = Vec::new();
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+        open_regular(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes = read().map_err(|source| BenchError::Read { path: path.to_owned(), source })?;
@@ -177,6 +173,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(name), text).unwrap();
         dir
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let dir = with("other", "");
+        let pipe = dir.path().join("sample.json");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        assert!(matches!(bytes(&pipe), Err(BenchError::Read { .. })));
     }
 
     #[test]
