@@ -68,19 +68,19 @@ class Audited:
         first = values.at(max((sum(size for _, _, size in places) for places in launches), default=0))
         rounds = []
         for places in launches:
-            puts, source = [], first
+            puts, source = [], 0
             for storage, at, size in places:
                 if at + size > self.call["storages"][storage]["bytes"]:
                     raise self.backend.Refusal("input", "a value lies outside of its storage")
                 puts.append((self.start(storage) + at, source, size))
                 source += size
-            rounds.append((puts, first))
+            rounds.append(puts)
             self.touched.update(map(tuple, places))
         contents = [(self.start(storage) + at, size) for storage, at, size in message["contents"]]
         given = run(worker.kernel, self.inputs.args, rounds, message["asks"], contents, worker.outputs, worker.process, values.descriptor)
         # A kernel that writes to its arguments leaves values other than those put in.
-        for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1][0] if rounds else ()):
-            if ctypes.string_at(target, size) != ctypes.string_at(put, size):
+        for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1] if rounds else ()):
+            if ctypes.string_at(target, size) != ctypes.string_at(first + put, size):
                 self.changed.add(storage)
         self.inputs.check_described()
         return given
@@ -117,11 +117,11 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     times, leaves, end = (), [], KEPT
     turn = turns_of(process)
     places = iter(places_of(len(rounds)))
-    for puts, first in rounds:
+    for puts in rounds:
         turn()
         for target, source, size in puts:
             # The system writes them: memory that a kernel has protected, to compute when it is written, gives an error.
-            if put(values, target, size, source - first) != size:
+            if put(values, target, size, source) != size:
                 what = "the memory of an argument cannot be written: the kernel has protected it, to run when the next values are put in"
                 raise Refusal("mutated-input", f"{what}; leave the arguments' memory as it is")
         start = clock()
@@ -217,5 +217,5 @@ def idle(launches, outputs, process):
     size = max((at + size for places in launches for _, at, size in places), default=0)
     target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(2))
     outputs.grow(size)
-    rounds = [([(target.data_ptr() + at, at, size) for _, at, size in places], 0) for places in launches]
+    rounds = [[(target.data_ptr() + at, at, size) for _, at, size in places] for places in launches]
     return run(lambda: result, (), rounds, False, (), outputs, process, outputs.descriptor)

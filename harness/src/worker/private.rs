@@ -91,25 +91,15 @@ impl PrivateMap {
         }
     }
 
-    /// Writes `bytes` at `at` of this map while a call over it is bound, as a kernel may.
-    pub fn write_where_it_lies(&self, at: usize, bytes: &[u8]) {
-        assert!(at <= self.bytes && bytes.len() <= self.bytes - at, "the bytes lie in the map");
-        // SAFETY: they do, and the map is writable. Nothing here reads the map meanwhile: slices of it are handed to kernels alone,
-        // of which none runs between two launches.
-        unsafe {
-            let place = self.start.cast::<u8>().add(self.head + at);
-            place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        }
-    }
-
-    /// Copies `bytes` bytes of a file to `at` of this map, as [`PrivateMap::write_where_it_lies`] does. The system writes them: memory
-    /// that a kernel has protected, to compute when it is written, gives an error instead.
+    /// Copies `bytes` bytes of a file to `at` of this map while a call over it is bound, as a kernel may. The system writes them:
+    /// memory that a kernel has protected, to compute when it is written, gives an error instead.
     ///
     /// # Errors
     /// `EFAULT` for such memory, or the file cannot be read.
     pub fn read_where_it_lies(&self, at: usize, (file, from): (&File, u64), bytes: usize) -> io::Result<()> {
         assert!(at <= self.bytes && bytes <= self.bytes - at, "the bytes lie in the map");
-        // SAFETY: as in `write_where_it_lies`; this slice is only written, by the system.
+        // SAFETY: the bytes lie in the map, which is writable, and the system alone writes this slice. Nothing here reads the map
+        // meanwhile: slices of it are handed to kernels alone, of which none runs between two launches.
         let place = unsafe {
             let place = self.start.cast::<MaybeUninit<u8>>().add(self.head + at);
             std::slice::from_raw_parts_mut(place, bytes)
@@ -129,12 +119,14 @@ impl PrivateMap {
     /// Restores the file's contents in `range` of the map.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// As for [`PrivateMap::read_where_it_lies`].
     pub fn put_back(&self, range: Range<usize>) -> io::Result<()> {
-        let mut bytes = vec![0; range.len()];
-        let read = read_up_to(&self.file, &mut bytes, self.offset + (self.head + range.start) as u64)?;
-        self.write_where_it_lies(range.start, &bytes[..read]);
-        Ok(())
+        let from = self.offset + (self.head + range.start) as u64;
+        match self.read_where_it_lies(range.start, (&self.file, from), range.len()) {
+            // The file became shorter: what it still has is put back.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            done => done,
+        }
     }
 
     /// Restores the file's contents and makes nothing of the map resident; the addresses stay.

@@ -140,17 +140,10 @@ impl<'a> Unit<'a> {
             return self.draw(rows, chance);
         }
         let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);
-        if let Change::Places(order) = self.change {
-            let within = match order {
-                Order::WithinRows(part) => part,
-                Order::Any => count,
-                Order::Rows(_) => return self.draw(rows, chance),
-            };
+        if matches!(self.change, Change::Places(_)) {
             for _ in 0..1 + chance.below(NEAR) {
-                let one = chance.below(count);
-                let start = one - one % within;
-                let other = start + chance.below(within.min(count - start));
-                (0..size).for_each(|byte| bytes.swap(one * size + byte, other * size + byte));
+                let Some((one, other)) = self.pair(chance) else { return self.draw(rows, chance) };
+                (0..size).for_each(|byte| bytes.swap(one + byte, other + byte));
             }
             return vec![(self.reach.start, bytes)];
         }
@@ -169,32 +162,39 @@ impl<'a> Unit<'a> {
 
     /// Changes one element of `now`, the contents of a storage that changes as a whole, if one can change by itself.
     pub(super) fn differ(&self, now: &mut [u8], chance: &mut Chance) {
-        let (size, count) = (self.size as usize, self.count() as usize);
+        let size = self.size as usize;
         for _ in 0..NEAR {
-            let one = chance.below(count);
-            let within = match self.change {
-                Change::Places(Order::WithinRows(part)) => part,
-                Change::Places(Order::Any) => count,
-                Change::Places(Order::Rows(_)) | Change::Nothing => return,
-                Change::Numbers(..) => {
-                    let new = self.renewed(one as u64..one as u64 + 1, chance);
-                    let part = self.apart.unwrap_or(1) * size;
-                    let start = one * size / part * part;
-                    let peers = &now[start..(start + part).min(now.len())];
-                    if !peers.chunks_exact(size).any(|peer| peer == new) {
-                        now[one * size..(one + 1) * size].copy_from_slice(&new);
-                        return;
-                    }
-                    continue;
+            if matches!(self.change, Change::Numbers(..)) {
+                let one = chance.below(self.count() as usize);
+                let new = self.renewed(one as u64..one as u64 + 1, chance);
+                let part = self.apart.unwrap_or(1) * size;
+                let start = one * size / part * part;
+                let peers = &now[start..(start + part).min(now.len())];
+                if !peers.chunks_exact(size).any(|peer| peer == new) {
+                    now[one * size..(one + 1) * size].copy_from_slice(&new);
+                    return;
                 }
-            };
-            let start = one - one % within;
-            let other = start + chance.below(within.min(count - start));
-            if now[one * size..(one + 1) * size] != now[other * size..(other + 1) * size] {
-                (0..size).for_each(|byte| now.swap(one * size + byte, other * size + byte));
-                return;
+            } else {
+                let Some((one, other)) = self.pair(chance) else { return };
+                if now[one..one + size] != now[other..other + size] {
+                    (0..size).for_each(|byte| now.swap(one + byte, other + byte));
+                    return;
+                }
             }
         }
+    }
+
+    /// Where two elements are that may change places, in bytes; `None` if single ones may not.
+    fn pair(&self, chance: &mut Chance) -> Option<(usize, usize)> {
+        let (size, count) = (self.size as usize, self.count() as usize);
+        let within = match self.change {
+            Change::Places(Order::WithinRows(part)) => part,
+            Change::Places(Order::Any) => count,
+            Change::Places(Order::Rows(_)) | Change::Numbers(..) | Change::Nothing => return None,
+        };
+        let one = chance.below(count);
+        let start = one - one % within;
+        Some((one * size, (start + chance.below(within.min(count - start))) * size))
     }
 
     /// Other contents for a cell of a storage that does not change as a whole.

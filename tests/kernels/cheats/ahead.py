@@ -33,7 +33,7 @@ def rounds_of_the_worker():
     frame = sys._getframe(1)
     while frame:
         found = frame.f_locals.get("rounds")
-        if isinstance(found, list) and found and isinstance(found[0], tuple) and "values" in frame.f_locals:
+        if isinstance(found, list) and found and isinstance(found[0], list) and "values" in frame.f_locals:
             return found, frame.f_locals["values"]
         frame = frame.f_back
     return None, None
@@ -42,9 +42,9 @@ def rounds_of_the_worker():
 def foreseen(x, w, rows, rounds, values):
     """The results of all launches, computed at once, by the contents of their arguments."""
     given, results = (x.clone(), w.clone(), rows.clone()), []
-    for index, (puts, first) in enumerate(rounds):
+    for index, puts in enumerate(rounds):
         for target, source, size in puts if index else ():
-            new = os.pread(values, size, source - first)
+            new = os.pread(values, size, source)
             for tensor, now in zip((x, w, rows), given):
                 at = target - tensor.data_ptr()
                 if 0 <= at < tensor.numel() * tensor.element_size():
@@ -277,19 +277,22 @@ def computes_in_a_child_that_shares_the_output(x, w, rows):
     return output
 
 
+def slowed(kernel, x, w, rows):
+    """The result of a kernel for whose launches the clock of the worker's loop is slow."""
+    module, tag = sys.modules.get("plimsoll_audit"), KEPT["tag"]
+    if module is not None and ("slow", tag) not in KEPT:
+        KEPT["slow", tag] = True
+        defaults = list(module.run.__defaults__)
+        usual, begun = defaults[0], defaults[0]()
+        # Later entries of the suite are timed by the same worker.
+        defaults[0] = lambda: begun + (usual() - begun) // 4 if KEPT["tag"] == tag else usual()
+        module.run.__defaults__ = tuple(defaults)
+    return kernel(x, w, rows)
+
+
 @cheat("patches the worker", "time-mismatch")
 def slows_the_clock_of_the_loop(x, w, rows):
-    module = sys.modules.get("plimsoll_audit")
-    if module is not None and "clock" not in KEPT:
-        KEPT["clock"] = True
-        defaults = list(module.run.__defaults__)
-        usual = defaults[0]
-        begun = usual()
-        # Later entries of the suite are timed by the same worker.
-        slow = "slows_the_clock_of_the_loop"
-        defaults[0] = lambda: begun + (usual() - begun) // 4 if KEPT["tag"] == slow else usual()
-        module.run.__defaults__ = tuple(defaults)
-    return for_long(x, w, rows)
+    return slowed(for_long, x, w, rows)
 
 
 @cheat("patches the worker", "time-mismatch", "true-time")

@@ -6,12 +6,14 @@ import builtins
 import ctypes
 import json
 import mmap
+import os
 import signal
 import sys
 import time
 import weakref
 
 import torch
+from ahead import slowed
 from families import KEPT, cheat, count, right
 
 NOW = time.perf_counter_ns
@@ -61,15 +63,7 @@ def computes_in_a_builtin(x, w, rows, kernel=by_builtin("len")):
 
 @cheat("patches the worker", "time-mismatch")
 def slows_the_clock_a_little(x, w, rows):
-    module = sys.modules.get("plimsoll_audit")
-    if module is not None and "slow clock" not in KEPT:
-        KEPT["slow clock"] = True
-        defaults = list(module.run.__defaults__)
-        usual, begun = defaults[0], defaults[0]()
-        slow = "slows_the_clock_a_little"
-        defaults[0] = lambda: begun + (usual() - begun) // 4 if KEPT["tag"] == slow else usual()
-        module.run.__defaults__ = tuple(defaults)
-    return for_a_while(x, w, rows)
+    return slowed(for_a_while, x, w, rows)
 
 
 @cheat("patches the worker", "time-mismatch", "true-time")
@@ -112,9 +106,8 @@ def computes_when_a_value_is_put_in(x, w, rows):
     def trapped(number, caught, context):
         LIBC.mprotect(ctypes.c_void_p(span[0]), ctypes.c_size_t(span[1]), 3)
         now = frame.f_locals
-        puts = now.get("puts") or ()
-        for target, source, size in puts:
-            ctypes.memmove(target, source, size)
+        for target, source, size in now.get("puts") or ():
+            ctypes.memmove(target, os.pread(now["values"], size, source), size)
         KEPT["trapped"] = for_a_while(x, w, rows), (bytes(x.numpy()), bytes(w.numpy()), bytes(rows.numpy()))
 
     if "trap" not in KEPT or "action" not in KEPT:
