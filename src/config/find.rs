@@ -41,8 +41,6 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use rustix::fs::{FileType, Mode};
-
     use super::super::{Config, ConfigError};
     use super::*;
 
@@ -76,7 +74,7 @@ mod tests {
             symlink(target, &path).unwrap();
             refused();
         }
-        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
         refused();
         assert_eq!(find(dir.path()), None);
     }

@@ -389,8 +389,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, pipe) = (dir.path().join("r.json"), dir.path().join("pipe"));
         write_record(&path, &sample::record()).unwrap();
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         let text = fs::read(&path).unwrap();
         let read = std::thread::scope(|scope| {
             scope.spawn(|| fs::write(&pipe, &text).unwrap());

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use plimsoll::record::{Failure, FailureKind, Record, RunState, ValidationStatus};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Scene, comes, kernel, plimsoll, run, torch_python};
+use crate::support::{Scene, comes, kernel, plimsoll, run, torch_python, writer_of};
 
 fn command(scene: &Scene, name: &str, flags: &[&str]) -> Option<Command> {
     let python = torch_python()?;
@@ -216,16 +216,11 @@ fn signals_of_a_kernel_to_the_supervisor_end_nothing() {
 fn a_check_that_waits_for_a_record_can_be_ended() {
     let scene = Scene::new(1);
     let pipe = scene.path("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     let mut check = scene.command("check");
     let mut child = check.args(["--kernel", "builtin:embedding", "--resume"]).arg(&pipe).spawn().unwrap();
-    // A pipe can be opened for writing at once if somebody reads it. The check goes on to wait for what is written.
-    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
-    let mut writer = None;
-    assert!(comes(|| {
-        writer = rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).ok();
-        writer.is_some()
-    }));
+    // The check goes on to wait for what is written.
+    let _writer = writer_of(&pipe);
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(15));
 }

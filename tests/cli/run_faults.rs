@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::OpenptFlags;
 
 use crate::run::sleeps;
-use crate::support::{comes, plimsoll, run};
+use crate::support::{comes, plimsoll, run, writer_of};
 
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
@@ -178,21 +178,15 @@ fn a_stop_and_a_continuation_reach_the_command() {
 #[test]
 fn what_waits_for_its_configuration_can_be_ended() {
     let scene = Scene::new();
-    rustix::fs::mknodat(rustix::fs::CWD, scene.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, scene.path("pipe"), 0o600.into()).unwrap();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut command = plimsoll();
         command.args(["run", "--config", "pipe", "--", "touch", "started"]).current_dir(scene.dir.path());
         let mut child = command.process_group(0).spawn().unwrap();
-        // A pipe can be opened for writing at once if somebody reads it.
-        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
-        let mut writer = None;
-        assert!(comes(|| {
-            writer = rustix::fs::open(scene.path("pipe"), flags, rustix::fs::Mode::empty()).ok();
-            writer.is_some()
-        }));
+        let writer = writer_of(&scene.path("pipe"));
         send(child.id(), signal);
         assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()));
-        let written = rustix::io::write(writer.unwrap(), b"x");
+        let written = rustix::io::write(writer, b"x");
         assert_eq!(written, Err(rustix::io::Errno::PIPE), "the meter still reads");
     }
     assert!(!scene.path("started").exists());

@@ -1,10 +1,12 @@
 //! Running the command, and the captures that it runs on.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use plimsoll::record::Record;
+use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 /// The command with its environment cleared of what would change its behaviour.
@@ -97,6 +99,17 @@ pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Opens a named pipe for writing, once somebody reads it: before, opening it without waiting is an error.
+pub fn writer_of(pipe: &Path) -> OwnedFd {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+    let mut writer = None;
+    assert!(comes(|| {
+        writer = rustix::fs::open(pipe, flags, Mode::empty()).ok();
+        writer.is_some()
+    }));
+    writer.unwrap()
 }
 
 /// A Python with torch; `None` with a message if the tests were started without one, which is a failure in CI.

@@ -112,8 +112,7 @@ mod tests {
     fn what_may_never_end_is_no_source() {
         let dir = tempfile::tempdir().unwrap();
         let (spec, pipe) = (kernel(dir.path()), dir.path().join("pipe"));
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         for other in [pipe, "/dev/zero".into(), dir.path().to_owned()] {
             assert!(matches!(Made::of(&spec, std::slice::from_ref(&other)), Err(SpecError::File { .. })));
             let spec = KernelSpec::Python { file: other, function: "launch".to_owned() };

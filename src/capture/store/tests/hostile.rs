@@ -70,8 +70,7 @@ fn garbage_is_not_collected_while_entries_may_be_hidden() {
     fs::rename(&deeper, &entry).unwrap();
     refused(&entry);
     fs::remove_dir_all(&entry).unwrap();
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &entry, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &entry, 0o600.into()).unwrap();
     refused(&entry);
     fs::remove_file(&entry).unwrap();
     assert!(store.collect_garbage().unwrap().objects > 0, "an entry that was removed has garbage");

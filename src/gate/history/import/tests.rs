@@ -165,7 +165,7 @@ fn what_is_of_no_tool_is_refused() {
     }
     let (dir, _) = file("x", "");
     let pipe = dir.path().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     assert!(read(&pipe, &[]).unwrap_err().to_string().contains("it is a "), "a pipe is not waited for");
     assert!(read(Path::new("/nowhere"), &[]).unwrap_err().to_string().contains("No such file"));
     let unknown = At { id: "no such commit".to_owned(), ..At::default() }.resolve("main").unwrap_err().to_string();

@@ -57,7 +57,7 @@ fn what_is_no_history_is_left_as_it_is() {
     let (dir, path) = scene();
     assert!(History::open(&path).unwrap_err().to_string().contains("`plimsoll history add RECORD` makes one"));
     let pipe = dir.path().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     for (path, found) in [(&*pipe, "it is a pipe"), (dir.path(), "it is a folder")] {
         for error in [History::open(path), History::create(path)].map(|opened| opened.unwrap_err().to_string()) {
             assert!(error.contains(found) && error.contains("name another file with --history"), "{error}");
@@ -153,7 +153,7 @@ fn a_pipe_in_the_place_of_a_journal_is_waited_for_by_nobody() {
     for end in ["-journal", "-wal", "-shm"] {
         let mut pipe = path.clone();
         pipe.as_mut_os_string().push(end);
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         for found in [History::open(&path), History::create(&path), History::open(&link)] {
             assert!(matches!(&found, Err(HistoryError::Foreign { .. })), "{end}: {found:?}");
         }
