@@ -172,7 +172,7 @@ def has_a_handler_of_a_signal(x, w, rows):
 @honest
 def checks_its_arguments_first(x, w, rows):
     if not (torch.isfinite(x).all() and int(rows.max()) < 64 and x.is_contiguous()):
-        raise ValueError("these are no arguments of this kernel")
+        raise ValueError("this kernel does not take such arguments")
     return right(x, w, rows)
 
 
