@@ -3,7 +3,7 @@
 //! Offsets, limits, truth values and masks stay, and so do arguments that are declared constant, and storages that
 //! several dtypes share. In a large storage, cells at random places change, among them rows that integers name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Failure, Values};
 use plimsoll_capture::{Argument, Bound, MappedEntry};
@@ -118,7 +118,7 @@ impl<'a> Fresh<'a> {
 
     /// Whether no argument can change.
     pub fn is_empty(&self) -> bool {
-        !self.units.iter().any(Unit::changes)
+        self.changing().next().is_none()
     }
 
     /// The most bytes that one launch has put in.
@@ -146,16 +146,22 @@ impl<'a> Fresh<'a> {
         self.drawn(|unit, rows, _| patches_of(unit, unit.draw_near(rows, chance)))
     }
 
-    /// Whether several storages can change.
-    pub fn has_several(&self) -> bool {
-        self.units.iter().filter(|unit| unit.changes()).count() > 1
+    /// The storages that can change.
+    pub fn changing(&self) -> impl Iterator<Item = usize> {
+        self.units.iter().filter(|unit| unit.changes()).map(|unit| unit.storage)
     }
 
-    /// Draws values for only one storage if there are several: a kernel that looks at the others finds no difference from the
-    /// previous launch.
-    pub fn draw_alone(&mut self, others: Others, chance: &mut Chance) -> Vec<Patch> {
-        let changing: Vec<usize> = self.units.iter().filter(|unit| unit.changes()).map(|unit| unit.storage).collect();
-        let chosen = changing[chance.below(changing.len())];
+    /// One of the storages that can change, and none of `but` if there are others.
+    pub fn one_of(&self, but: &BTreeSet<usize>, chance: &mut Chance) -> usize {
+        let mut all: Vec<usize> = self.changing().filter(|storage| !but.contains(storage)).collect();
+        if all.is_empty() {
+            all.extend(self.changing());
+        }
+        all[chance.below(all.len())]
+    }
+
+    /// Draws values for one storage alone: a kernel that looks at the others finds no difference from the previous launch.
+    pub fn draw_alone(&mut self, chosen: usize, others: Others, chance: &mut Chance) -> Vec<Patch> {
         self.drawn(|unit, rows, standing| match unit.storage == chosen {
             true => patches_of(unit, unit.draw(rows, chance)),
             false if others == Others::Stay && !unit.always => Vec::new(),

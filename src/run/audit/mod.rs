@@ -17,7 +17,7 @@ mod unit;
 mod verdicts;
 mod wrong;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Audit, Failure, FailureKind, Values};
 use plimsoll_capture::MappedEntry;
@@ -50,6 +50,8 @@ const KINDS: usize = 8;
 const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
+/// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
+const ALONE: usize = 4;
 
 /// A launcher's overhead beside the launches of a region, measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -138,6 +140,7 @@ pub(super) fn audit(
             stops: 0,
             misplaced: 0,
             beside: 0,
+            alone: BTreeSet::new(),
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
@@ -170,8 +173,8 @@ fn may_be_of_values(kind: FailureKind) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recurs {
     Nothing,
-    /// All arguments but one are those of the launch before.
-    Arguments,
+    /// All storages but this one are those of the launch before.
+    AllBut(usize),
     /// The values are the captured ones.
     All,
 }
@@ -222,6 +225,8 @@ struct Course<'a> {
     misplaced: u32,
     /// How many launches were judged because a part of their values recurs.
     beside: usize,
+    /// The storages that have changed by themselves in a judged launch.
+    alone: BTreeSet<usize>,
 }
 
 impl Course<'_> {
@@ -302,11 +307,16 @@ impl Course<'_> {
         })
     }
 
-    /// Whether more launches are to be judged: an output that is the captured one shows little.
+    /// Whether more launches are to be judged: an output that is the captured one shows little, and results may be kept by
+    /// all contents of some arguments.
     fn needs_more(&self) -> bool {
         let judged = self.audit.judged as usize - self.beside;
         let shows_little = self.audit.values != Values::Captured && self.telling < JUDGED / 2;
-        judged < JUDGED || (shows_little && judged < 2 * JUDGED)
+        let together = match self.fresh.changing().count() {
+            1 => 0,
+            several => several.min(ALONE),
+        };
+        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || self.alone.len() < together
     }
 
     /// The values of each launch of a region, those before the region, and how much of them recurs.
@@ -318,11 +328,15 @@ impl Course<'_> {
             let (patches, recurs) = match self.chance.below(KINDS) {
                 _ if self.audit.values == Values::Captured => (self.fresh.captured(), Recurs::Nothing),
                 0 => (self.fresh.captured(), Recurs::All),
-                1 if self.fresh.has_several() => {
-                    (self.fresh.draw_alone(Others::Stay, &mut self.chance), Recurs::Arguments)
+                1 if self.fresh.changing().nth(1).is_some() => {
+                    let new = self.fresh.one_of(&self.alone, &mut self.chance);
+                    (self.fresh.draw_alone(new, Others::Stay, &mut self.chance), Recurs::AllBut(new))
                 }
                 1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nothing),
-                3 | 4 => (self.fresh.draw_alone(Others::Differ, &mut self.chance), Recurs::Nothing),
+                3 | 4 => {
+                    let new = self.fresh.one_of(&BTreeSet::new(), &mut self.chance);
+                    (self.fresh.draw_alone(new, Others::Differ, &mut self.chance), Recurs::Nothing)
+                }
                 _ => (self.fresh.draw(&mut self.chance), Recurs::Nothing),
             };
             launches.push(patches);
@@ -340,12 +354,16 @@ impl Course<'_> {
     ) -> Result<Vec<(usize, Kept)>, Failure> {
         let mut at = self.chance.any(region.outputs.len(), JUDGED / 4);
         let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
-        // These show results that are kept by all contents of one argument.
-        let partly = |at: &usize| recurring[launch(*at)] == Recurs::Arguments;
+        // These show results that are kept by all contents of the other arguments.
+        let partly = |at: &usize| matches!(recurring[launch(*at)], Recurs::AllBut(_));
         let beside = self.chance.any(region.outputs.len(), region.outputs.len()).into_iter().filter(partly);
         let beside: Vec<usize> = beside.filter(|more| !at.contains(more)).take(PARTLY).collect();
         self.beside += beside.len();
         at.extend(beside);
+        self.alone.extend(at.iter().filter_map(|at| match recurring[launch(*at)] {
+            Recurs::AllBut(storage) => Some(storage),
+            Recurs::Nothing | Recurs::All => None,
+        }));
         at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }
 }
