@@ -21,6 +21,7 @@ mod analysis;
 mod anchors;
 mod ascii;
 mod batch;
+mod candidates;
 mod code;
 mod counter;
 mod decide;

@@ -1,10 +1,11 @@
 //! The software that made a request: the framework, runtime or manager that a log comes from, by the lines around an
 //! event and at the start of the log.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 
+use super::candidates::Candidates;
 use super::sighting::{Cause, Sighting};
 
 /// The layer of the software stack that a sign belongs to.
@@ -107,15 +108,18 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("systemd", Manager, r"systemd\[\d+\]|\.service: "),
 ];
 
-static SET: LazyLock<RegexSet> = LazyLock::new(|| {
-    let patterns = SIGNS.iter().map(|(_, _, pattern)| *pattern);
-    RegexSetBuilder::new(patterns)
-        .unicode(false)
-        .multi_line(true)
-        .size_limit(64 << 20)
-        .build()
-        .expect("the signs are valid patterns")
-});
+static CANDIDATES: LazyLock<Candidates> =
+    LazyLock::new(|| Candidates::of(SIGNS.iter().map(|(_, _, pattern)| *pattern)));
+
+/// Each pattern, compiled when a text first may match it.
+static COMPILED: [OnceLock<Regex>; SIGNS.len()] = [const { OnceLock::new() }; SIGNS.len()];
+
+fn compiled(sign: usize) -> &'static Regex {
+    COMPILED[sign].get_or_init(|| {
+        let pattern = RegexBuilder::new(SIGNS[sign].2).unicode(false).multi_line(true).build();
+        pattern.expect("the signs are valid patterns")
+    })
+}
 
 /// Words for a software that is not there: a setting without a value (`deepspeed=None`, `"deepspeed": null`), a report of
 /// versions (`DeepSpeed version: not installed`), a module that was not found.
@@ -149,7 +153,10 @@ pub(super) struct Signs(u128);
 impl Signs {
     /// The signs in `text`, apart from those that say that a software is not there.
     pub(super) fn of(text: &[u8]) -> Self {
-        let set = |text: &[u8]| SET.matches(text).into_iter().fold(0, |signs: u128, at| signs | 1 << at);
+        let set = |text: &[u8]| {
+            let found = CANDIDATES.in_text(text).filter(|at| compiled(*at).is_match(text));
+            found.fold(0, |signs: u128, at| signs | 1 << at)
+        };
         let found = set(text);
         if found == 0 {
             return Self(0);

@@ -22,8 +22,9 @@ mod virtual_machines;
 
 use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
+use super::super::candidates::Candidates;
 use super::super::findings::Numbers;
 use super::super::prefix::boundary;
 use super::super::sighting::{Cause, Sighting};
@@ -162,28 +163,23 @@ pub fn known_wordings() -> Vec<KnownWording> {
     families().into_iter().flat_map(|(family, rows)| rows.iter().map(move |row| of(family, row))).collect()
 }
 
-/// Patterns that are searched together: one pass over a line finds the rows that match.
+/// Patterns that are searched together: one pass over a line finds the rows that may match.
 struct Rows {
-    set: RegexSet,
-    /// The rows, each with its own pattern, compiled when a line first matches it.
+    candidates: Candidates,
+    /// The rows, each with its own pattern, compiled when a line first may match it.
     rows: Vec<(&'static Wording, OnceLock<Regex>)>,
 }
 
 impl Rows {
     fn of(families: &[Family]) -> Self {
         let rows: Vec<&Wording> = families.iter().flat_map(|(_, rows)| rows.iter()).collect();
-        let set = RegexSetBuilder::new(rows.iter().map(|row| row.pattern))
-            .unicode(false)
-            .size_limit(256 << 20)
-            .dfa_size_limit(16 << 20)
-            .build()
-            .expect("the patterns of the table are valid");
-        Self { set, rows: rows.into_iter().map(|row| (row, OnceLock::new())).collect() }
+        let candidates = Candidates::of(rows.iter().map(|row| row.pattern));
+        Self { candidates, rows: rows.into_iter().map(|row| (row, OnceLock::new())).collect() }
     }
 }
 
 fn compiled(row: &Wording) -> Regex {
-    RegexBuilder::new(row.pattern).unicode(false).build().expect("a pattern of the set is valid by itself")
+    RegexBuilder::new(row.pattern).unicode(false).build().expect("the patterns of the table are valid")
 }
 
 static SPECIFIC: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[..NAMED]));
@@ -226,7 +222,7 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
 fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) -> Option<Sighting> {
     let line = &lines[at];
     let mut dismissed = None;
-    for (row, regex) in rows.set.matches(text.as_bytes()).into_iter().map(|index| &rows.rows[index]) {
+    for (row, regex) in rows.candidates.in_text(text.as_bytes()).map(|index| &rows.rows[index]) {
         let regex = regex.get_or_init(|| compiled(row));
         let Some(matched) = regex.captures(text.as_bytes()) else { continue };
         let (start, end) = matched.get(0).map_or((0, 0), |whole| (whole.start(), whole.end()));
