@@ -37,6 +37,7 @@ mod gather;
 mod incident;
 mod input;
 pub mod ledger;
+mod lengths;
 mod literals;
 mod optimizer;
 mod phase;

@@ -161,19 +161,12 @@ fn progress(lines: &Lines, at: usize) -> Progress {
 
 /// What the lines above show of the lengths of inputs.
 fn lengths(lines: &Lines, at: usize) -> Lengths {
-    let packed = regex!(
-        r"(?i)\bpack(?:ing|ed)?[\x22']?\s*[:=]\s*[\x22']?true\b|--packing(?:\s+true|\s+--|\s*$)|pad_to_max_(?:len|length)[\x22']?\s*[:=]\s*true\b|padding[\x22']?\s*[:=]\s*[\x22']?max_length\b"
-    );
-    let length = regex!(
-        r"(?i)\b(?:seq_?len(?:gth)?|max_?len(?:gth)?|num_tokens|longest|src_len|tgt_len|frames)\b\D{1,4}(\d{1,7})\b"
-    );
-    let told: Vec<u64> =
-        lines[..at].iter().filter_map(|line| length.captures_iter(&line.text).last()?[1].parse().ok()).collect();
-    let Some((last, before)) = told.split_last() else {
+    let above = || lines[..at].iter().map(Line::lengths);
+    let mut told = above().rev().filter_map(|told| told.length);
+    let Some(last) = told.next() else {
         // No lengths are printed: they may vary, and a run that fitted until now met a longer input.
-        let packed = lines[..at].iter().any(|line| packed.is_match(&line.text));
-        return if packed { Lengths::Ruled } else { Lengths::Unknown };
+        return if above().any(|told| told.packed) { Lengths::Ruled } else { Lengths::Unknown };
     };
-    let longest = before.iter().all(|length| length <= last) && before.iter().any(|length| length < last);
-    if longest { Lengths::Longest } else { Lengths::Ruled }
+    let (most, least) = told.fold((0, u64::MAX), |(most, least), length| (length.max(most), length.min(least)));
+    if most <= last && least < last { Lengths::Longest } else { Lengths::Ruled }
 }

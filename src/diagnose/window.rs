@@ -10,6 +10,7 @@ use memchr::memmem::Finder;
 use super::anchors;
 use super::code;
 use super::counter::Counted;
+use super::lengths::Told;
 use super::prefix::{self, Origin};
 use super::scan::Window;
 use super::shape;
@@ -38,12 +39,18 @@ pub(super) struct Line {
     origin: OnceCell<Origin>,
     /// What the line counts: many events look for it in the same lines above them.
     counted: OnceCell<Counted>,
+    lengths: OnceCell<Told>,
 }
 
 impl Line {
     /// The counter or progress bar of the line.
     pub(super) fn counted(&self) -> &Counted {
         self.counted.get_or_init(|| Counted::of(&self.text))
+    }
+
+    /// What the line tells of the lengths of inputs.
+    pub(super) fn lengths(&self) -> &Told {
+        self.lengths.get_or_init(|| Told::of(&self.text))
     }
 
     /// Who wrote the line, and where its own text begins.
@@ -62,7 +69,7 @@ impl Line {
         if rest.hot && !self.hot {
             (self.hot, self.shape) = (true, rest.shape);
         }
-        (self.origin, self.counted) = (OnceCell::new(), OnceCell::new());
+        (self.origin, self.counted, self.lengths) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     }
 
     /// The text after the prefixes of loggers and launchers.
@@ -116,6 +123,7 @@ impl Lines {
                     told: (None, None),
                     origin: OnceCell::new(),
                     counted: OnceCell::new(),
+                    lengths: OnceCell::new(),
                 };
                 let fills = columns.is_some_and(|columns| length + 1 >= columns);
                 match lines.last_mut().filter(|last| full && (joined || fills) && broken(last, &line)) {
@@ -230,6 +238,7 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
         told: told.clone(),
         origin: OnceCell::new(),
         counted: OnceCell::new(),
+        lengths: OnceCell::new(),
         ..line
     };
     unfolded.texts.into_iter().map(of).collect()
