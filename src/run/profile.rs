@@ -83,6 +83,11 @@ pub(super) fn profile(
         }
         launcher.drop_caches();
         for (index, ..) in &loaded {
+            // A launcher that was interrupted says nothing of the entries after that one.
+            if results[*index].profile.is_none() {
+                results[*index].profile = Some(Profile::not_run(stopped.unwrap_or(CANCELLED)));
+                watch.entry(Phase::Profile, results, *index, || ran.clone());
+            }
             let profile = results.get_mut(*index).and_then(|result| result.profile.as_ref());
             if profile.is_some_and(|profile| profile.not_run.as_deref() == Some(INTERRUPTED)) {
                 stopped = Some(CANCELLED);

@@ -141,7 +141,7 @@ fn ctrl_c_while_a_kernel_is_timed_is_no_failure_of_it() {
     let mut command = scene.command("profile");
     command.args(["--kernel", "builtin:embedding", "--launches", "1000000000"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // A worker that has spent so many clock ticks in its own code has begun to time.
+    // A worker has begun to time once it has used this much processor time, in clock ticks.
     let ticks = |pid: &str| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit(')').next()?.split_whitespace().nth(11)?.parse::<u64>().ok()
@@ -153,6 +153,7 @@ fn ctrl_c_while_a_kernel_is_timed_is_no_failure_of_it() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let record = Record::read(&scene.record()).unwrap();
     assert_eq!((record.state, record.exit_code), (RunState::Interrupted, 3), "{:?}", record.verdicts);
+    assert_eq!(record.verdicts[0].message, "0 of 2 entries timed, 2 were not run");
     assert!(record.results.entries.iter().all(|result| result.profile.as_ref().unwrap().error.is_none()));
 }
 

@@ -30,7 +30,7 @@ pub(super) fn unpacked(packed: &[u8]) -> Result<Record, String> {
     Ok(record)
 }
 
-/// A writer that fails after so many bytes.
+/// A writer that fails after a number of bytes.
 struct Bounded<W> {
     inner: W,
     left: u64,
