@@ -9,8 +9,8 @@ use super::known::Known;
 use super::semantics::{Differs, join};
 use super::spill::{Kept, Spill};
 use crate::record::{
-    CaptureSemantics, CommandSemantics, EntryResult, EntrySemantics, FailureKind, Part, ProfileStatus, Record,
-    RunState, Semantics, SharedCapture, ValidationStatus,
+    CaptureSemantics, CommandSemantics, EntryResult, EntrySemantics, Part, ProfileStatus, Record, RunState, Semantics,
+    SharedCapture, ValidationStatus,
 };
 use plimsoll_memory::bytes::ByteSize;
 
@@ -249,17 +249,14 @@ impl Merge {
 /// Whether an entry has its result: validated and timed as far as its run intended.
 fn is_done(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
     let (validates, times) = (semantics.comparison.is_some(), semantics.timing.is_some());
-    let cancelled = |error: &Option<Box<crate::record::Failure>>| {
-        error.as_ref().is_some_and(|failure| failure.kind == FailureKind::Cancelled)
-    };
     let validated = match &result.validation {
         None => !validates,
-        Some(validation) => validation.status != ValidationStatus::NotRun && !cancelled(&validation.error),
+        Some(validation) => validation.status != ValidationStatus::NotRun,
     };
     let failed = result.validation.as_ref().is_some_and(|validation| !validation.passed());
     let timed = match &result.profile {
         None => !times,
-        Some(profile) => profile.status != ProfileStatus::NotRun && !cancelled(&profile.error),
+        Some(profile) => profile.status != ProfileStatus::NotRun,
     };
     validated && (timed || failed)
 }

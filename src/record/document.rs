@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
 use super::environment::Environment;
 use super::error::{RecordError, SCHEMA};
 use super::part::Part;
@@ -30,6 +31,7 @@ pub struct Record {
     /// The version of Plimsoll that wrote the record.
     pub plimsoll: String,
     /// The command line.
+    #[serde(deserialize_with = "bounded::list")]
     pub command: Vec<String>,
     /// Whether the run finished.
     pub state: RunState,
@@ -53,20 +55,21 @@ pub struct Record {
     /// Where the run took place.
     pub environment: Environment,
     /// The memory of each phase, in order; for repeated runs, of the run with the largest resident memory.
+    #[serde(deserialize_with = "bounded::list")]
     pub phases: Vec<PhaseReadings>,
     /// How the process ended, and who or what ended it; only for a test or a command. For repeated runs, of the first
     /// that failed, or if none failed, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
     /// Every run of a repeated command, in order; absent if it ran once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
     /// The runs that the record was merged from, in the order of their shards or ranks; absent if there is only one.
     /// Policy and environment are those of the first part, phases those of the part with the largest resident memory.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// The proofs that workers released their memory, in order; only for a run on a capture.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
     /// One result per entry; only for a run on a capture.
     #[serde(default, skip_serializing_if = "Results::is_empty")]
@@ -75,6 +78,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Box<Findings>>,
     /// The verdicts.
+    #[serde(deserialize_with = "bounded::list")]
     pub verdicts: Vec<Verdict>,
     /// The exit code of the command.
     pub exit_code: u8,

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
 use plimsoll_capture::gpu::DeviceFacts;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::SystemInfo;
@@ -17,13 +18,13 @@ pub struct Environment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemInfo>,
     /// The GPUs that kernels could use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<Gpu>,
     /// The versions that the worker reported, such as `torch` and `python`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "bounded::table", skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
     /// The variables that choose an allocator or tune it, such as `LD_PRELOAD` and `MALLOC_ARENA_MAX`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "bounded::table", skip_serializing_if = "BTreeMap::is_empty")]
     pub allocator: BTreeMap<String, String>,
     /// The name of the machine; only a record of a shard or a rank has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+pub use super::texts::LongText;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the records that this version writes and reads.
@@ -63,13 +64,13 @@ pub enum RecordError {
         /// The largest record that is read.
         limit: ByteSize,
     },
-    /// A text in the file is longer than any text of a record.
-    #[error("{} is not read as a record: a text in it is longer than {limit}; is it another file?", .path.display())]
+    /// The texts in the file are longer than those of a record.
+    #[error("{} is not read as a record: {found}; is it another file?", .path.display())]
     LongText {
         /// The file.
         path: PathBuf,
-        /// The longest text of a record.
-        limit: ByteSize,
+        /// Which of them.
+        found: LongText,
     },
     /// The file is not JSON.
     #[error("{} is not JSON: {source}; name a record that plimsoll wrote with --record", .path.display())]

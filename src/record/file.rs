@@ -12,7 +12,7 @@ use super::document::Record;
 use super::error::{RecordError, SCHEMA};
 use super::head;
 use super::json;
-use super::texts::{LONGEST_TEXT, LongText, Texts};
+use super::texts::{LongText, Texts};
 use crate::elsewhere::{self, Local};
 use plimsoll_capture::{leftover, origin};
 use plimsoll_memory::bytes::ByteSize;
@@ -148,7 +148,7 @@ impl Record {
         let shown = origin::address(file);
         let path = shown.as_deref().unwrap_or(path);
         let io_error = |source: io::Error| match source.downcast::<LongText>() {
-            Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },
+            Ok(found) => RecordError::LongText { path: path.to_owned(), found },
             Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
         };
         let mut file = File::open(file).map_err(io_error)?;
@@ -187,7 +187,7 @@ impl Record {
                 return other(path(), source);
             }
             match io::Error::from(source).downcast::<LongText>() {
-                Ok(LongText) => RecordError::LongText { path: path(), limit: LONGEST_TEXT },
+                Ok(found) => RecordError::LongText { path: path(), found },
                 Err(source) => RecordError::Io { path: path(), doing: "read", source },
             }
         };
@@ -267,6 +267,7 @@ fn write_error(path: &Path, needed: ByteSize, source: io::Error) -> RecordError 
 mod tests {
     use super::*;
     use crate::record::sample;
+    use crate::record::texts::LONGEST_TEXT;
 
     fn names_in(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> =

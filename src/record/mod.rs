@@ -16,6 +16,7 @@
 //! * The lists with an element for every entry are [`Rows`], so that memory does not grow with a capture.
 //! * The `1` of the schema's name changes when a reader of the old form would misread the new one.
 
+mod bounded;
 mod differences;
 mod document;
 mod environment;
@@ -48,7 +49,7 @@ mod versus;
 pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
 pub use document::{Record, timestamp};
 pub use environment::{Environment, Gpu, hostname};
-pub use error::{RecordError, SCHEMA};
+pub use error::{LongText, RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
 #[cfg(feature = "history")]
@@ -76,6 +77,8 @@ pub use semantics::{
 };
 pub use shard::{Rank, Shard, SharedCapture, TimedBeside};
 pub use state::RunState;
+#[cfg(feature = "history")]
+pub(crate) use texts::Texts;
 pub(crate) use verdict::DIAGNOSIS;
 pub use verdict::{Verdict, VerdictStatus, exit_code};
 pub use versus::{Pairs, Speedup, SpeedupInterval};

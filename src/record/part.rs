@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
 use super::environment::Environment;
 use super::policy::Policy;
 use super::release::Release;
@@ -25,6 +26,7 @@ pub struct Part {
     /// The version of Plimsoll that ran.
     pub plimsoll: String,
     /// The command line.
+    #[serde(deserialize_with = "bounded::list")]
     pub command: Vec<String>,
     /// Whether the run finished.
     pub state: RunState,
@@ -38,17 +40,19 @@ pub struct Part {
     /// Where the run took place.
     pub environment: Environment,
     /// The memory of each phase; without timelines, processes and mappings.
+    #[serde(deserialize_with = "bounded::list")]
     pub phases: Vec<PhaseReadings>,
     /// How the process ended; only a command has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
     /// Every run of a command that was run several times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
     /// The proofs that the memory of the run's workers was released.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
     /// The verdicts on this run alone.
+    #[serde(deserialize_with = "bounded::list")]
     pub verdicts: Vec<Verdict>,
     /// The run's exit code.
     pub exit_code: u8,

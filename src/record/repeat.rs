@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
 use plimsoll_memory::command::{Ended, ProcessEnd, Repeats};
 use plimsoll_memory::meter::PhaseReadings;
 use plimsoll_memory::nanoseconds;
@@ -20,6 +21,7 @@ pub struct RepeatedRun {
     pub end: ProcessEnd,
     /// The memory readings, phase by phase; without timelines, processes and mappings, which the record's own phases
     /// have for the largest run.
+    #[serde(deserialize_with = "bounded::list")]
     pub phases: Vec<PhaseReadings>,
 }
 

@@ -99,7 +99,7 @@ pub enum ValidationStatus {
     Mismatch,
     /// There was no output to compare; `error` says why.
     Error,
-    /// The entry was not launched; `not_run` says why.
+    /// The entry was not launched, or the run was interrupted meanwhile; `not_run` says why.
     NotRun,
 }
 
@@ -193,7 +193,7 @@ pub enum ProfileStatus {
     Timed,
     /// The entry could not be timed; `error` says why.
     Error,
-    /// The entry was not launched; `not_run` says why.
+    /// The entry was not launched, or the run was interrupted meanwhile; `not_run` says why.
     NotRun,
 }
 

@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::bounded;
 use super::rows::Rows;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
@@ -99,6 +100,7 @@ pub struct CommandSemantics {
     /// The label that identifies runs of the command: given, or the program's file name.
     pub label: String,
     /// The program and its arguments.
+    #[serde(deserialize_with = "bounded::list")]
     pub command: Vec<String>,
 }
 
@@ -124,7 +126,7 @@ pub struct CaptureSemantics {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KernelIdentity>,
     /// The arguments that the kernel is meant to change in place; all others had to stay unchanged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub mutates: Vec<String>,
     /// How launches were timed; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +146,7 @@ pub struct CaptureSemantics {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditSemantics {
     /// Arguments that were declared constant, with the captured values in every launch.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "bounded::list", skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Whether the kernel ran without the rights of its user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
 use crate::shard::Found;
 use plimsoll_memory::bytes::ByteSize;
 
@@ -18,6 +19,7 @@ pub struct Shard {
     /// Number of entries in the share.
     pub entries: usize,
     /// The positions of the record's entries in the capture, from 0, in the same order.
+    #[serde(deserialize_with = "bounded::list")]
     pub places: Vec<usize>,
     /// Size of these entries.
     pub bytes: ByteSize,

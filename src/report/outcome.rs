@@ -127,6 +127,21 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     findings
 }
 
+/// The first `most` of the worst of `findings`, in their order, and how many there are beside them.
+pub(crate) fn worst_findings(mut findings: Vec<Finding<'_>>, most: usize) -> (Vec<Finding<'_>>, usize) {
+    let more = findings.len().saturating_sub(most);
+    let passed = |finding: &Finding<'_>| finding.status == VerdictStatus::Pass;
+    let mut bad = findings.iter().filter(|finding| !passed(finding)).count().min(most);
+    let mut good = most - bad;
+    findings.retain(|finding| {
+        let left = if passed(finding) { &mut good } else { &mut bad };
+        let kept = *left > 0;
+        *left -= usize::from(kept);
+        kept
+    });
+    (findings, more)
+}
+
 /// The diagnosis of the command, if no verdict covers it: a failure to act on if the run failed, a note otherwise.
 fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
     let event = record.diagnosis.as_ref()?.events.first()?;
@@ -231,6 +246,24 @@ mod tests {
     use super::*;
     use crate::record::{Verdict, sample};
     use plimsoll_memory::command::{EndCause, ProcessEnd};
+
+    #[test]
+    fn the_worst_findings_are_those_that_did_not_pass_in_their_order() {
+        let mut record = sample::command();
+        record.verdicts = (0..10)
+            .map(|at| {
+                let status = if at % 4 == 1 { VerdictStatus::Fail } else { VerdictStatus::Pass };
+                Verdict::new(at.to_string(), status, "")
+            })
+            .collect();
+        let shown = |most| {
+            let (findings, more) = worst_findings(findings(&record), most);
+            (findings.into_iter().map(|finding| finding.subject.into_owned()).collect::<Vec<_>>().join(" "), more)
+        };
+        assert_eq!(shown(10), ("0 1 2 3 4 5 6 7 8 9".to_owned(), 0));
+        assert_eq!(shown(5), ("0 1 2 5 9".to_owned(), 5));
+        assert_eq!(shown(2), ("1 5".to_owned(), 8));
+    }
 
     #[test]
     fn a_command_that_failed_by_itself_is_shown_as_failed() {

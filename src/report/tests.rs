@@ -10,7 +10,7 @@ use super::terminal::{Palette, Screen, clean};
 use super::*;
 use crate::gate::GateReport;
 use crate::record::sample::{self, assert_snapshot};
-use crate::record::{Record, RepeatedRun, Semantics, VerdictStatus};
+use crate::record::{Record, RepeatedRun, Semantics, Verdict, VerdictStatus};
 
 /// A command that ran three times, one that failed, and a check of a capture.
 fn records() -> Vec<Record> {
@@ -409,4 +409,21 @@ fn check_html(page: &str) -> Result<(), TestCaseError> {
         prop_assert!(!node.attributes().any(|attribute| ruled_out(attribute.name())), "the page's policy has none");
     }
     Ok(())
+}
+
+#[test]
+fn documents_do_not_grow_with_verdicts_and_words() {
+    let mut record = sample::command();
+    let Semantics::Command(command) = &mut record.semantics else { panic!("it is a command's") };
+    command.command = vec!["word".to_owned(); 100_000];
+    record.semantics_digest = record.semantics.digest();
+    let ceiling = record.verdicts.iter().find(|verdict| verdict.ceiling.is_some()).unwrap().clone();
+    let failed = Verdict::new("mine", VerdictStatus::Fail, "it fails");
+    record.verdicts = [vec![ceiling; 20_000], vec![failed; 20_000]].concat();
+    let text = terminal::record(&record, None, &Screen::new(80, Palette::plain()));
+    assert!(text.contains("… and 39500 more verdicts; the record has them all"));
+    let records = [record];
+    for (format, text) in [("terminal", text), ("markdown", markdown(&records)), ("html", html(&records))] {
+        assert!(text.len() < 1 << 20, "{format}: {}", text.len());
+    }
 }

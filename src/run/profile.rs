@@ -14,7 +14,7 @@ use super::launcher::{Job, Launcher, Timed};
 use super::observer::Phase;
 use super::options::Options;
 use super::plan::Plan;
-use super::validate::{CANCELLED, FAIL_FAST};
+use super::validate::{CANCELLED, FAIL_FAST, INTERRUPTED};
 use super::watch::{Ran, Watch};
 
 /// Times every entry of every batch, writing into `results`. An entry that failed validation is not timed, as the time
@@ -65,7 +65,7 @@ pub(super) fn profile(
         let mut each = |at: usize, timed: Result<Timed, Failure>| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
-            results[index].profile = Some(timed.map_or_else(Profile::failed, |timed| {
+            results[index].profile = Some(timed.map_or_else(untimed, |timed| {
                 let audit = timed.audit;
                 Profile { audit, ..profiled(timed.samples, timed.again.device, timed.state, number) }
             }));
@@ -83,12 +83,16 @@ pub(super) fn profile(
         }
         launcher.drop_caches();
         for (index, ..) in &loaded {
+            // A launcher that was interrupted says nothing of the entries after that one.
+            if results[*index].profile.is_none() {
+                results[*index].profile = Some(Profile::not_run(stopped.unwrap_or(CANCELLED)));
+                watch.entry(Phase::Profile, results, *index, || ran.clone());
+            }
             let profile = results.get_mut(*index).and_then(|result| result.profile.as_ref());
-            let failure = profile.and_then(|profile| profile.error.as_ref());
-            match failure.map(|f| f.kind) {
-                Some(FailureKind::Cancelled) => stopped = Some(CANCELLED),
-                Some(_) if options.fail_fast => stopped = stopped.or(Some(FAIL_FAST)),
-                _ => {}
+            if profile.is_some_and(|profile| profile.not_run.as_deref() == Some(INTERRUPTED)) {
+                stopped = Some(CANCELLED);
+            } else if options.fail_fast && profile.is_some_and(|profile| profile.error.is_some()) {
+                stopped = stopped.or(Some(FAIL_FAST));
             }
         }
         plan.learn(results.range(batch.entries));
@@ -129,6 +133,14 @@ pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Optio
             Profile { device, state: state.map(Box::new), ..Profile::timed(statistics, samples, batch) }
         }
         None => Profile::failed(no_samples()),
+    }
+}
+
+/// The profile of an entry whose launches failed, or were interrupted by the user.
+pub(super) fn untimed(failure: Failure) -> Profile {
+    match failure.kind {
+        FailureKind::Cancelled => Profile::not_run(INTERRUPTED),
+        _ => Profile::failed(failure),
     }
 }
 

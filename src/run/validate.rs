@@ -19,6 +19,8 @@ use super::watch::{Ran, Watch};
 pub(super) const FAIL_FAST: &str = "an entry before it failed (--fail-fast)";
 /// Why entries after an interruption were left out.
 pub(super) const CANCELLED: &str = "the run was interrupted before it";
+/// Why an entry has no result that was launched when the run was interrupted.
+pub(super) const INTERRUPTED: &str = "the run was interrupted during its launch";
 
 /// Launches and judges every entry of `planned`, writing into `results`.
 pub(super) fn validate(
@@ -46,8 +48,7 @@ pub(super) fn validate(
                 validate_entry(entries, index, (rule, options), launchers, &mut honesty, &mut previous)
             }
         };
-        let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
-        if cancelled {
+        if validation.not_run.as_deref() == Some(INTERRUPTED) {
             stopped = Some(CANCELLED);
         } else if options.fail_fast && !validation.passed() {
             stopped = stopped.or(Some(FAIL_FAST));
@@ -107,7 +108,11 @@ fn validate_entry(
         }
         Err(failure) => {
             *previous = None;
-            Validation::failed(failure)
+            match failure.kind {
+                // Its user ended it: the kernel did not fail.
+                FailureKind::Cancelled => Validation::not_run(INTERRUPTED),
+                _ => Validation::failed(failure),
+            }
         }
     };
     validation.worker = launchers.kernel.worker();

@@ -15,7 +15,7 @@ use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::Plan;
-use super::profile::{no_samples, not_validated, profiled, rechecked};
+use super::profile::{no_samples, not_validated, profiled, rechecked, untimed};
 use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 
@@ -234,7 +234,7 @@ impl Measured {
 fn profiles(sides: [Result<Measured, Failure>; 2], index: usize) -> [Profile; 2] {
     let both = sides.iter().all(Result::is_ok);
     sides.map(|side| match side {
-        Err(failure) => Profile::failed(failure),
+        Err(failure) => untimed(failure),
         Ok(Measured { samples: Some(samples), device, state, audit, .. }) if both => {
             Profile { audit, ..profiled(samples, device, state, index) }
         }

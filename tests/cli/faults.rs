@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use plimsoll::record::{Failure, FailureKind, Record, RunState, ValidationStatus};
+use plimsoll::record::{Failure, FailureKind, Record, RunState, ValidationStatus, VerdictStatus};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Scene, comes, kernel, plimsoll, run, torch_python, writer_of};
@@ -126,8 +126,35 @@ fn ctrl_c_ends_every_child_and_leaves_a_record_that_says_so() {
     assert!(!Path::new(&format!("/proc/{}", worker.as_raw_nonzero())).exists());
     let record = Record::read(&scene.record()).unwrap();
     assert_eq!(record.state, RunState::Interrupted);
-    let statuses: Vec<_> = record.results.entries.iter().map(|r| r.validation.as_ref().unwrap().status).collect();
-    assert_eq!(statuses, [ValidationStatus::Error, ValidationStatus::NotRun, ValidationStatus::NotRun]);
+    // Nobody knows whether the kernel would have failed.
+    let verdict = &record.verdicts[0];
+    assert_eq!((verdict.status, record.exit_code), (VerdictStatus::Inconclusive, 3), "{}", verdict.message);
+    let results: Vec<_> = record.results.entries.iter().map(|result| result.validation.clone().unwrap()).collect();
+    let reasons: Vec<_> = results.iter().map(|result| (result.status, result.not_run.as_deref().unwrap())).collect();
+    let (during, before) = ("the run was interrupted during its launch", "the run was interrupted before it");
+    assert_eq!(reasons, [during, before, before].map(|reason| (ValidationStatus::NotRun, reason)));
+}
+
+#[test]
+fn ctrl_c_while_a_kernel_is_timed_is_no_failure_of_it() {
+    let scene = Scene::new(2);
+    let mut command = scene.command("profile");
+    command.args(["--kernel", "builtin:embedding", "--launches", "1000000000"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // A worker has begun to time once it has used this much processor time, in clock ticks.
+    let ticks = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(11)?.parse::<u64>().ok()
+    };
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let workers = || fs::read_to_string(&children).unwrap_or_default();
+    assert!(comes(|| workers().split_whitespace().any(|pid| ticks(pid) > Some(50))), "no worker times anything");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let record = Record::read(&scene.record()).unwrap();
+    assert_eq!((record.state, record.exit_code), (RunState::Interrupted, 3), "{:?}", record.verdicts);
+    assert_eq!(record.verdicts[0].message, "0 of 2 entries timed, 2 were not run");
+    assert!(record.results.entries.iter().all(|result| result.profile.as_ref().unwrap().error.is_none()));
 }
 
 #[test]

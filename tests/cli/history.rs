@@ -1,12 +1,13 @@
 //! `history`: records by commit, shown, and as a baseline.
 
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
 use plimsoll::ByteSize;
 use plimsoll::gate::history::HistoryReport;
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::record::{Record, write_record};
 use tempfile::TempDir;
 
@@ -201,4 +202,64 @@ fn figures_of_other_tools_are_shown_and_checked_like_records() {
     assert_eq!(history(dir.path(), &["accept", &peak.points[9].commit[..10], "--why", "wanted"]).0, 0);
     assert_eq!(history(dir.path(), &["check"]).0, 0);
     assert_eq!(history(dir.path(), &["remove", "--commit", &peak.points[0].commit]).0, 0);
+}
+
+#[test]
+fn a_folder_without_records_adds_nothing_and_makes_no_history() {
+    let dir = scene();
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let (code, _, err) = history(dir.path(), &["add", "empty", "--history", "new.sqlite"]);
+    assert!(code == 2 && err.contains("there is no record in empty"), "{err}");
+    assert!(!dir.path().join("new.sqlite").exists());
+}
+
+/// The text of `load.json` up to the value of `field`, and then what `rest` writes.
+fn hostile(dir: &Path, field: &str, rest: impl FnOnce(&mut dyn Write)) {
+    let text = fs::read_to_string(dir.join("load.json")).unwrap();
+    let end = text.find(&format!("\"{field}\": ")).unwrap() + field.len() + 4;
+    let mut file = BufWriter::new(fs::File::create(dir.join("hostile.json")).unwrap());
+    file.write_all(&text.as_bytes()[..end]).unwrap();
+    rest(&mut file);
+    file.flush().unwrap();
+}
+
+#[test]
+fn a_record_of_endless_words_keys_or_verdicts_is_refused_in_little_memory() {
+    const MOST: ByteSize = ByteSize::mib(64);
+    let dir = scene();
+    let refused = |says: &str| {
+        let mut command = plimsoll();
+        command.current_dir(dir.path()).args(["run", "--quiet", "--record", "measured.json", "--"]);
+        command.arg(plimsoll().get_program()).args([
+            "history",
+            "add",
+            "hostile.json",
+            "--commit",
+            "a",
+            "--branch",
+            "b",
+        ]);
+        let (code, _, err) = run(&mut command);
+        assert!(code == 2 && err.contains(says), "{err}");
+        let phases = Record::read(&dir.path().join("measured.json")).unwrap().phases;
+        let peak = worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes;
+        assert!(peak < MOST, "{says}: {peak}");
+    };
+    hostile(dir.path(), "command", |file| {
+        file.write_all(b"[\"a\"").unwrap();
+        (0..3_000_000).for_each(|_| file.write_all(b",\"a\"").unwrap());
+    });
+    refused("a list has more than");
+    let key = "k".repeat(1_000_000);
+    hostile(dir.path(), "environment", |file| {
+        file.write_all(b"{\"versions\": {\"a\": \"\"").unwrap();
+        (0..100).for_each(|at| write!(file, ",\"{at}{key}\": \"\"").unwrap());
+    });
+    refused("its texts are longer than 16.00 MiB in all");
+    hostile(dir.path(), "verdicts", |file| {
+        let verdict = "{\"subject\": \"a\", \"status\": \"pass\", \"message\": \"\"}";
+        file.write_all(b"[").unwrap();
+        (0..300_000).for_each(|_| write!(file, "{verdict},").unwrap());
+    });
+    refused("a list has more than");
 }

@@ -215,3 +215,58 @@ fn every_command_compiles_a_package_with_the_same_features() {
         );
     }
 }
+
+/// The parts of rustix that are behind a feature of the same name.
+const OF_RUSTIX: [&str; 14] = [
+    "event", "fs", "mm", "mount", "net", "param", "pipe", "process", "pty", "stdio", "system", "termios", "thread",
+    "time",
+];
+
+/// The library code of a file: without its tests.
+fn library_code(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split("#[cfg(test)]").next().unwrap().to_owned()
+}
+
+/// Every package of the workspace is built with the features that all ask for; a user's crate has those of one alone.
+#[test]
+fn each_package_asks_for_the_parts_of_rustix_that_it_uses() {
+    let metadata = metadata(&["--no-deps"]);
+    let packages = metadata["packages"].as_array().unwrap();
+    let folder = |package: &Value| Path::new(text(&package["manifest_path"])).parent().unwrap().to_owned();
+    let folders: BTreeSet<_> = packages.iter().map(folder).collect();
+    let mut used_by_any = 0;
+    for package in packages {
+        let is_rustix = |dependency: &&Value| dependency["name"] == "rustix" && dependency["kind"].is_null();
+        let declared = package["dependencies"].as_array().unwrap().iter().filter(is_rustix);
+        let declared = declared.flat_map(|dependency| dependency["features"].as_array().unwrap()).map(text);
+        let of_features = package["features"].as_object().unwrap().values().flat_map(|list| list.as_array().unwrap());
+        let declared: BTreeSet<&str> =
+            declared.chain(of_features.filter_map(|feature| text(feature).strip_prefix("rustix/"))).collect();
+        let mut left = vec![folder(package).join("src")];
+        if !left[0].is_dir() {
+            left = vec![folder(package)];
+        }
+        while let Some(folder) = left.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                let of_tests = name.starts_with("test") || name == "fixtures.rs" || name == "target";
+                if path.is_dir() && !of_tests && !folders.contains(&path) {
+                    left.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") && !of_tests {
+                    let code = library_code(&path);
+                    for part in OF_RUSTIX.iter().filter(|part| code.contains(&format!("rustix::{part}::"))) {
+                        used_by_any += 1;
+                        assert!(
+                            declared.contains(part),
+                            "{} uses rustix::{part}, and its package asks for {declared:?}",
+                            path.display()
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(used_by_any > 50, "{used_by_any}");
+}

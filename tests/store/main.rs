@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll::capture::skeleton::Skeleton;
@@ -132,4 +133,26 @@ fn a_validation_from_the_store_means_the_same() {
         report.record().semantics_digest.clone()
     };
     assert_eq!(validate(&folder), validate(store.path()));
+}
+
+#[test]
+fn every_file_of_a_store_may_be_read_by_those_who_may_read_what_its_maker_writes() {
+    let (dir, folder) = scene();
+    let store = dir.path().join("store");
+    Store::create(&store).unwrap().pack(&folder, &PackOptions::default()).unwrap();
+    let plain = dir.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let readers = |path: &Path| path.metadata().unwrap().mode() & 0o444;
+    let (mut left, mut seen) = (vec![store], 0);
+    while let Some(folder) = left.pop() {
+        for path in entries(&folder) {
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            assert_eq!(readers(&path), readers(&plain), "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 8, "a marker, a lock, four references and their objects: {seen}");
 }

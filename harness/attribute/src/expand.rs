@@ -40,7 +40,9 @@ pub fn expand(arguments: &Arguments, function: ItemFn) -> syn::Result<TokenStrea
 fn check(attributes: &[Attribute], signature: &Signature) -> syn::Result<()> {
     let refuse = |at: proc_macro2::Span, what: &str| Err(Error::new(at, what));
     if !signature.inputs.is_empty() {
-        return refuse(signature.inputs.span(), "a test takes no arguments");
+        let what =
+            "a test takes no arguments; with rstest, write `#[plimsoll::test(..)]` below `#[rstest]` and its cases";
+        return refuse(signature.inputs.span(), what);
     }
     if !signature.generics.params.is_empty() {
         return refuse(signature.generics.span(), "a test has no type parameters");

@@ -73,15 +73,7 @@ pub struct Gate {
 /// Judges the records; 1 if one fails, 3 if undecided.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
     arguments.documents.check()?;
-    let records = records::read(&arguments.records)?;
-    if records.is_empty() {
-        let paths: Vec<String> = arguments.records.iter().map(|path| path.display().to_string()).collect();
-        return Err(format!(
-            "there is no record in {}: `plimsoll run --record FILE -- CMD` writes one",
-            paths.join(", ")
-        )
-        .into());
-    }
+    let records = records::some(&arguments.records)?;
     let of_all = Settings::of(settings, None)?;
     let folder = of_all.get("gate.folder").map_or_else(|| DEFAULT_FOLDER.to_owned(), |set| set.value.text());
     let source = arguments.baseline.clone().or_else(|| of_all.baseline());

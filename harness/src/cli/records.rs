@@ -20,6 +20,20 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
     Ok(records)
 }
 
+/// The records at `paths`, of which there is at least one.
+pub fn some(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
+    let records = read(paths)?;
+    if records.is_empty() {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(format!(
+            "there is no record in {}: `plimsoll run --record FILE -- CMD` writes one",
+            paths.join(", ")
+        )
+        .into());
+    }
+    Ok(records)
+}
+
 /// The records at `path`: the file itself, or for a folder all files that end in `.json`.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, Failed> {
     if !path.is_dir() {

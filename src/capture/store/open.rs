@@ -223,7 +223,7 @@ fn open_lock(places: &Places) -> Result<File, StoreError> {
 pub(super) fn put(places: &Places, path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let write = || {
         let folder = places.folder(path.parent().unwrap_or(places.root()))?;
-        let mut file = places.folder(&places.incoming())?.temporary(".put-", 0o600)?;
+        let mut file = places.folder(&places.incoming())?.temporary(".put-", 0o666)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
         folder.take_in(file.path(), path.file_name().unwrap_or_default(), RenameFlags::empty())?;

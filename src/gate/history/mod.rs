@@ -9,6 +9,7 @@ mod commit;
 mod defence;
 mod error;
 pub mod import;
+mod packing;
 mod report;
 mod steps;
 mod store;

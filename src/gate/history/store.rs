@@ -6,8 +6,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::commit::Commit;
-use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
+use super::defence::{self, MAX_TEXT};
 use super::error::HistoryError;
+use super::packing::{packed, unpacked};
 use super::steps::Accepted;
 use crate::gate::{Subject, distilled};
 use crate::record::{Record, RecordError, not_a_file};
@@ -197,11 +198,9 @@ impl History {
         let transaction = self.connection.transaction().map_err(failed)?;
         let mut added = Vec::new();
         for record in records {
-            let text = serde_json::to_vec(&distilled(record)).expect("a record has a JSON form");
-            let packed = zstd::encode_all(&*text, 3).expect("memory takes what is written to it");
-            if text.len() as u64 > MAX_TEXT.bytes() || packed.len() as u64 > MAX_PACKED.bytes() {
+            let Some(packed) = packed(&distilled(record)) else {
                 return Err(RecordError::TooLarge { path: path.clone(), limit: MAX_TEXT }.into());
-            }
+            };
             let rows = transaction
                 .execute(
                     "INSERT OR IGNORE INTO runs (commit_id, branch, committed, title, subject, digest, started, record)
@@ -363,20 +362,6 @@ impl History {
 /// The key of a subject in the file.
 fn key(subject: &Subject) -> String {
     serde_json::to_string(subject).expect("a subject has a JSON form")
-}
-
-fn unpacked(packed: &[u8]) -> Result<Record, String> {
-    use std::io::Read as _;
-    let mut text = Vec::new();
-    let mut decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
-    decoder.window_log_max(WINDOW_LOG).map_err(|error| error.to_string())?;
-    decoder.take(MAX_TEXT.bytes() + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MAX_TEXT.bytes() {
-        return Err(format!("it has more than {MAX_TEXT}"));
-    }
-    let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    record.check().map_err(|error| error.to_string())?;
-    Ok(record)
 }
 
 mod imported;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::lines::{ceilings, class};
 use super::{Body, axis, escaped, prose, table};
 use crate::record::{Record, VerdictStatus};
-use crate::report::outcome::findings;
+use crate::report::outcome::{findings, worst_findings};
 use crate::report::page::{Level, mark};
 use crate::report::summary::source_words;
 use plimsoll_memory::ceiling::CeilingVerdict;
@@ -85,9 +85,12 @@ fn plain(out: &mut Body, record: &Record, metric: Metric, note: &str) {
     );
 }
 
-/// Writes every verdict.
+/// The most verdicts that are shown.
+const ROWS: usize = 1000;
+
+/// Writes one row per verdict, and how many there are beside the worst.
 pub(super) fn verdicts(out: &mut Body, record: &Record) {
-    let findings = findings(record);
+    let (findings, more) = worst_findings(findings(record), ROWS);
     if findings.is_empty() {
         return;
     }
@@ -97,6 +100,7 @@ pub(super) fn verdicts(out: &mut Body, record: &Record) {
         vec![table::badge(class, word), table::nowrap(&escaped(&finding.subject)), prose(&finding.message)]
     });
     table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
+    table::more(out, findings.len() + more, ROWS, " verdicts, in the record");
 }
 
 /// The CSS class of a verdict, and its word with a sign.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::escape::{code, text};
 use super::sign;
 use crate::record::{Differences, Record, VerdictStatus};
-use crate::report::outcome::{Finding, Outcome};
+use crate::report::outcome::{Finding, Outcome, worst_findings};
 use crate::report::speedup::{between, ratio, sentence};
 use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
@@ -51,6 +51,8 @@ pub(super) fn figure(reading: &Reading) -> String {
 
 /// Writes one row per ceiling.
 pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
+    let (findings, omitted) =
+        worst_findings(findings.iter().filter(|found| found.ceiling.is_some()).cloned().collect(), ROWS);
     let ceilings: Vec<_> = findings.iter().filter_map(|found| Some((found, found.ceiling?))).collect();
     if ceilings.is_empty() {
         return;
@@ -79,7 +81,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
             ],
         );
     }
-    out.push('\n');
+    more(out, ceilings.len() + omitted, " ceilings, in the record");
     for (found, _) in ceilings.iter().filter(|(found, _)| found.status != VerdictStatus::Pass) {
         let _ = writeln!(out, "- {} {}", mark(found.status), text(&found.message));
     }
@@ -90,12 +92,13 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
 
 /// Writes one line for every verdict other than a ceiling's.
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
-    let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
+    let others = findings.iter().filter(|found| found.ceiling.is_none()).cloned().collect();
+    let (others, omitted) = worst_findings(others, ROWS);
     for found in &others {
         let _ = writeln!(out, "- {} {}: {}", mark(found.status), text(&found.subject), text(&found.message));
     }
     if !others.is_empty() {
-        out.push('\n');
+        more(out, others.len() + omitted, " verdicts, in the record");
     }
 }
 

@@ -25,12 +25,16 @@ pub(super) fn cost(record: &Record, screen: &Screen) -> String {
     lines.map(|(label, words)| labelled(label, screen.palette.dim, &words, LABEL, screen)).collect()
 }
 
-/// The composition of the memory when most of it was resident.
+/// The composition of the memory when most of it was resident; if samples missed the peak, of the largest sample.
 fn at_peak(phases: &[PhaseReadings]) -> Option<String> {
     let split = phases.iter().filter_map(|phase| phase.at_peak).max_by_key(|split| split.rss)?;
     let parts = [("anonymous", split.anon), ("of files", split.file), ("shared", split.shmem), ("in swap", split.swap)];
     let parts: Vec<_> = parts.into_iter().filter_map(|(kind, bytes)| Some(format!("{} {kind}", bytes?))).collect();
-    Some(format!("{} resident: {}", split.rss, parts.join(", "))).filter(|_| !parts.is_empty())
+    // The kernel's own mark may be of memory that was freed before a sample saw it.
+    let peak = worst_reading(phases, Metric::PeakRss).map_or(split.rss, |(_, peak)| peak.bytes);
+    let missed = peak.bytes() / 20 * 19 > split.rss.bytes();
+    let of = if missed { format!(" in the largest sample, which missed the peak of {peak}") } else { String::new() };
+    Some(format!("{} resident{of}: {}", split.rss, parts.join(", "))).filter(|_| !parts.is_empty())
 }
 
 /// The memory of the control group that was created for the command.
@@ -92,4 +96,28 @@ fn activity(phases: &[PhaseReadings]) -> Option<String> {
         parts.push(format!("{} stalled for memory ({of})", duration(stalled as f64 * 1e3)));
     }
     (!phases.is_empty() && !parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+    use plimsoll_memory::bytes::ByteSize;
+
+    #[test]
+    fn a_composition_without_the_peak_says_so() {
+        let mut phases = sample::command().phases;
+        let largest = phases.iter().filter_map(|phase| phase.at_peak).map(|split| split.rss).max().unwrap();
+        let mut says = |peak: ByteSize| {
+            for phase in &mut phases {
+                phase.readings.get_mut(&Metric::PeakRss).unwrap().bytes = peak;
+            }
+            at_peak(&phases).unwrap()
+        };
+        let start = format!("{largest} resident: ");
+        assert!(says(largest).starts_with(&start) && says(largest + ByteSize::mib(1)).starts_with(&start));
+        let twice = largest + largest;
+        let missed = format!("{largest} resident in the largest sample, which missed the peak of {twice}: ");
+        assert!(says(twice).starts_with(&missed));
+    }
 }

@@ -10,8 +10,9 @@ use super::judged::verdict_mark;
 use super::memory::memory;
 use super::parts::parts;
 use super::runs::runs;
+use super::worst::ROWS;
 use crate::record::{Environment, Record, Semantics, Shard, TimedBeside};
-use crate::report::outcome::{Outcome, findings, state_words};
+use crate::report::outcome::{Outcome, findings, state_words, worst_findings};
 use crate::report::parts::Parts;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, cut, duration, labelled, short, styled, width};
@@ -52,10 +53,11 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     text
 }
 
-/// Writes one line per verdict.
+/// Writes one line per verdict, and how many there are beside the worst.
 pub(super) fn judgements(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
-    for finding in findings(record) {
+    let (findings, more) = worst_findings(findings(record), ROWS);
+    for finding in findings {
         let (mark, style) = verdict_mark(finding.status, &screen.palette);
         // On a narrow screen the message gets more room than the subject.
         let columns = 24.min(screen.width() * 2 / 5);
@@ -66,6 +68,10 @@ pub(super) fn judgements(record: &Record, screen: &Screen) -> String {
             columns,
             screen,
         ));
+    }
+    if more > 0 {
+        let line = format!("… and {more} more verdicts; the record has them all");
+        let _ = writeln!(text, " {}", styled(&cut(&line, screen.width() - 1), screen.palette.dim));
     }
     text
 }
@@ -122,11 +128,19 @@ fn shard_words(shard: &Shard) -> String {
     format!("{} of {}: {entries} of {of}, {} of {}{beside}", shard.index, shard.count, shard.bytes, capture.bytes)
 }
 
+/// The most words and characters of a command line that are shown: a screen's.
+const SHOWN: usize = 2000;
+
 /// A command line, with quotes where a shell would need them.
 pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });
-    quoted.collect::<Vec<_>>().join(" ")
+    let line = quoted.take(SHOWN).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None if command.len() > SHOWN => format!("{line} …"),
+        None => line,
+    }
 }
 
 /// The machine on one line.

@@ -203,7 +203,7 @@ pub fn branch(history: &History, named: Option<&str>, settings: Option<&Settings
 }
 
 fn add(arguments: &HistoryAdd, settings: Option<&Settings>) -> Result<u8, Failed> {
-    let records = records::read(&arguments.records)?;
+    let records = records::some(&arguments.records)?;
     let commit = match (&arguments.commit, &arguments.branch) {
         (Some(name), branch) => Commit::named(name, branch.as_deref())?,
         (None, None) => Commit::current()?,

@@ -1,6 +1,7 @@
 //! Tests of histories, including hostile files.
 
 use super::*;
+use crate::gate::history::defence::MAX_PACKED;
 use crate::record::sample;
 
 fn commit(id: &str, committed: i64) -> Commit {
