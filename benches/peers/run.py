@@ -169,11 +169,10 @@ def runexec(args, command):
 
 
 def overhead(args, folder):
-    bare, metered = [], []
-    for _ in range(args.starts):
-        bare.append(seconds(["true"]))
-        metered.append(seconds([args.plimsoll, "run", "--", "true"]))
-    more = statistics.median(metered) - statistics.median(bare)
+    starters = {"run -- true": [args.plimsoll, "run", "--"], "GNU time": [shutil.which("time")]}
+    starters = {name: words for name, words in starters.items() if words[0]}
+    turns = [[cost([*words, "true"]) for words in ([], *starters.values())] for _ in range(args.starts)]
+    bare, *starts = [[statistics.median(part) * 1e3 for part in zip(*column)] for column in zip(*turns)]
     script = folder / "work.py"
     script.write_text(WORK)
     # As much work as takes this long here.
@@ -184,7 +183,8 @@ def overhead(args, folder):
     own = own_memory(args)
     slower_tree, part = tree_overhead(args, folder)
     table(["what", "measured", "of"], [
-        ["`run -- true` over `true`", f"{more * 1e3:.2f} ms more", f"{statistics.median(bare) * 1e3:.2f} ms"],
+        *([f"`{name}` over `true`", f"{wall - bare[0]:.2f} ms more, {cpu - bare[1]:.2f} ms of processor time", f"{bare[0]:.2f} ms, {bare[1]:.2f}"]
+          for name, (wall, cpu) in zip(starters, starts)),
         [f"a Python that computes and allocates for {args.seconds:.0f} s", f"{slower * 100:+.2f} %", f"{pairs[0][0]:.1f} s"],
         ["64 busy processes, wall time", f"{slower_tree * 100:+.2f} %", "the median of the rounds"],
         ["64 busy processes, processor time of the guardian and the meter", f"{part * 100:.2f} %", "that of the processes"],
@@ -248,6 +248,18 @@ def seconds(command):
     begun = time.perf_counter()
     subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun
+
+
+def cost(command):
+    """The seconds of a command, and those of processor time, which other programs disturb less."""
+    begun = time.perf_counter()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    taken = time.perf_counter() - begun
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return taken, usage.ru_utime + usage.ru_stime
 
 
 def own_memory(args):

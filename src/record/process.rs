@@ -45,11 +45,12 @@ pub struct ProcessRun {
     pub exit_code: u8,
 }
 
-impl From<ProcessRun> for Record {
-    /// The record of the run, on the machine in its present state.
-    fn from(run: ProcessRun) -> Self {
+impl ProcessRun {
+    /// The record of the run on the machine that `environment` describes.
+    pub fn record(self, environment: Environment) -> Record {
+        let run = self;
         let hostname = run.rank.as_ref().and_then(|_| hostname());
-        Self {
+        Record {
             schema: SCHEMA.to_owned(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             command: run.command,
@@ -61,7 +62,7 @@ impl From<ProcessRun> for Record {
             rank: run.rank,
             semantics: run.semantics,
             policy: Policy::Process(run.policy),
-            environment: Environment { hostname, ..Environment::here() },
+            environment: Environment { hostname, ..environment },
             phases: run.phases,
             end: run.end,
             runs: run.runs,
@@ -72,5 +73,12 @@ impl From<ProcessRun> for Record {
             verdicts: run.verdicts,
             exit_code: run.exit_code,
         }
+    }
+}
+
+impl From<ProcessRun> for Record {
+    /// The record of the run, on the machine in its present state.
+    fn from(run: ProcessRun) -> Self {
+        run.record(Environment::here())
     }
 }

@@ -156,8 +156,8 @@ pub fn program() -> clap::Command {
 
 /// Parses the arguments of this call; flags that are not given come from the configuration, which is returned as well.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
-    let parsed = |command: clap::Command| {
-        let matches = command.clone().try_get_matches();
+    let parsed = |mut command: clap::Command| {
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
         let matches = matches.unwrap_or_else(|error| refuse(&with_the_meant(error, &command)));
         Arguments::from_arg_matches(&matches)
     };

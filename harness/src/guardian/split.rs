@@ -19,6 +19,9 @@ pub enum Side {
     Meter(Guarded),
 }
 
+/// After this time without a signal, the pages that only the start needed are released.
+static SETTLED: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
 /// The kernel's `si_code` of a signal that it sends itself, for example for a terminal.
 const SI_KERNEL: libc::c_int = 0x80;
 
@@ -54,11 +57,18 @@ pub fn split() -> io::Result<Side> {
 fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
     let _ = pipe.set_nonblocking(true);
     let_go(pipe.as_raw_fd());
-    pages::let_go();
+    let mut settled = false;
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
-        // SAFETY: both point to memory of this frame or the caller's, which the call reads and writes.
-        let number = unsafe { libc::sigwaitinfo(signals, info.as_mut_ptr()) };
+        let timeout = if settled { std::ptr::null() } else { &raw const SETTLED };
+        // SAFETY: all point to memory of this frame or the caller's, or to a constant, which the call reads and writes; a
+        // timeout may be null.
+        let number = unsafe { libc::sigtimedwait(signals, info.as_mut_ptr(), timeout) };
+        if number < 0 && !settled {
+            // A short command is over before its pages matter.
+            settled = true;
+            pages::let_go();
+        }
         if number > 0 && number != libc::SIGCHLD {
             // SAFETY: the call has succeeded, and so has written the structure.
             let code = unsafe { info.assume_init_ref().si_code };

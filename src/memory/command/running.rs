@@ -221,6 +221,9 @@ impl Running {
         let to_the_end = self.phases.is_none();
         let mut phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
         let wall = self.began.elapsed();
+        // The search for what is left looks at every thread of this process, and so at none that is about to end (see
+        // `ChildFinder::new`).
+        self.meter.stop();
         let Reaped { status, left_running, adopted } = self.reap()?;
         // Processor time that nobody inherited is missing from the kernel's sum.
         if let ([whole], Some(line)) = (&mut phases[..], kept)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::wait::reap_any;
+use super::wait::{self, reap_any};
 use crate::meter::{CpuTime, ProcessId, ProcessMemory, process_tree};
 
 /// The time limit for a process that cannot be killed, for example because it waits for a lost disk.
@@ -86,6 +86,9 @@ pub fn end_children_but(spared: &[u32]) -> usize {
 /// Kills every process below this one except `spared` and their descendants; returns how many were killed. `reap`
 /// receives the remaining ones and reaps those that have ended.
 fn end(spared: &[u32], mut reap: impl FnMut(&[ProcessId])) -> usize {
+    if !wait::has_children() {
+        return 0;
+    }
     let own = std::process::id();
     let mut below = || {
         let spared: HashSet<ProcessId> = spared.iter().filter_map(|pid| process_tree(*pid).ok()).flatten().collect();

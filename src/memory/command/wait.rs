@@ -4,6 +4,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use rustix::process::{WaitId, WaitIdOptions};
+
 use crate::bytes::{ByteSize, KIB};
 use crate::meter::CpuTime;
 
@@ -61,6 +63,12 @@ pub(super) fn reap_any() -> Option<Line> {
     let pid = unsafe { libc::wait4(-1, std::ptr::null_mut(), libc::WNOHANG, usage.as_mut_ptr()) };
     // SAFETY: a child was reaped, so the call has written the whole structure.
     (pid > 0).then(|| Line::of(unsafe { usage.assume_init_ref() }))
+}
+
+/// Whether this process has a child, ended or not.
+pub(super) fn has_children() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(rustix::process::waitid(WaitId::All, look), Err(rustix::io::Errno::CHILD))
 }
 
 impl Line {

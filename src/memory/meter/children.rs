@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use rustix::fs::{Mode, OFlags, RawDir};
 
 use super::process::Stat;
-use super::text::{TextFile, number, numbers, read_path};
+use super::text::{TextFile, number, numbers, read_path, read_single};
 
 /// Finds children; owns buffers that searches reuse.
 #[derive(Debug)]
@@ -23,7 +23,10 @@ pub(crate) struct ChildFinder {
 
 impl ChildFinder {
     pub(crate) fn new() -> Self {
-        let listed = rustix::fs::access("/proc/thread-self/children", rustix::fs::Access::READ_OK).is_ok();
+        // The main thread's, as a look at the entry of a thread that is about to end delays the end of the process: whoever
+        // reaps the process waits, spinning, until the thread has removed its entry.
+        let path = format!("/proc/self/task/{}/children", std::process::id());
+        let listed = rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok();
         Self { listed, path: String::new(), text: Vec::new(), ids: Vec::new(), parents: Vec::new() }
     }
 
@@ -43,7 +46,7 @@ impl ChildFinder {
             self.path.clear();
             let _ = write!(self.path, "/proc/{pid}/stat");
             // A process that ends during the walk has no more children.
-            if let Some(stat) = read_path(&self.path, &mut self.text).ok().and_then(Stat::parse) {
+            if let Some(stat) = read_single(&self.path, &mut self.text).ok().and_then(Stat::parse) {
                 self.parents.push((pid, stat.parent));
             }
         }

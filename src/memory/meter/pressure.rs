@@ -1,6 +1,6 @@
 //! How long tasks waited for memory (pressure stall information).
 
-use super::text::number;
+use super::text::{number, read_file};
 
 /// The time that tasks stalled for lack of memory since the system started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl MemoryPressure {
     /// The pressure of the system; `None` if the kernel does not keep it (before Linux 4.20, or if it is disabled at
     /// build or boot).
     pub fn read() -> Option<Self> {
-        Self::parse(&std::fs::read("/proc/pressure/memory").ok()?)
+        Self::parse(&read_file("/proc/pressure/memory").ok()?)
     }
 
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {

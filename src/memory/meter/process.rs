@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use super::error::MeterError;
-use super::text::{key_values, kilobytes, number, read_path};
+use super::text::{key_values, kilobytes, number, read_path, read_single};
 use super::usage::Usage;
 use crate::bytes::ByteSize;
 
@@ -68,7 +68,7 @@ impl ProcessMemory {
     pub fn read(pid: u32) -> Result<Self, MeterError> {
         let path = format!("/proc/{pid}/status");
         let mut buffer = Vec::new();
-        let text = read_path(&path, &mut buffer).map_err(|source| MeterError::read(&path, source))?;
+        let text = read_single(&path, &mut buffer).map_err(|source| MeterError::read(&path, source))?;
         Status::parse(text).and_then(|status| status.memory).ok_or(MeterError::Malformed { path, field: "VmRSS" })
     }
 
@@ -159,7 +159,7 @@ impl Stat {
     pub(crate) fn read(pid: u32) -> Result<Self, MeterError> {
         let path = format!("/proc/{pid}/stat");
         let mut buffer = Vec::new();
-        let text = read_path(&path, &mut buffer).map_err(|source| MeterError::read(&path, source))?;
+        let text = read_single(&path, &mut buffer).map_err(|source| MeterError::read(&path, source))?;
         Self::parse(text).ok_or(MeterError::Malformed { path, field: "starttime" })
     }
 }
@@ -174,7 +174,7 @@ pub(crate) fn processor_ticks_of(processes: &[ProcessId]) -> u64 {
 /// cannot be read. Such children leave nothing in the usage of their parent.
 pub(crate) fn ignores_children(pid: u32) -> Option<bool> {
     let mut buffer = Vec::new();
-    let text = read_path(&format!("/proc/{pid}/status"), &mut buffer).ok()?;
+    let text = read_single(&format!("/proc/{pid}/status"), &mut buffer).ok()?;
     parse_ignores_children(text)
 }
 

@@ -156,7 +156,8 @@ impl Meter {
         gatherer.finish()
     }
 
-    fn stop(&mut self) {
+    /// Takes no more samples, and waits for the end of the thread that took them.
+    pub(crate) fn stop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.wake.notify_all();
         if let Some(thread) = self.thread.take() {

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use super::cgroup::CgroupLimits;
 use super::error::MeterError;
 use super::meminfo::SystemMemory;
-use super::text::number;
+use super::text::{number, read_file};
 use crate::bytes::ByteSize;
 
 /// The machine that something ran on. Facts that cannot be read are absent.
@@ -64,7 +64,7 @@ impl SystemInfo {
     pub fn read() -> Result<Self, MeterError> {
         let memory = SystemMemory::read()?;
         let name = rustix::system::uname();
-        let text = |path: &str| std::fs::read(path).ok();
+        let text = |path: &str| read_file(path).ok();
         let setting = |path: &str| u32::try_from(number(&text(path)?)?).ok();
         Ok(Self {
             kernel: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),

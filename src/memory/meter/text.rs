@@ -1,6 +1,7 @@
 //! Kernel files as bytes: read whole into a reused buffer, and parsed without allocation.
 
 use std::io;
+use std::path::Path;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -61,6 +62,21 @@ impl TextFile {
 /// The whole text of the file at `path`.
 pub(crate) fn read_path<'b>(path: &str, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
     TextFile::open(path)?.read(buffer)
+}
+
+/// The text of the file at `path`, which the kernel writes in one piece ([`TextFile::read_single`]).
+pub(crate) fn read_single<'b>(path: &str, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+    TextFile::open(path)?.read_single(buffer)
+}
+
+/// The whole text of the file at `path`. The standard library would begin with 32 bytes, and read six times for a mount
+/// table.
+pub(crate) fn read_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let file = TextFile(rustix::fs::open(path.as_ref(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let mut text = Vec::new();
+    let length = file.read(&mut text)?.len();
+    text.truncate(length);
+    Ok(text)
 }
 
 /// The lines `key: value` (or `key value`) of a text, as trimmed bytes.

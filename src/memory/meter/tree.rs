@@ -9,7 +9,7 @@ use super::counting::{held_back_by, parse_rollup};
 use super::error::MeterError;
 use super::process::{ProcessId, ProcessMemory, Stat, Status};
 use super::shared_memory::Forked;
-use super::text::{TextFile, read_path};
+use super::text::{TextFile, read_path, read_single};
 use crate::bytes::ByteSize;
 
 /// The number of status files kept open; further processes are opened anew for every reading.
@@ -87,7 +87,7 @@ impl Tree {
         self.nodes.first().is_none_or(|root| !root.forked)
     }
 
-    /// Adds every child of `pid`, which is not in the tree itself.
+    /// Adds every process that `pid`, a subreaper that is not in the tree itself, inherits.
     pub(crate) fn adopt_children_of(&mut self, pid: u32) {
         self.adopter = Some(pid);
     }
@@ -131,8 +131,8 @@ impl Tree {
     pub(crate) fn discover(&mut self, now: Instant) {
         self.finder.begin();
         if let Some(adopter) = self.adopter {
-            // The adopter may start children from any of its threads.
-            self.adopt_all(adopter, 2, now);
+            // The kernel gives orphans to its main thread. It starts nothing but the root, which is known.
+            self.adopt_all(adopter, 1, now);
         }
         let mut next = 0;
         // Children are appended, so the same walk also searches their children.
@@ -241,7 +241,7 @@ impl Tree {
             None => {
                 self.path.clear();
                 let _ = write!(self.path, "/proc/{}/status", node.id.pid);
-                read_path(&self.path, &mut self.text).ok()
+                read_single(&self.path, &mut self.text).ok()
             }
         };
         let Some(Status { name, parent, threads, memory: Some(memory) }) = text.and_then(Status::parse) else {

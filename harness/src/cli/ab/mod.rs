@@ -237,7 +237,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made;
         }
         let so_far = |at: usize| {
             let Side { repeats, wall } = sides[at].clone();
-            record([a, b][at], Made { repeats, started, wall, interrupted: false, orphaned: false, uncounted: None })
+            record([a, b][at], Made::new(repeats, started, wall))
         };
         let pairs = sides[0].repeats.runs().len();
         if pairs > 0 && looks(pairs) && enough([&so_far(0), &so_far(1)], pairs) {
@@ -247,14 +247,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made;
     if sides.iter().any(|side| side.repeats.runs().len() == 0) {
         return Ok(None);
     }
-    Ok(Some(sides.map(|side| Made {
-        repeats: side.repeats,
-        started,
-        wall: side.wall,
-        interrupted,
-        orphaned: false,
-        uncounted: None,
-    })))
+    Ok(Some(sides.map(|side| Made { interrupted, ..Made::new(side.repeats, started, side.wall) })))
 }
 
 /// The runs of one command.

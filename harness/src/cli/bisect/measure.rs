@@ -116,10 +116,7 @@ impl Runs {
     pub fn record(&self, run: &Run) -> Record {
         let count = u32::try_from(self.count()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
         let Self { repeats, started, wall, .. } = self.clone();
-        record(
-            &Run { repeat: count, ..run.clone() },
-            Made { repeats, started, wall, interrupted: false, orphaned: false, uncounted: None },
-        )
+        record(&Run { repeat: count, ..run.clone() }, Made::new(repeats, started, wall))
     }
 }
 

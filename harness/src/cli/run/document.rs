@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll::command::{EndCause, Ended, Repeats};
 use plimsoll::meter::PhaseReadings;
 use plimsoll::record::{
-    CommandSemantics, ProcessPolicy, ProcessRun, Rank, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
-    VerdictStatus, exit_code,
+    CommandSemantics, Environment, ProcessPolicy, ProcessRun, Rank, Record, RepeatedRun, Repetition, RunState,
+    Semantics, Verdict, VerdictStatus, exit_code,
 };
 use plimsoll::timing::nanoseconds;
 
@@ -18,7 +18,7 @@ use super::flags::Run;
 use super::made::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
-    let Made { repeats, started, wall, interrupted, uncounted, .. } = made;
+    let Made { repeats, started, wall, interrupted, environment, uncounted, .. } = made;
     let mut verdicts = vec![verdict_of_all(&repeats, arguments, interrupted)];
     if let Some(bytes) = uncounted {
         verdicts[0].message += &format!(
@@ -45,7 +45,7 @@ pub fn record(arguments: &Run, made: Made) -> Record {
         runs: RepeatedRun::of(&repeats),
         verdicts,
     }
-    .into()
+    .record(environment.unwrap_or_else(Environment::here))
 }
 
 /// The known facts about a command that still runs; `phases` of it were read so far.
@@ -68,7 +68,7 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
         runs: RepeatedRun::all(&made.repeats),
         verdicts: vec![Verdict::new("command", VerdictStatus::Inconclusive, message)],
     }
-    .into()
+    .record(made.environment.clone().unwrap_or_else(Environment::here))
 }
 
 /// The rank of this process within its launcher; none if the launcher's variables make no sense.

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll::ByteSize;
 use plimsoll::command::Repeats;
+use plimsoll::record::Environment;
 
 /// What was run.
 pub struct Made {
@@ -17,6 +18,15 @@ pub struct Made {
     pub interrupted: bool,
     /// Whether the guardian was killed, and the command with it.
     pub orphaned: bool,
+    /// The machine, as it was during the first run.
+    pub environment: Option<Environment>,
     /// Files in memory that no figure counts, if they matter.
     pub uncounted: Option<ByteSize>,
+}
+
+impl Made {
+    /// Runs that nothing cut short.
+    pub fn new(repeats: Repeats, started: SystemTime, wall: Duration) -> Self {
+        Self { repeats, started, wall, interrupted: false, orphaned: false, environment: None, uncounted: None }
+    }
 }

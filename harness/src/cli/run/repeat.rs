@@ -10,7 +10,7 @@ use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{CommandError, Ended, Metered, OutputWatch, ProcessEnd, Repeats, Running, Step};
 use plimsoll::diagnose::{CommandWatch, cause_by_text};
 use plimsoll::meter::{Metric, PhaseReadings};
-use plimsoll::record::Record;
+use plimsoll::record::{Environment, Record};
 
 use super::super::args::CeilingFlags;
 use super::super::output;
@@ -65,23 +65,18 @@ pub fn repeat(
 ) -> Result<Made, NotRun> {
     let guarded = guardian::guarded();
     let began = Instant::now();
-    let mut made = Made {
-        repeats: Repeats::default(),
-        started: SystemTime::now(),
-        wall: Duration::ZERO,
-        interrupted: false,
-        orphaned: false,
-        uncounted: None,
-    };
+    let mut made = Made::new(Repeats::default(), SystemTime::now(), Duration::ZERO);
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
     for number in 0..total {
         prepare(arguments, None)?;
         let offset = began.elapsed();
-        let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         progress("run", number, arguments);
         let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
         let mut tmpfs = (!arguments.own_cgroup()).then(Tmpfs::begin);
         let running = start(arguments, ceilings, total > 1, false, eyes, None)?;
+        // The machine is described while the command runs, not in the time after its end.
+        made.environment.get_or_insert_with(Environment::here);
+        let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         // Remove it before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
         let ended = wait(running, Some((&mut *keeper, so_far)), tmpfs.as_mut())?;

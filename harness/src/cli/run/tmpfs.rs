@@ -1,6 +1,7 @@
 //! Files in memory (tmpfs, as /dev/shm) that no process has mapped, so that no resident set counts them.
 
 use std::collections::HashSet;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,12 +26,8 @@ pub struct Tmpfs {
 impl Tmpfs {
     /// Looks at the file systems before a command starts.
     pub fn begin() -> Self {
-        let mut tmpfs = Self {
-            mounts: mounts(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()),
-            before: 0,
-            most: 0,
-            due: Instant::now() + LOOK,
-        };
+        let mut tmpfs =
+            Self { mounts: mounts(&mount_table().unwrap_or_default()), before: 0, most: 0, due: Instant::now() + LOOK };
         tmpfs.before = tmpfs.used();
         tmpfs
     }
@@ -61,6 +58,13 @@ impl Tmpfs {
         let facts = self.mounts.iter().filter_map(|mount| rustix::fs::statvfs(mount).ok());
         facts.map(|facts| facts.f_blocks.saturating_sub(facts.f_bfree).saturating_mul(facts.f_frsize)).sum()
     }
+}
+
+/// `/proc/self/mountinfo`, into a buffer that one read usually fills.
+fn mount_table() -> std::io::Result<String> {
+    let mut text = String::with_capacity(16 << 10);
+    std::fs::File::open("/proc/self/mountinfo")?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The places of a `mountinfo` where files in memory can be written, each file system once:

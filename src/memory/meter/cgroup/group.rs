@@ -16,6 +16,7 @@ use super::room;
 use crate::bytes::ByteSize;
 use crate::meter::error::MeterError;
 use crate::meter::pressure::MemoryPressure;
+use crate::meter::text::read_file;
 
 /// A memory control group: one that a process is in, or one created here.
 ///
@@ -52,12 +53,12 @@ impl Cgroup {
     }
 
     fn group_of(pid: u32) -> Result<Group, MeterError> {
-        let read = |path: String| std::fs::read(&path).map_err(|source| MeterError::read(path, source));
+        let read = |path: String| read_file(&path).map_err(|source| MeterError::read(path, source));
         let groups = read(format!("/proc/{pid}/cgroup"))?;
         let mounts = read(format!("/proc/{pid}/mountinfo"))?;
         Group::all(&groups, &mounts)
             .into_iter()
-            .find(|group| group.has_memory(&|path| std::fs::read(path).ok()))
+            .find(|group| group.has_memory(&|path| read_file(path).ok()))
             .ok_or_else(|| MeterError::NoCgroup { reason: "no hierarchy with a memory controller is mounted".into() })
     }
 
@@ -170,7 +171,7 @@ impl Cgroup {
 
     /// Its limits, including those of the groups above it; absent if they cannot be read.
     pub fn limits(&self) -> Option<CgroupLimits> {
-        CgroupLimits::of(&self.0.group, &|path| std::fs::read(path).ok())
+        CgroupLimits::of(&self.0.group, &|path| read_file(path).ok())
     }
 
     /// The present memory of its processes, including page cache.
@@ -256,7 +257,7 @@ impl Cgroup {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, MeterError> {
         let path = self.file(name);
-        std::fs::read(&path).map_err(|source| MeterError::read(path.display().to_string(), source))
+        read_file(&path).map_err(|source| MeterError::read(path.display().to_string(), source))
     }
 
     fn number(&self, name: &str) -> Result<ByteSize, MeterError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::hierarchy::{CgroupVersion, Group};
 use crate::bytes::ByteSize;
-use crate::meter::text::{key_values, number};
+use crate::meter::text::{key_values, number, read_file};
 
 /// Version 1 writes an unlimited amount as the largest multiple of a page; real limits are far below.
 const UNLIMITED: u64 = 1 << 62;
@@ -29,7 +29,7 @@ pub struct CgroupLimits {
 impl CgroupLimits {
     /// The limits of this process; `None` if it is in no memory group, or they cannot be read.
     pub fn read() -> Option<Self> {
-        let read = |path: &Path| std::fs::read(path).ok();
+        let read = |path: &Path| read_file(path).ok();
         let groups = Group::all(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?);
         Self::first(&groups, &read)
     }
