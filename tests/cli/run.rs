@@ -26,15 +26,6 @@ pub fn sleeps(seconds: &str) -> bool {
     })
 }
 
-/// Otherwise every start would begin with 37,000 relocations.
-#[test]
-#[cfg(all(target_os = "linux", target_env = "gnu", target_endian = "little"))]
-fn the_program_is_loaded_where_it_was_linked() {
-    const EXECUTABLE: u16 = 2; // `ET_EXEC`
-    let program = std::fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
-    assert_eq!(u16::from_le_bytes([program[16], program[17]]), EXECUTABLE, "build.rs links it with -no-pie");
-}
-
 #[test]
 fn input_output_and_exit_code_are_the_commands_own() {
     let mut child = shell(&["--peak-rss", "1GiB"], "cat; echo aside >&2; exit 7")
