@@ -72,7 +72,7 @@ impl Launcher {
 /// The rows that are also checked for a script that `sbatch` runs outside any step.
 pub(super) const SLURM_STEP: &str = "Slurm step";
 
-/// The tasks of the step. `SLURM_NTASKS` is that of the job under `srun --preserve-env`, which starts as many as it is told.
+/// The tasks of the step. `SLURM_NTASKS` is that of the job under `srun --preserve-env`.
 const SLURM_STEP_COUNT: &str = "SLURM_STEP_NUM_TASKS";
 
 /// The tasks of each node of the step, as `2(x3),1`.
