@@ -205,7 +205,7 @@ struct Took {
     wall: f64,
     /// The time of processors of this process.
     processors: f64,
-    /// That of the server.
+    /// The time of processors of the server.
     server: f64,
 }
 
