@@ -2,14 +2,17 @@
 //! fetches.
 //!
 //! `cargo bench --features full,remote --bench remote` prints the table of `docs/remote.md`. `-- --dense-mib N` and `--
-//! --scale N` (the embedding capture is 1/N, 8 by default) change the sizes. The server is a separate process that maps
-//! the files; the plain reader takes the same ranges over as many connections, and drops them.
+//! --scale N` (the embedding capture is 1/N, 8 by default) change the sizes, `-- --network N` measures one network alone.
+//! The server is a separate process that maps the files; the plain reader takes the same ranges over as many connections,
+//! and drops them or writes them to files.
 
 #[path = "../tests/remote/server.rs"]
 mod server;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -29,7 +32,7 @@ use server::Server;
 const CONNECTIONS: usize = 16;
 const PIECE: u64 = 8 << 20;
 
-/// How often each side is timed, unless said otherwise; the table has the fastest, for the machine may be shared.
+/// How often each side is timed, unless said otherwise; the table has the medians.
 const ROUNDS: u64 = 5;
 
 /// The networks that the server stands behind, in Gbit/s; 0 is none.
@@ -74,7 +77,8 @@ fn main() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let rounds = after("--rounds").unwrap_or(ROUNDS);
-    dense(&folder.path().join("dense"), after("--dense-mib").unwrap_or(1024), rounds);
+    let networks = after("--network").map_or(NETWORKS.to_vec(), |only| vec![only as u32]);
+    dense(folder.path(), after("--dense-mib").unwrap_or(1024), rounds, &networks);
     embedding(&folder.path().join("embedding"), after("--scale").unwrap_or(8));
 }
 
@@ -115,6 +119,11 @@ impl Serving {
         Self { child, answers, url: url.trim().to_owned() }
     }
 
+    /// The time of processors that it took so far, in seconds.
+    fn processors(&self) -> f64 {
+        processors(&self.child.id().to_string())
+    }
+
     fn address(&self) -> PathBuf {
         PathBuf::from(format!("{}/capture", self.url))
     }
@@ -141,14 +150,22 @@ fn bytes_of(folder: &Path) -> u64 {
     std::fs::read_dir(folder).expect("the folder").flatten().map(|item| item.metadata().expect("a file").len()).sum()
 }
 
-/// Reads every file of the folder from the server in ranges, over as many connections, and drops the bytes.
-fn plain(serving: &Serving, folder: &Path) {
+/// Reads every file of the folder from the server in ranges, over as many connections, and writes the bytes to new files
+/// in `into`, or drops them.
+fn plain(serving: &Serving, folder: &Path, into: Option<&Path>) {
     let mut ranges = Vec::new();
     for item in std::fs::read_dir(folder).expect("the folder").flatten() {
         let (name, size) = (item.file_name().to_string_lossy().into_owned(), item.metadata().expect("a file").len());
-        ranges.extend((0..size).step_by(PIECE as usize).map(|at| (name.clone(), at, (at + PIECE).min(size))));
+        let file = into.map(|into| {
+            let file = File::create(into.join(&name)).expect("a new file");
+            file.set_len(size).expect("its size");
+            Arc::new(file)
+        });
+        ranges.extend(
+            (0..size).step_by(PIECE as usize).map(|at| (name.clone(), at, (at + PIECE).min(size), file.clone())),
+        );
     }
-    ranges.sort();
+    ranges.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
     let (host, next) = (serving.url.strip_prefix("http://").expect("plain http"), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -156,7 +173,7 @@ fn plain(serving: &Serving, folder: &Path) {
                 let mut stream = TcpStream::connect(host).expect("the server");
                 let mut reader = BufReader::with_capacity(64 << 10, stream.try_clone().expect("a socket"));
                 let mut buffer = vec![0; 256 << 10];
-                while let Some((name, start, end)) = ranges.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((name, start, end, file)) = ranges.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let last = end - 1;
                     let request =
                         format!("GET /capture/{name} HTTP/1.1\r\nHost: {host}\r\nRange: bytes={start}-{last}\r\n\r\n");
@@ -170,7 +187,11 @@ fn plain(serving: &Serving, folder: &Path) {
                     let mut left = end - start;
                     while left > 0 {
                         let most = (buffer.len() as u64).min(left) as usize;
-                        left -= reader.read(&mut buffer[..most]).expect("bytes") as u64;
+                        let count = reader.read(&mut buffer[..most]).expect("bytes");
+                        if let Some(file) = file {
+                            file.write_all_at(&buffer[..count], end - left).expect("it is written");
+                        }
+                        left -= count as u64;
                     }
                 }
             });
@@ -179,30 +200,42 @@ fn plain(serving: &Serving, folder: &Path) {
 }
 
 /// What a side took, in seconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Took {
     wall: f64,
-    /// The time of processors of this process, which other programs on the machine hardly move.
+    /// The time of processors of this process.
     processors: f64,
+    /// The time of processors of the server.
+    server: f64,
 }
 
-/// The least that each of these took in some rounds, in turns.
-fn least<const N: usize>(rounds: u64, mut sides: [&mut dyn FnMut(); N]) -> [Took; N] {
-    let mut least = [Took { wall: f64::INFINITY, processors: f64::INFINITY }; N];
+/// What each of these took in the middle of some rounds, in turns.
+fn medians<const N: usize>(rounds: u64, server: Option<&Serving>, mut sides: [&mut dyn FnMut(); N]) -> [Took; N] {
+    let of_server = || server.map_or(0.0, Serving::processors);
+    let mut took = [(); N].map(|()| Vec::new());
     for _ in 0..rounds {
-        for (side, least) in sides.iter_mut().zip(&mut least) {
-            let (started, before) = (Instant::now(), processors());
+        for (side, took) in sides.iter_mut().zip(&mut took) {
+            let (started, own, of_it) = (Instant::now(), processors("self"), of_server());
             side();
-            least.wall = least.wall.min(started.elapsed().as_secs_f64());
-            least.processors = least.processors.min(processors() - before);
+            let (wall, processors) = (started.elapsed().as_secs_f64(), processors("self") - own);
+            took.push(Took { wall, processors, server: of_server() - of_it });
         }
     }
-    least
+    let middle = |took: &Vec<Took>, of: fn(&Took) -> f64| {
+        let mut values: Vec<f64> = took.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    took.map(|took| Took {
+        wall: middle(&took, |took| took.wall),
+        processors: middle(&took, |took| took.processors),
+        server: middle(&took, |took| took.server),
+    })
 }
 
-/// The time of processors that this process took so far, in seconds.
-fn processors() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("the state of this process");
+/// The time of processors that a process took so far, in seconds.
+fn processors(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the state of the process");
     let (_, fields) = stat.rsplit_once(')').expect("a name");
     let ticks: u64 = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
@@ -221,7 +254,9 @@ fn validate(address: &Path, kernel: impl Launch) -> u64 {
     own.map(|process| process.peak_rss.bytes.bytes()).max().expect("a phase that was metered")
 }
 
-fn dense(folder: &Path, mib: u64, rounds: u64) {
+fn dense(scratch: &Path, mib: u64, rounds: u64, networks: &[u32]) {
+    let (folder, copy) = (&scratch.join("dense"), &scratch.join("copy"));
+    std::fs::create_dir(copy).expect("a folder");
     let mut call = OperatorCall::named("bitwise_not");
     call.set(&format!("input=int32[{}]<1000000", TENSOR / 4)).expect("an argument");
     let mut compute = |entry: &plimsoll::capture::Entry| {
@@ -238,7 +273,7 @@ fn dense(folder: &Path, mib: u64, rounds: u64) {
     let gigabytes = total as f64 / 1e9;
     let here = || assert!(Validation::of(&Capture::open(folder).expect("it")).run(Negate).expect("a report").passed());
     here();
-    let [here] = least(rounds, [&mut || here()]);
+    let [here] = medians(rounds, None, [&mut || here()]);
     println!(
         "dense capture of {entries} entries, {}, {CONNECTIONS} connections, pieces of {}, {HELD} held at most; validation of \
          the local files: {:.2} GB/s, {:.2} s of processors a GB",
@@ -248,25 +283,27 @@ fn dense(folder: &Path, mib: u64, rounds: u64) {
         here.processors / gigabytes
     );
     println!(
-        "| network | plain reader of ranges, bytes dropped | streamed validation | of the plain reader | processors a GB, plain and streamed | peak RSS |"
+        "| network | plain reader | plain reader to files | streamed validation | of the plain reader | peak RSS |"
     );
     println!("|---|---|---|---|---|---|");
-    for network in NETWORKS {
+    for &network in networks {
         serving.pace(network);
         let mut peak = 0;
         let address = serving.address();
-        let [plain, streamed] =
-            least(rounds, [&mut || plain(&serving, folder), &mut || peak = peak.max(validate(&address, Negate))]);
-        let name = if network > 0 { format!("{network} Gbit/s") } else { "loopback".to_owned() };
-        println!(
-            "| {name} | {:.2} GB/s | {:.2} GB/s | {:.0} % | {:.2} s, {:.2} s | {} |",
-            gigabytes / plain.wall,
-            gigabytes / streamed.wall,
-            100.0 * plain.wall / streamed.wall,
-            plain.processors / gigabytes,
-            streamed.processors / gigabytes,
-            ByteSize::new(peak)
+        let sides = medians(
+            rounds,
+            Some(&serving),
+            [&mut || plain(&serving, folder, None), &mut || plain(&serving, folder, Some(copy)), &mut || {
+                peak = peak.max(validate(&address, Negate))
+            }],
         );
+        let name = if network > 0 { format!("{network} Gbit/s") } else { "loopback".to_owned() };
+        let shown = sides.map(|side| {
+            let [wall, own, server] = [side.wall, side.processors, side.server].map(|seconds| seconds / gigabytes);
+            format!("{:.2} GB/s, {own:.2} + {server:.2} s", 1.0 / wall)
+        });
+        let ratio = 100.0 * sides[0].wall / sides[2].wall;
+        println!("| {name} | {} | {ratio:.0} % | {} |", shown.join(" | "), ByteSize::new(peak));
     }
 }
 

@@ -93,8 +93,21 @@ JOB
 sbatch --wait --array 10-25:5 --output "$work/array-%a.log" "$work/job.sh" > "$work/log" || { cat "$work"/array-*.log; exit 1; }
 proven "Slurm array" "$work/array"
 
-# A script that asks for tasks and starts none is an error.
+# A step of fewer tasks than its job, with the job's variables.
+mkdir "$work/fewer"
+printf '#!/bin/sh\nexec srun --preserve-env --ntasks 4 "%s" check %s --shard auto --record "%s/fewer/%%r.json"\n' \
+    "$plimsoll" "$(printf '%q ' "${checked[@]}")" "$work" > "$work/fewer.sh"
+sbatch --wait --ntasks 6 --output "$work/fewer.log" "$work/fewer.sh" > "$work/log" || { cat "$work/fewer.log"; exit 1; }
+proven "Slurm step of a larger job" "$work/fewer"
+
+# A script that asks for tasks and starts none is an error, also one that a task of a step has submitted.
 printf '#!/bin/sh\nexec "%s" shard --shard auto\n' "$plimsoll" > "$work/outside.sh"
-sbatch --wait --ntasks 2 --output "$work/outside.log" "$work/outside.sh" > "$work/log" || true
-grep -q "start it with srun" "$work/outside.log" || { cat "$work/outside.log"; echo "Slurm: a script outside of a step is a shard" >&2; exit 1; }
+outside() { # COMMAND..
+    "$@" sbatch --wait --ntasks 2 --output "$work/outside.log" "$work/outside.sh" > "$work/log" || true
+    grep -q "start it with srun" "$work/outside.log" || { cat "$work/outside.log"; echo "Slurm: a script outside of a step is a shard" >&2; exit 1; }
+    rm "$work/outside.log"
+}
+outside
+# shellcheck disable=SC2016
+outside srun --ntasks 2 --overcommit --nodes 1 sh -c '[ "$SLURM_PROCID" = 1 ] || "$@"' _
 echo "Slurm: a script outside of a step is an error that names srun"

@@ -12,7 +12,6 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::address::Address;
 use crate::cache::{Cache, Vacant};
-use crate::direct::{Target, is_placed};
 use crate::error::RemoteError;
 use crate::options::Options;
 use crate::sink::Sink;
@@ -179,7 +178,7 @@ impl Client {
         Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    async fn piece(&self, remote: &Remote, range: Range<u64>, sink: &Arc<Sink>) -> Result<(), RemoteError> {
+    async fn piece(&self, remote: &Remote, range: Range<u64>, sink: &Sink) -> Result<(), RemoteError> {
         let is_whole = range.start.is_multiple_of(PIECE) && range.end == (range.start + PIECE).min(remote.size);
         let mut vacant = None;
         if let Some(cache) = self.cache.as_ref().filter(|_| is_whole) {
@@ -189,37 +188,26 @@ impl Client {
             }
         }
         let mut at = range.start;
-        // The cache needs the bytes themselves.
-        let target = vacant.is_none().then(|| Target::new(sink));
-        self.stream(remote, range, target.as_ref(), &mut |bytes| {
-            if !is_placed(bytes) {
-                sink.write(at, bytes)?;
-            }
+        self.stream(remote, range, &mut |bytes| {
+            sink.write(at, bytes)?;
             at += bytes.len() as u64;
             vacant.as_mut().map_or(Ok(()), |vacant| vacant.write(bytes))
         })
         .await?;
-        if let Some(failure) = target.and_then(|target| target.take_failure()) {
-            return Err(failure);
-        }
         vacant.map_or(Ok(()), Vacant::keep)
     }
 
-    /// Passes the bytes of `range` to `take`, front to back; placeholders for those that are received into `target`.
+    /// Passes the bytes of `range` to `take`, front to back.
     async fn stream(
         &self,
         remote: &Remote,
         range: Range<u64>,
-        target: Option<&Target>,
         take: &mut (dyn FnMut(&[u8]) -> Result<(), RemoteError> + Send),
     ) -> Result<(), RemoteError> {
         let address = &remote.address;
         let failed = |error| RemoteError::of(&address.url, error);
         let bounded = Some(GetRange::Bounded(range.clone()));
-        let mut options = GetOptions { range: bounded, if_match: remote.matching(), ..GetOptions::default() };
-        if let Some(target) = target {
-            options.extensions.insert(target.clone());
-        }
+        let options = GetOptions { range: bounded, if_match: remote.matching(), ..GetOptions::default() };
         let found = address.store.get_opts(&address.path, options).await.map_err(failed)?;
         if found.meta.size != remote.size {
             return Err(remote.changed(format!("it has {} bytes instead of {}", found.meta.size, remote.size)));

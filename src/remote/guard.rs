@@ -16,11 +16,10 @@ use http_body_util::{BodyExt, StreamBody};
 use md5::{Digest as _, Md5};
 use object_store::ClientOptions;
 use object_store::client::{
-    ClientConfigKey, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
-    HttpResponseBody, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody,
+    HttpService, ReqwestConnector,
 };
 
-use crate::direct::{Direct, Target};
 use crate::error::Refused;
 
 /// The longest answer that is not a range of an object: a page of a listing has 1,000 names.
@@ -36,24 +35,14 @@ pub struct GuardedConnector {
 impl HttpConnector for GuardedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let inner = ReqwestConnector::default().connect(options)?;
-        let direct = (!has_proxy(options)).then(Direct::default);
-        Ok(HttpClient::new(Guard { inner, direct, patience: self.patience }))
+        Ok(HttpClient::new(Guard { inner, patience: self.patience }))
     }
-}
-
-/// Whether plain HTTP goes through a proxy, which the general client knows how to use.
-fn has_proxy(options: &ClientOptions) -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    options.get_config_value(&ClientConfigKey::ProxyUrl).is_some()
-        || ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].into_iter().any(is_set)
 }
 
 /// A client whose answers are checked.
 #[derive(Debug)]
 struct Guard {
     inner: HttpClient,
-    /// Receives ranges into files; `None` if a proxy is in the way.
-    direct: Option<Direct>,
     patience: Duration,
 }
 
@@ -107,19 +96,6 @@ fn arrived(sent: HttpRequestBody, response: &HttpResponse) -> Result<(), Refused
     if here == there.trim() { Ok(()) } else { Err(Refused::Damaged(format!("MD5 {there} instead of {here}"))) }
 }
 
-impl Guard {
-    /// Sends a request without a body.
-    async fn get(&self, request: HttpRequest, asked: Option<&Range<u64>>) -> Result<HttpResponse, HttpError> {
-        let target = request.extensions().get::<Target>().cloned();
-        if let (Some(direct), Some(asked), Some(target)) = (&self.direct, asked, target)
-            && let Some(response) = direct.get(&request, asked, &target).await?
-        {
-            return Ok(response);
-        }
-        self.inner.execute(request).await
-    }
-}
-
 impl HttpService for Guard {
     fn call<'a, 'f>(
         &'a self,
@@ -147,10 +123,7 @@ impl HttpService for Guard {
                     }
                     response
                 }
-                false => {
-                    let response = tokio::time::timeout(patience, self.get(request, asked.as_ref())).await;
-                    response.map_err(|_| stalled())??
-                }
+                false => tokio::time::timeout(patience, self.inner.execute(request)).await.map_err(|_| stalled())??,
             };
             let exact = asked.is_some() && response.status().is_success();
             let limit = limit(asked, &response).map_err(|error| refused(HttpErrorKind::Unknown, error))?;

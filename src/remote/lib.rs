@@ -12,7 +12,6 @@ mod address;
 mod ahead;
 mod cache;
 mod client;
-mod direct;
 mod error;
 mod guard;
 mod mirror;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::error::LauncherError;
-use super::launchers::{LAUNCHERS, Launcher, Numbers, SLURM_STEP};
+use super::launchers::{LAUNCHERS, Launcher, Numbers, SLURM_STEP, SLURM_STEP_TASKS};
 
 /// The place of this process within a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,9 @@ pub struct Unused {
     /// How many processes the launcher has; absent if unknown.
     pub ranks: Option<u32>,
 }
+
+/// The largest number of a step that `srun` starts. Above it are Slurm's own, as the shell that `salloc` opens on a node.
+const LAST_STEP: u32 = 0xffff_fff0;
 
 /// Finds the place of this process. Of several launchers, the innermost with more than one process decides.
 ///
@@ -249,8 +252,18 @@ impl Environment<'_> {
     /// Whether this is the script that `sbatch` runs, or the shell of `salloc`, rather than a task of a step.
     fn is_outside_step(&self) -> bool {
         let has = |name| self.text(name).is_some();
-        has("SLURM_JOB_ID") && !has("SLURM_STEP_ID") && !has("SLURM_STEPID")
+        let step = self.text("SLURM_STEP_ID").or_else(|| self.text("SLURM_STEPID"));
+        has("SLURM_JOB_ID") && step.is_none_or(|id| id.parse().is_ok_and(|id: u32| id > LAST_STEP))
             || has("SLURM_NTASKS") && !has("SLURM_PROCID")
+            || self.has_step_of_submitter()
+    }
+
+    /// Whether the variables of a step are those of the one that `sbatch` was called in: a script inherits them, but
+    /// Slurm sets the tasks of this node, which is one for a script.
+    fn has_step_of_submitter(&self) -> bool {
+        let node = self.text("SLURM_NODEID").and_then(|node| node.parse().ok()).unwrap_or(0);
+        let of_step = self.text(SLURM_STEP_TASKS).and_then(|text| tasks_of(&text, node));
+        self.text("SLURM_GTIDS").as_deref() == Some("0") && of_step.is_some_and(|tasks| tasks > 1)
     }
 
     fn hint(&self) -> String {

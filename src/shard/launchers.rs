@@ -69,12 +69,26 @@ impl Launcher {
     }
 }
 
-/// The row that is also checked for a script that `sbatch` runs outside any step.
+/// The rows that are also checked for a script that `sbatch` runs outside any step.
 pub(super) const SLURM_STEP: &str = "Slurm step";
+
+/// The tasks of the step. `SLURM_NTASKS` is that of the job under `srun --preserve-env`.
+const SLURM_STEP_COUNT: &str = "SLURM_STEP_NUM_TASKS";
+
+/// The tasks of each node of the step, as `2(x3),1`.
+pub(super) const SLURM_STEP_TASKS: &str = "SLURM_STEP_TASKS_PER_NODE";
+
+const fn slurm_step(count: &'static str) -> Launcher {
+    counted(2, SLURM_STEP, "SLURM_PROCID", 0, count).with_local(
+        "SLURM_LOCALID",
+        Some(SLURM_STEP_TASKS),
+        Some("SLURM_NODEID"),
+    )
+}
 
 /// Every launcher, the innermost first: torchrun runs in processes that `mpirun` or `srun` started, a step in a job of
 /// an array, a job in a run of a CI service.
-pub(super) const LAUNCHERS: [Launcher; 26] = [
+pub(super) const LAUNCHERS: [Launcher; 27] = [
     counted(0, "torchrun", "RANK", 0, "WORLD_SIZE").with_local(
         "LOCAL_RANK",
         Some("LOCAL_WORLD_SIZE"),
@@ -98,11 +112,8 @@ pub(super) const LAUNCHERS: [Launcher; 26] = [
     ),
     Launcher::numbered(1, "PMIx", Numbers::Uncounted { index: "PMIX_RANK", first: 0 }),
     counted(2, "Flux", "FLUX_TASK_RANK", 0, "FLUX_JOB_SIZE").with_local("FLUX_TASK_LOCAL_ID", None, None),
-    counted(2, SLURM_STEP, "SLURM_PROCID", 0, "SLURM_NTASKS").with_local(
-        "SLURM_LOCALID",
-        Some("SLURM_STEP_TASKS_PER_NODE"),
-        Some("SLURM_NODEID"),
-    ),
+    slurm_step(SLURM_STEP_COUNT).only_if(SLURM_STEP_COUNT),
+    slurm_step("SLURM_NTASKS").unless(SLURM_STEP_COUNT),
     counted(2, "HTCondor parallel job", "_CONDOR_PROCNO", 0, "_CONDOR_NPROCS"),
     Launcher::numbered(
         3,

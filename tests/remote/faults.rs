@@ -10,7 +10,7 @@ use plimsoll_remote::{Options, open};
 use crate::server::{Fault, Seen, Server};
 use crate::support::{Scene, cached, impatient};
 
-/// Options of the two ways that bytes take: into the file directly, and through the cache.
+/// Options of the two ways that bytes take: into the file alone, and also into the cache.
 fn both_ways(cache: &Path) -> [Options; 2] {
     [impatient(), cached(cache)]
 }
@@ -55,15 +55,6 @@ fn a_server_that_gets_better_gives_the_whole_capture() {
             assert!(seen.len() > 40, "{}", seen.len());
         }
     }
-}
-
-#[test]
-fn a_connection_is_used_again() {
-    let scene = Scene::new();
-    scene.read(&impatient()).unwrap();
-    let (requests, connections) = (scene.server.take_seen().len(), scene.server.connections());
-    // Those of the general client, and of ranges: as many as are sent at once.
-    assert!(requests > 3 * connections && connections <= 2 * Options::default().requests, "{requests} {connections}");
 }
 
 #[test]

@@ -65,7 +65,6 @@ struct State {
     objects: BTreeMap<String, Object>,
     versions: u64,
     seen: Vec<Seen>,
-    connections: usize,
 }
 
 /// A server that lives as long as the process.
@@ -93,7 +92,6 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = serving.clone();
-                server.state.lock().unwrap().connections += 1;
                 thread::spawn(move || drop(server.serve(stream)));
             }
         });
@@ -164,11 +162,6 @@ impl Server {
     /// Answers every request as it should from now on.
     pub fn mend(&self) {
         *self.plan.lock().unwrap() = None;
-    }
-
-    /// The connections that were ever made.
-    pub fn connections(&self) -> usize {
-        self.state.lock().unwrap().connections
     }
 
     /// The requests since the last call.

@@ -27,6 +27,16 @@ fn every_launcher_numbers_its_processes() {
         ("PMI", "PMI_RANK=1 PMI_SIZE=2", 1, 2),
         ("Slurm step", "SLURM_PROCID=7 SLURM_NTASKS=8 SLURM_JOB_ID=1 SLURM_STEP_ID=0 PMIX_RANK=7", 7, 8),
         ("Slurm step", "SLURM_PROCID=7 SLURM_NTASKS=8", 7, 8),
+        // `srun --preserve-env -n 4` in a job of 8 tasks.
+        (
+            "Slurm step",
+            "SLURM_PROCID=3 SLURM_NTASKS=8 SLURM_STEP_NUM_TASKS=4 SLURM_JOB_ID=1 SLURM_STEP_ID=2 SLURM_NODEID=1 \
+             SLURM_LOCALID=1 SLURM_GTIDS=2,3 SLURM_TASKS_PER_NODE=4(x2) SLURM_STEP_TASKS_PER_NODE=2(x2)",
+            3,
+            4,
+        ),
+        ("Slurm step", "SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_STEP_NUM_TASKS=1 SLURM_JOB_ID=1 SLURM_STEP_ID=2", 0, 1),
+        ("Slurm step", "SLURM_PROCID=7 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=8", 7, 8),
         ("Flux", "FLUX_TASK_RANK=2 FLUX_JOB_SIZE=4", 2, 4),
         (
             "Slurm array",
@@ -138,6 +148,29 @@ fn numbers_that_are_missing_contradict_or_make_no_sense_are_errors() {
             "Slurm gave this job 8 tasks, and this process is in none of its steps",
         ),
         ("SLURM_NTASKS=8", None, "start it with srun"),
+        (
+            "SLURM_PROCID=4 SLURM_NTASKS=8 SLURM_STEP_NUM_TASKS=4",
+            None,
+            "SLURM_PROCID=`4` is not an index of one of its 4 processes",
+        ),
+        (
+            "SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_STEP_NUM_TASKS=0",
+            None,
+            "SLURM_STEP_NUM_TASKS=`0` is not a count above 0",
+        ),
+        // The shell that `salloc -n 8` opens on a node.
+        (
+            "SLURM_JOB_ID=1 SLURM_NTASKS=8 SLURM_PROCID=0 SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1",
+            None,
+            "Slurm gave this job 8 tasks, and this process is in none of its steps",
+        ),
+        // A script that a task of a step of 2 has submitted.
+        (
+            "SLURM_JOB_ID=2 SLURM_NTASKS=8 SLURM_PROCID=0 SLURM_GTIDS=0 SLURM_NODEID=0 SLURM_STEP_ID=0 \
+             SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2",
+            None,
+            "Slurm gave this job 8 tasks, and this process is in none of its steps",
+        ),
     ] {
         let error = given(&pairs(variables), count).unwrap_err().to_string();
         assert!(error.contains(says), "{variables}: {error}");
@@ -200,7 +233,7 @@ proptest! {
                 }
             }
             if let Some((marker, true)) = LAUNCHERS[row].marker {
-                variables.insert(marker, 1);
+                variables.entry(marker).or_insert(1);
             }
             let given = matches!(LAUNCHERS[row].numbers, Numbers::Uncounted { .. }).then_some(count).and_then(NonZeroU32::new);
             let found = detect(|name| variables.get(name).map(u64::to_string), given).unwrap();
