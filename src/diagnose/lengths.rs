@@ -1,17 +1,17 @@
-//! [`Told`]: what a line tells of the lengths of inputs.
+//! [`Stated`]: what a line says about the lengths of inputs.
 
 use super::ascii::regex;
 
-/// What a line tells of the lengths of inputs.
+/// What a line says about the lengths of inputs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Stated {
     /// The last one in the line.
     pub(super) length: Option<u64>,
     /// Whether inputs are packed or padded to one length.
     pub(super) packed: bool,
 }
 
-impl Told {
+impl Stated {
     pub(super) fn of(text: &str) -> Self {
         let packed = regex!(
             r"(?i)\bpack(?:ing|ed)?[\x22']?\s*[:=]\s*[\x22']?true\b|--packing(?:\s+true|\s+--|\s*$)|pad_to_max_(?:len|length)[\x22']?\s*[:=]\s*true\b|padding[\x22']?\s*[:=]\s*[\x22']?max_length\b"

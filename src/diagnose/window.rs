@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 use super::anchors;
 use super::code;
 use super::counter::Counted;
-use super::lengths::Told;
+use super::lengths::Stated;
 use super::prefix::{self, Origin};
 use super::scan::Window;
 use super::shape;
@@ -39,7 +39,7 @@ pub(super) struct Line {
     origin: OnceCell<Origin>,
     /// What the line counts: many events look for it in the same lines above them.
     counted: OnceCell<Counted>,
-    lengths: OnceCell<Told>,
+    lengths: OnceCell<Stated>,
 }
 
 impl Line {
@@ -48,9 +48,9 @@ impl Line {
         self.counted.get_or_init(|| Counted::of(&self.text))
     }
 
-    /// What the line tells of the lengths of inputs.
-    pub(super) fn lengths(&self) -> &Told {
-        self.lengths.get_or_init(|| Told::of(&self.text))
+    /// What the line says about the lengths of inputs.
+    pub(super) fn lengths(&self) -> &Stated {
+        self.lengths.get_or_init(|| Stated::of(&self.text))
     }
 
     /// Who wrote the line, and where its own text begins.
