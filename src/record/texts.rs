@@ -24,9 +24,9 @@ const NAME: usize = 7;
 /// The texts of a document are longer than a record's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongText {
-    /// A text is longer than [`LONGEST_TEXT`].
+    /// A text is longer than 1 MiB.
     One,
-    /// All texts are longer than [`ALL_TEXTS`].
+    /// All texts together are longer than 16 MiB, without those in rows of entries and those of up to 256 bytes.
     All,
 }
 
