@@ -1,19 +1,37 @@
 //! What the system says of the time of threads: how long they ran, and waited for a processor.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-/// How long a thread has run, and has waited for a processor; zero if the system does not report it.
-pub(super) fn scheduled(stat: &str) -> (Duration, Duration) {
-    let text = std::fs::read_to_string(stat).unwrap_or_default();
-    let mut fields = text.split_ascii_whitespace().map(|ns| ns.parse().ok());
-    let mut next = || Duration::from_nanos(fields.next().flatten().unwrap_or_default());
-    (next(), next())
+/// The scheduler's figures of a thread. Its file stays open, as it is read twice a launch.
+#[derive(Debug)]
+pub(super) struct Scheduled(Option<File>);
+
+impl Scheduled {
+    /// The figures of the thread with this `schedstat`.
+    pub(super) fn of(path: &str) -> Self {
+        Self(File::open(path).ok())
+    }
+
+    /// How long the thread has run, and has waited for a processor; zero if the system does not report it.
+    pub(super) fn times(&self) -> (Duration, Duration) {
+        let mut text = [0; 64];
+        let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
+        let mut fields = text.split_ascii_whitespace().map(|ns| ns.parse().ok());
+        let mut next = || Duration::from_nanos(fields.next().flatten().unwrap_or_default());
+        (next(), next())
+    }
 }
 
-/// How long a thread has waited for a processor.
-pub(super) fn waited(stat: &str) -> Duration {
-    scheduled(stat).1
+/// How long this thread has waited for a processor.
+pub(super) fn waited() -> Duration {
+    thread_local! {
+        static OWN: Scheduled = Scheduled::of("/proc/thread-self/schedstat");
+    }
+    OWN.with(Scheduled::times).1
 }
 
 /// The processor time of every thread of a process so far; `None` if the system does not report it.
@@ -65,6 +83,17 @@ fn reaped(pid: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_times_of_a_thread_are_those_of_now() {
+        let own = Scheduled::of("/proc/thread-self/schedstat");
+        let before = own.times().0;
+        let start = processor_time(std::process::id()).unwrap();
+        while processor_time(std::process::id()).unwrap() - start < Duration::from_millis(20) {}
+        // The time since the last tick may be missing.
+        assert!(own.times().0 > before, "{before:?}, {:?}", own.times());
+        assert_eq!(Scheduled::of("/proc/0/schedstat").times(), (Duration::ZERO, Duration::ZERO));
+    }
 
     #[test]
     fn the_time_of_children_counts_when_they_live_and_when_they_have_ended() {

@@ -19,7 +19,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::building::Building;
-use super::clock::{processor_time, processor_time_beside, scheduled, waited};
+use super::clock::{Scheduled, processor_time, processor_time_beside, waited};
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
 use crate::confine::Started;
@@ -131,6 +131,8 @@ pub struct WorkerProcess {
     pidfd: OwnedFd,
     /// `/proc/PID/statm`, to be read again and again.
     sizes: Option<File>,
+    /// Its first thread, which launches.
+    first: Scheduled,
     channel: UnixStream,
     inbox: Inbox,
     /// The bytes of the last read.
@@ -187,6 +189,7 @@ impl WorkerProcess {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let sizes = File::open(format!("/proc/{}/statm", number(pid))).ok();
+        let first = Scheduled::of(&format!("/proc/{0}/task/{0}/schedstat", number(pid)));
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
             process,
@@ -194,6 +197,7 @@ impl WorkerProcess {
             id,
             pidfd,
             sizes,
+            first,
             channel: ours,
             inbox: Inbox::default(),
             received: vec![0; 64 << 10].into(),
@@ -287,8 +291,7 @@ impl WorkerProcess {
     /// What the system knows of both sides.
     pub fn moment(&self, at: Instant) -> Moment {
         let pid = self.pid();
-        let first = scheduled(&format!("/proc/{pid}/task/{pid}/schedstat"));
-        Moment { at, queued: waited(OWN), ran: processor_time(pid).unwrap_or_default(), first }
+        Moment { at, queued: waited(), ran: processor_time(pid).unwrap_or_default(), first: self.first.times() }
     }
 
     /// The processor time of the processes that the worker has started, and of the supervisor's own.
@@ -409,7 +412,7 @@ impl WorkerProcess {
             if in_turns {
                 fds[6] = PollFd::new(&self.turns, PollFlags::IN);
             }
-            let queued = if in_turns { waited(OWN) } else { Duration::ZERO };
+            let queued = if in_turns { waited() } else { Duration::ZERO };
             match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
@@ -490,9 +493,6 @@ impl Drop for WorkerProcess {
         }
     }
 }
-
-/// The scheduler's figures of this thread.
-const OWN: &str = "/proc/thread-self/schedstat";
 
 /// The number of a process.
 fn number(pid: Pid) -> u32 {

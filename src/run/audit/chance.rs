@@ -2,17 +2,39 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use blake3::OutputReader;
+
+/// How many words are made at once.
+const WORDS: usize = 512;
+
 /// Unpredictable numbers: earlier numbers do not reveal the next one.
-#[derive(Default)]
 pub struct Chance {
-    key: RandomState,
-    drawn: u64,
+    numbers: OutputReader,
+    words: Box<[u8; 8 * WORDS]>,
+    /// How many of `words` were drawn.
+    drawn: usize,
+}
+
+impl Default for Chance {
+    /// Keyed by the system.
+    fn default() -> Self {
+        let mut keyed = blake3::Hasher::new();
+        for part in 0..4_u64 {
+            keyed.update(&RandomState::new().hash_one(part).to_le_bytes());
+        }
+        Self { numbers: keyed.finalize_xof(), words: Box::new([0; 8 * WORDS]), drawn: WORDS }
+    }
 }
 
 impl Chance {
     pub fn word(&mut self) -> u64 {
+        if self.drawn == WORDS {
+            self.numbers.fill(&mut self.words[..]);
+            self.drawn = 0;
+        }
+        let word = self.words[8 * self.drawn..].first_chunk().expect("a word is left");
         self.drawn += 1;
-        self.key.hash_one(self.drawn)
+        u64::from_le_bytes(*word)
     }
 
     /// A number below `bound`; 0 if that is 0.
@@ -41,7 +63,16 @@ impl Chance {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    #[test]
+    fn no_word_is_drawn_twice() {
+        let (mut one, mut other) = (Chance::default(), Chance::default());
+        let words: HashSet<u64> = (0..3 * WORDS).flat_map(|_| [one.word(), other.word()]).collect();
+        assert_eq!(words.len(), 6 * WORDS);
+    }
 
     #[test]
     fn a_choice_has_as_many_different_numbers_as_there_are() {
