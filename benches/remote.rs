@@ -25,6 +25,7 @@ use plimsoll::capture::{Capture, Dtype, TensorSpec};
 use plimsoll::kernel::{Call, Kernel, KernelError, KernelIdentity, OutputBuffer, builtin};
 use plimsoll::run::{Launch, Validation};
 use plimsoll::{ByteSize, elsewhere};
+use plimsoll_statistics::median;
 
 use server::Server;
 
@@ -221,11 +222,7 @@ fn medians<const N: usize>(rounds: u64, server: Option<&Serving>, mut sides: [&m
             took.push(Took { wall, processors, server: of_server() - of_it });
         }
     }
-    let middle = |took: &Vec<Took>, of: fn(&Took) -> f64| {
-        let mut values: Vec<f64> = took.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
+    let middle = |took: &[Took], of: fn(&Took) -> f64| median(took.iter().map(of).collect()).expect("rounds");
     took.map(|took| Took {
         wall: middle(&took, |took| took.wall),
         processors: middle(&took, |took| took.processors),

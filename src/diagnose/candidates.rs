@@ -3,7 +3,11 @@
 //! One search for all the words, in the manner of RE2's `FilteredRE2`, leaves few patterns to try. The automaton of all
 //! patterns together (`RegexSet`) has too many states for texts of many kinds, and simulates each pattern then.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -14,58 +18,56 @@ const SHORTEST: usize = 3;
 
 /// Patterns by what they require.
 #[derive(Debug)]
-pub(super) struct Candidates {
+pub(super) struct Candidates<'p> {
     words: AhoCorasick,
     /// The patterns that each word leads to.
     of: Vec<Vec<u16>>,
     /// A bit for each pattern that is always tried.
     always: Vec<u64>,
+    /// Each pattern, compiled when a text first may match it.
+    patterns: Vec<(&'p str, OnceLock<Regex>)>,
+    multi_line: bool,
 }
 
-impl Candidates {
-    /// Reads patterns as `regex::bytes` does without Unicode.
-    pub(super) fn of<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Self {
-        let (mut words, mut of, mut always) = (Vec::<Vec<u8>>::new(), Vec::<Vec<u16>>::new(), Vec::new());
-        for (at, pattern) in patterns.into_iter().enumerate() {
-            always.resize(at / 64 + 1, 0);
+impl<'p> Candidates<'p> {
+    /// Reads patterns as `regex::bytes` does without Unicode. With `multi_line`, `^` and `$` match at each line.
+    pub(super) fn of(patterns: impl IntoIterator<Item = &'p str>, multi_line: bool) -> Self {
+        let patterns: Vec<_> = patterns.into_iter().map(|pattern| (pattern, OnceLock::new())).collect();
+        let (mut words, mut always) = (BTreeMap::<_, Vec<u16>>::new(), vec![0; patterns.len().div_ceil(64)]);
+        for (at, (pattern, _)) in patterns.iter().enumerate() {
             let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
-            let required = required(&parsed.expect("a pattern of a table is valid"));
-            let Some(required) = required.filter(|words| shortest(words) >= SHORTEST) else {
-                always[at / 64] |= 1 << (at % 64);
-                continue;
-            };
-            for word in required {
-                let place = words.iter().position(|known| *known == word).unwrap_or(words.len());
-                if place == words.len() {
-                    words.push(word);
-                    of.push(Vec::new());
+            match required(&parsed.expect("a pattern of a table is valid")) {
+                Some(required) if shortest(&required) >= SHORTEST => {
+                    required.into_iter().for_each(|word| words.entry(word).or_default().push(at as u16));
                 }
-                of[place].push(at as u16);
+                _ => always[at / 64] |= 1 << (at % 64),
             }
         }
-        let words = AhoCorasick::builder()
+        let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(words)
+            .build(words.keys())
             .expect("the words of a table fit in an automaton");
-        Self { words, of, always }
+        Self { words: automaton, of: words.into_values().collect(), always, patterns, multi_line }
     }
 
     /// The patterns that may match `text`, in their order.
-    pub(super) fn in_text(&self, text: &[u8]) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn in_text(&self, text: &[u8]) -> impl Iterator<Item = (usize, &Regex)> + use<'_, 'p> {
         let mut bits = self.always.clone();
         for found in self.words.find_overlapping_iter(text) {
             for at in &self.of[found.pattern().as_usize()] {
                 bits[usize::from(at / 64)] |= 1 << (at % 64);
             }
         }
-        bits.into_iter().enumerate().flat_map(|(word, bits)| {
-            let mut left = bits;
-            std::iter::from_fn(move || {
-                let at = (left != 0).then(|| left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(word * 64 + at)
-            })
+        let found = (0..self.patterns.len()).filter(move |at| bits[at / 64] >> (at % 64) & 1 == 1);
+        found.map(|at| (at, self.compiled(at)))
+    }
+
+    fn compiled(&self, at: usize) -> &Regex {
+        let (pattern, compiled) = &self.patterns[at];
+        compiled.get_or_init(|| {
+            let pattern = RegexBuilder::new(pattern).unicode(false).multi_line(self.multi_line).build();
+            pattern.expect("a pattern of a table is valid")
         })
     }
 }
@@ -154,7 +156,6 @@ fn distinct(mut words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use regex::bytes::RegexBuilder;
 
     use super::*;
 
@@ -191,12 +192,11 @@ mod tests {
             text in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 0..12),
         ) {
             let text = text.concat();
-            let candidates: Vec<usize> =
-                Candidates::of(patterns.iter().map(String::as_str)).in_text(text.as_bytes()).collect();
+            let candidates = Candidates::of(patterns.iter().map(String::as_str), false);
+            let found: Vec<usize> = candidates.in_text(text.as_bytes()).map(|(at, _)| at).collect();
             for (at, pattern) in patterns.iter().enumerate() {
-                let regex = RegexBuilder::new(pattern).unicode(false).build().unwrap();
-                if regex.is_match(text.as_bytes()) {
-                    prop_assert!(candidates.contains(&at), "{pattern} matches {text}");
+                if candidates.compiled(at).is_match(text.as_bytes()) {
+                    prop_assert!(found.contains(&at), "{pattern} matches {text}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The software that made a request: the framework, runtime or manager that a log comes from, by the lines around an
 //! event and at the start of the log.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -108,18 +108,8 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("systemd", Manager, r"systemd\[\d+\]|\.service: "),
 ];
 
-static CANDIDATES: LazyLock<Candidates> =
-    LazyLock::new(|| Candidates::of(SIGNS.iter().map(|(_, _, pattern)| *pattern)));
-
-/// Each pattern, compiled when a text first may match it.
-static COMPILED: [OnceLock<Regex>; SIGNS.len()] = [const { OnceLock::new() }; SIGNS.len()];
-
-fn compiled(sign: usize) -> &'static Regex {
-    COMPILED[sign].get_or_init(|| {
-        let pattern = RegexBuilder::new(SIGNS[sign].2).unicode(false).multi_line(true).build();
-        pattern.expect("the signs are valid patterns")
-    })
-}
+static CANDIDATES: LazyLock<Candidates<'_>> =
+    LazyLock::new(|| Candidates::of(SIGNS.iter().map(|(_, _, pattern)| *pattern), true));
 
 /// Words for a software that is not there: a setting without a value (`deepspeed=None`, `"deepspeed": null`), a report of
 /// versions (`DeepSpeed version: not installed`), a module that was not found.
@@ -154,8 +144,8 @@ impl Signs {
     /// The signs in `text`, apart from those that say that a software is not there.
     pub(super) fn of(text: &[u8]) -> Self {
         let set = |text: &[u8]| {
-            let found = CANDIDATES.in_text(text).filter(|at| compiled(*at).is_match(text));
-            found.fold(0, |signs: u128, at| signs | 1 << at)
+            let found = CANDIDATES.in_text(text).filter(|(_, sign)| sign.is_match(text));
+            found.fold(0, |signs: u128, (at, _)| signs | 1 << at)
         };
         let found = set(text);
         if found == 0 {

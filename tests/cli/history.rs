@@ -7,11 +7,11 @@ use std::process::Command;
 
 use plimsoll::ByteSize;
 use plimsoll::gate::history::HistoryReport;
-use plimsoll::meter::{Metric, worst_reading};
+use plimsoll::meter::Metric;
 use plimsoll::record::{Record, write_record};
 use tempfile::TempDir;
 
-use crate::support::{git, plimsoll, run};
+use crate::support::{git, measured, plimsoll, run};
 
 /// A repository in which `load.json` is the record of five runs.
 fn scene() -> TempDir {
@@ -229,20 +229,9 @@ fn a_record_of_endless_words_keys_or_verdicts_is_refused_in_little_memory() {
     let dir = scene();
     let refused = |says: &str| {
         let mut command = plimsoll();
-        command.current_dir(dir.path()).args(["run", "--quiet", "--record", "measured.json", "--"]);
-        command.arg(plimsoll().get_program()).args([
-            "history",
-            "add",
-            "hostile.json",
-            "--commit",
-            "a",
-            "--branch",
-            "b",
-        ]);
-        let (code, _, err) = run(&mut command);
+        command.args(["history", "add", "hostile.json", "--commit", "a", "--branch", "b"]);
+        let (code, err, peak) = measured(&command, dir.path());
         assert!(code == 2 && err.contains(says), "{err}");
-        let phases = Record::read(&dir.path().join("measured.json")).unwrap().phases;
-        let peak = worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes;
         assert!(peak < MOST, "{says}: {peak}");
     };
     hostile(dir.path(), "command", |file| {

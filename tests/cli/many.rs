@@ -3,26 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::random::SplitMix64;
 use plimsoll::record::{EntryResult, EntrySemantics, Record, Rows, Semantics, write_record};
 
-use crate::support::{Scene, plimsoll, run};
+use crate::support::{Scene, measured, plimsoll, run};
 
 /// The most bytes that another entry may take: its name, the state of its file, its position. A row of a record has
 /// about 2,000.
 const EACH: u64 = 600;
 
-/// The peak of the memory that the processes of `command` have to themselves, in bytes. How much of a program is in memory is
-/// the system's choice.
+/// The peak of `command`, in bytes.
 fn peak(scene: &Scene, command: &Command) -> u64 {
-    let record = scene.path("measured.json");
-    let mut metered = plimsoll();
-    metered.args(["run", "--quiet", "--record"]).arg(&record).arg("--").arg(command.get_program());
-    let (code, _, err) = run(metered.args(command.get_args()).current_dir(scene.path("")));
+    let (code, err, peak) = measured(command, &scene.path(""));
     assert_eq!(code, 0, "{err}");
-    let phases = Record::read(&record).unwrap().phases;
-    worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes.bytes()
+    peak.bytes()
 }
 
 /// The record of a check of two entries, as one of many.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use plimsoll::ByteSize;
+use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::record::Record;
 use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
@@ -99,6 +101,17 @@ pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Runs `command` in `folder`: its exit code, its standard error, and the peak of the memory that its processes have to
+/// themselves. How much of a program is in memory is the system's choice.
+pub fn measured(command: &Command, folder: &Path) -> (i32, String, ByteSize) {
+    let record = folder.join("measured.json");
+    let mut metered = plimsoll();
+    metered.args(["run", "--quiet", "--record"]).arg(&record).arg("--").arg(command.get_program());
+    let (code, _, err) = run(metered.args(command.get_args()).current_dir(folder));
+    let phases = Record::read(&record).unwrap().phases;
+    (code, err, worst_reading(&phases, Metric::PeakAnon).expect("a peak").1.bytes)
 }
 
 /// Opens a named pipe for writing, once somebody reads it: before, opening it without waiting is an error.

@@ -13,7 +13,7 @@ const TWISTED: [&str; 9] =
     ["tell", "tells", "told", "telling", "so many", "as ever", "all the same", "of those that", "gives back"];
 
 /// The sources of the project, by git, with their texts.
-fn sources() -> Vec<(String, String)> {
+pub fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = Command::new("git").args(["ls-files", "-z", "*.rs"]).current_dir(root).output().unwrap();
     let names = str::from_utf8(&listed.stdout).unwrap().split_terminator('\0');

@@ -19,8 +19,8 @@ const MAX_TEXT: usize = 4 << 20;
 pub(crate) struct TextFile(OwnedFd);
 
 impl TextFile {
-    pub(crate) fn open(path: &str) -> io::Result<Self> {
-        Ok(Self(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
+    pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self(rustix::fs::open(path.as_ref(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
     /// Reads the whole present text.
@@ -72,9 +72,8 @@ pub(crate) fn read_single<'b>(path: &str, buffer: &'b mut Vec<u8>) -> io::Result
 /// The whole text of the file at `path`. The standard library would begin with 32 bytes, and read six times for a mount
 /// table.
 pub(crate) fn read_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let file = TextFile(rustix::fs::open(path.as_ref(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
     let mut text = Vec::new();
-    let length = file.read(&mut text)?.len();
+    let length = TextFile::open(path)?.read(&mut text)?.len();
     text.truncate(length);
     Ok(text)
 }

@@ -20,9 +20,9 @@ mod schedulers;
 mod training;
 mod virtual_machines;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::Captures;
 
 use super::super::candidates::Candidates;
 use super::super::findings::Numbers;
@@ -163,23 +163,17 @@ pub fn known_wordings() -> Vec<KnownWording> {
     families().into_iter().flat_map(|(family, rows)| rows.iter().map(move |row| of(family, row))).collect()
 }
 
-/// Patterns that are searched together: one pass over a line finds the rows that may match.
+/// Rows whose patterns are searched together: one pass over a line finds those that may match.
 struct Rows {
-    candidates: Candidates,
-    /// The rows, each with its own pattern, compiled when a line first may match it.
-    rows: Vec<(&'static Wording, OnceLock<Regex>)>,
+    candidates: Candidates<'static>,
+    rows: Vec<&'static Wording>,
 }
 
 impl Rows {
     fn of(families: &[Family]) -> Self {
         let rows: Vec<&Wording> = families.iter().flat_map(|(_, rows)| rows.iter()).collect();
-        let candidates = Candidates::of(rows.iter().map(|row| row.pattern));
-        Self { candidates, rows: rows.into_iter().map(|row| (row, OnceLock::new())).collect() }
+        Self { candidates: Candidates::of(rows.iter().map(|row| row.pattern), false), rows }
     }
-}
-
-fn compiled(row: &Wording) -> Regex {
-    RegexBuilder::new(row.pattern).unicode(false).build().expect("the patterns of the table are valid")
 }
 
 static SPECIFIC: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[..NAMED]));
@@ -222,9 +216,9 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
 fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) -> Option<Sighting> {
     let line = &lines[at];
     let mut dismissed = None;
-    for (row, regex) in rows.candidates.in_text(text.as_bytes()).map(|index| &rows.rows[index]) {
-        let regex = regex.get_or_init(|| compiled(row));
-        let Some(matched) = regex.captures(text.as_bytes()) else { continue };
+    for (index, pattern) in rows.candidates.in_text(text.as_bytes()) {
+        let row = rows.rows[index];
+        let Some(matched) = pattern.captures(text.as_bytes()) else { continue };
         let (start, end) = matched.get(0).map_or((0, 0), |whole| (whole.start(), whole.end()));
         if border.is_some_and(|border| start >= border || end <= border) {
             continue;

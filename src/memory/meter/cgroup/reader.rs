@@ -53,8 +53,7 @@ impl CgroupReader {
         let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
         let group = found.map_err(|error| Arc::from(error.to_string()))?;
         let path = group.file(names(group.version()).current);
-        let current = TextFile::open(&path.to_string_lossy())
-            .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
+        let current = TextFile::open(&path).map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
         let names = names(group.version());
         Ok(Self {
             peak: OwnPeak::open(group.path(), names.peak),
