@@ -232,7 +232,8 @@ pub struct Audit {
     pub judged_captured: u32,
     /// Number of regions whose reported time contradicted the clock; their times were not used.
     pub misfits: u32,
-    /// How much a report could hide from the supervisor's clock, in nanoseconds per launch, in addition to 3 %.
+    /// How much longer the timed launches took by the supervisor's clock than reported, less what either side waited for a
+    /// processor, in nanoseconds per launch: a report cannot have hidden more.
     pub overhead_ns: f64,
 }
 

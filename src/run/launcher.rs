@@ -94,12 +94,27 @@ pub struct Contents {
     pub dtype: Dtype,
 }
 
+/// One launch by the caller's clock: from when its values were handed out until the next ones were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// How long it took.
+    pub seen: Duration,
+    /// For how much of it the launching thread, or the caller, waited for a processor or for the other.
+    pub waited: Duration,
+}
+
+impl Span {
+    /// How much longer than a launch of this duration it took, less what was waited, in nanoseconds. The launch itself may
+    /// have waited, which is no reason for another one to take longer: it is at least 0.
+    pub fn beside_ns(&self, launch_ns: f64) -> f64 {
+        (self.seen.as_nanos() as f64 - self.waited.as_nanos() as f64 - launch_ns).max(0.0)
+    }
+}
+
 /// A region of launches, each on other values.
 pub struct Region {
-    /// From the request to the answer, by the caller's clock.
-    pub seen: Duration,
-    /// For how much of it the launching thread, or the caller, waited for a processor.
-    pub waited: Duration,
+    /// Each launch.
+    pub spans: Vec<Span>,
     /// Whether the caller was stopped, and continued, meanwhile.
     pub stopped: bool,
     /// Whether each launch was after its values were handed out, and before its process spoke again, if it says when.

@@ -43,7 +43,9 @@ pub use check::{Check, Launch, NoKernel, Report, Role, RunContext};
 pub use error::RunError;
 pub use facade::Validation;
 pub use in_process::InProcess;
-pub use launcher::{Audited, Contents, Job, LaunchError, Launched, Launcher, Launchers, Patch, Region, Timed, Wanted};
+pub use launcher::{
+    Audited, Contents, Job, LaunchError, Launched, Launcher, Launchers, Patch, Region, Span, Timed, Wanted,
+};
 pub use observer::{Observer, Phase};
 pub use options::{AuditOptions, DEFAULT_PAIRS, Options, Share};
 pub use output::{Output, OutputValue, Placed};

@@ -41,6 +41,10 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
                  launches, so that no time can be trusted"
             ),
         ),
+        Cause::Late(what) => (
+            FailureKind::Tampered,
+            format!("worker {pid} sent {what}: the kernel answers in its place, so that no time can be trusted"),
+        ),
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
             format!(

@@ -23,6 +23,7 @@ mod clock;
 mod command;
 mod crew;
 mod death;
+mod early;
 mod error;
 mod hidden;
 mod launcher;

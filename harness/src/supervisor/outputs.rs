@@ -12,6 +12,7 @@ use plimsoll::capture::MappedFile;
 use plimsoll::run::Launched;
 use rustix::fs::FallocateFlags;
 
+use super::early::WORD;
 use crate::protocol::Outcome;
 
 /// Up to this size the memory is filled with zeros: to take its pages away would cost more, and the next launch would
@@ -34,6 +35,16 @@ impl SharedOutputs {
     /// The memory as a file.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The words at these offsets, as they are now; zeros where there are none.
+    pub fn words(&self, at: &[usize]) -> Vec<[u8; WORD]> {
+        let word = |offset: &usize| {
+            let mut word = [0; WORD];
+            let read = self.file.read_exact_at(&mut word, *offset as u64);
+            read.map_or([0; WORD], |()| word)
+        };
+        at.iter().map(word).collect()
     }
 
     /// Checks the claimed places of the leaves, and maps them. `params` are the names of the call.

@@ -6,7 +6,19 @@
 
 use std::time::{Duration, Instant};
 
-use plimsoll::run::Patch;
+use plimsoll::run::{Patch, Span};
+
+use super::early::WORD;
+
+/// The launches of an audited region.
+pub struct Round<'v> {
+    /// The values of each.
+    pub launches: &'v [Vec<Patch>],
+    /// Whose outputs are kept, if not all are; the worker learns of each after the launch.
+    pub keep: Option<&'v [usize]>,
+    /// Where to look at the output of each before the next values are handed out.
+    pub looks: &'v [Vec<usize>],
+}
 
 /// The values of a request's launches.
 #[derive(Clone, Copy)]
@@ -15,8 +27,8 @@ pub enum Given<'v> {
     Nothing,
     /// Launches that do nothing, on whatever is there.
     Idle,
-    /// The values of each launch, and after it whether its output is kept, if not all are.
-    Values(&'v [Vec<Patch>], Option<&'v [usize]>),
+    /// The launches of an audited region.
+    Values(&'v Round<'v>),
 }
 
 /// What the worker is given when it asks.
@@ -41,20 +53,31 @@ pub struct Moment {
     pub first: (Duration, Duration),
 }
 
+/// One launch, in nanoseconds of the system's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+struct Launch {
+    /// When its values were handed out.
+    given_ns: u64,
+    /// When the worker next said something.
+    heard_ns: Option<u64>,
+    /// When the worker last said something before the next values were handed out.
+    over_ns: u64,
+    /// For how long neither side can have run, though one of them was to.
+    queued: Duration,
+    /// For how long the worker waited to learn whether its output is kept.
+    handled: Duration,
+}
+
 /// The course of a request that has launches.
 pub struct Pace<'v> {
     given: Given<'v>,
     /// How often the worker was given something.
     pub turns: usize,
-    /// For how long neither side can have run, though one of them was to.
-    pub queued: Duration,
-    /// For how long the worker waited for values.
-    pub handled: Duration,
     /// Whether the worker has closed its socket.
     pub closed: bool,
-    /// When the values of each launch were handed out, and when the worker next said something, in nanoseconds of the system's
-    /// monotonic clock.
-    pub spans: Vec<(u64, Option<u64>)>,
+    launches: Vec<Launch>,
+    /// What was found where to look at outputs.
+    pub found: Vec<Vec<[u8; WORD]>>,
     /// When values were last handed out.
     since: Option<Moment>,
     /// How much of the first thread's time came to light later than that of the process, in nanoseconds: at most 0.
@@ -64,8 +87,7 @@ pub struct Pace<'v> {
 impl<'v> Pace<'v> {
     /// Nothing is handed out yet.
     pub fn of(given: Given<'v>) -> Self {
-        let (queued, handled) = (Duration::ZERO, Duration::ZERO);
-        Self { given, turns: 0, queued, handled, closed: false, spans: Vec::new(), since: None, lag: 0 }
+        Self { given, turns: 0, closed: false, launches: Vec::new(), found: Vec::new(), since: None, lag: 0 }
     }
 
     /// Whether values are handed out.
@@ -95,29 +117,56 @@ impl<'v> Pace<'v> {
         self.lag = beside.min(0);
         // This thread may have waited before it read the time.
         let queued = (waited + possible).min(idle).max(certain);
-        self.queued += queued.saturating_sub(Duration::from_nanos(beside.max(0) as u64));
+        if let Some(launch) = self.launches.last_mut() {
+            launch.queued += queued.saturating_sub(Duration::from_nanos(beside.max(0) as u64));
+        }
     }
 
     /// The worker has said something.
     pub fn heard(&mut self, now_ns: u64) {
-        if let Some((_, heard)) = self.spans.last_mut() {
-            heard.get_or_insert(now_ns);
+        if let Some(launch) = self.launches.last_mut() {
+            launch.heard_ns.get_or_insert(now_ns);
+            launch.over_ns = now_ns;
         }
     }
 
     /// The values of a launch are handed out now.
     pub fn launches(&mut self, now_ns: u64) {
-        self.spans.push((now_ns, None));
+        let (queued, handled) = (Duration::ZERO, Duration::ZERO);
+        self.launches.push(Launch { given_ns: now_ns, heard_ns: None, over_ns: now_ns, queued, handled });
+    }
+
+    /// The worker learns now whether an output is kept, `handled` after it asked.
+    pub fn kept(&mut self, handled: Duration) {
+        if let Some(launch) = self.launches.last_mut() {
+            launch.handled += handled;
+        }
+    }
+
+    /// Each launch until its output was copied. `beside` is how long processes of the kernel have run: these may be what the
+    /// worker waited for.
+    pub fn spans(&self, beside: impl FnOnce() -> Duration) -> Vec<Span> {
+        let queued: Duration = self.launches.iter().map(|launch| launch.queued).sum();
+        let certain = match queued {
+            Duration::ZERO => 0.0,
+            queued => queued.saturating_sub(beside()).div_duration_f64(queued),
+        };
+        let span = |launch: &Launch| Span {
+            seen: Duration::from_nanos(launch.over_ns.saturating_sub(launch.given_ns)),
+            waited: launch.queued.mul_f64(certain) + launch.handled,
+        };
+        self.launches.iter().map(span).collect()
     }
 
     /// Whether each launch began after its values were handed out, and ended before the worker spoke again, by times that the
     /// worker reports. Both sides read one clock, so that nothing needs to be allowed for.
     pub fn holds(&self, starts_ns: &[u64], durations_ns: &[u64]) -> bool {
-        let launches = starts_ns.iter().zip(durations_ns).zip(&self.spans);
-        starts_ns.len() == self.spans.len()
-            && durations_ns.len() == self.spans.len()
-            && launches.into_iter().all(|((&start, &duration), &(given, heard))| {
-                start >= given && heard.is_none_or(|heard| start.checked_add(duration).is_some_and(|end| end <= heard))
+        let launches = starts_ns.iter().zip(durations_ns).zip(&self.launches);
+        starts_ns.len() == self.launches.len()
+            && durations_ns.len() == self.launches.len()
+            && launches.into_iter().all(|((&start, &duration), launch)| {
+                let ends_by = |heard| start.checked_add(duration).is_some_and(|end| end <= heard);
+                start >= launch.given_ns && launch.heard_ns.is_none_or(ends_by)
             })
     }
 
@@ -126,7 +175,7 @@ impl<'v> Pace<'v> {
         let turn = match self.given {
             Given::Nothing => return None,
             Given::Idle => Turn::Values(Vec::new()),
-            Given::Values(launches, keep) => {
+            Given::Values(Round { launches, keep, .. }) => {
                 let (launch, returned) = match keep {
                     Some(_) => (self.turns / 2, self.turns % 2 == 1),
                     None => (self.turns, false),
@@ -142,10 +191,20 @@ impl<'v> Pace<'v> {
         Some(turn)
     }
 
+    /// Where to look at the output of the last launch, which must be there now.
+    pub fn looks(&self) -> &'v [usize] {
+        match (self.given, self.launches.len()) {
+            (Given::Values(round), launches @ 1..) => round.looks.get(launches - 1).map_or(&[], Vec::as_slice),
+            _ => &[],
+        }
+    }
+
     /// Whether the worker has taken the values of all launches.
     pub fn is_complete(&self) -> bool {
         match self.given {
-            Given::Values(launches, keep) => self.turns == launches.len() * if keep.is_some() { 2 } else { 1 },
+            Given::Values(Round { launches, keep, .. }) => {
+                self.turns == launches.len() * if keep.is_some() { 2 } else { 1 }
+            }
             Given::Nothing | Given::Idle => true,
         }
     }
@@ -167,9 +226,10 @@ mod tests {
         let moment = |at, queued, ran, waited| beside(at, queued, ran, ran, waited);
         let queued = |from, to, asleep| {
             let mut pace = Pace::of(Given::Idle);
+            pace.launches(0);
             pace.handed_out(from);
             pace.woken(to, ms(asleep));
-            pace.queued
+            pace.spans(|| Duration::ZERO)[0].waited
         };
         // For 4 ms of the 10 the worker ran on this thread's processor.
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 5, 4, 0), 5), ms(1));
@@ -197,15 +257,46 @@ mod tests {
     }
 
     #[test]
+    fn a_launch_is_over_when_the_next_values_are_asked_for() {
+        let (ms, start) = (Duration::from_millis, Instant::now());
+        let moment = |at, queued| Moment { at: start + ms(at), queued: ms(queued), ran: ms(0), first: (ms(0), ms(0)) };
+        let mut pace = Pace::of(Given::Idle);
+        for (given, waited) in [(10, 2), (20, 4)] {
+            pace.launches(given * 1_000_000);
+            pace.handed_out(moment(given, 0));
+            pace.heard((given + 5) * 1_000_000);
+            pace.woken(moment(given + 5, waited), ms(0));
+            pace.kept(ms(1));
+            pace.heard((given + 8) * 1_000_000);
+        }
+        let spans = |beside| pace.spans(|| beside).into_iter().map(|span| (span.seen, span.waited)).collect::<Vec<_>>();
+        assert_eq!(spans(ms(0)), [(ms(8), ms(3)), (ms(8), ms(5))]);
+        assert_eq!(
+            spans(ms(3)),
+            [(ms(8), ms(2)), (ms(8), ms(3))],
+            "half of it may have been for the kernel's processes"
+        );
+        assert_eq!(spans(ms(9)), [(ms(8), ms(1)), (ms(8), ms(1))]);
+    }
+
+    #[test]
     fn values_are_handed_out_once_and_in_order() {
         let patch = |byte| Patch { storage: 0, at: 0, bytes: vec![byte], captured: false };
         let launches = [vec![patch(1), patch(2)], vec![], vec![patch(3)]];
-        let mut pace = Pace::of(Given::Values(&launches, None));
+        let looks = [vec![8], vec![16, 24]];
+        let all = Round { launches: &launches, keep: None, looks: &looks };
+        let mut pace = Pace::of(Given::Values(&all));
         assert!(!pace.is_complete());
         let values = |bytes: &[u8]| Some(Turn::Values(bytes.to_vec()));
         assert_eq!([pace.next(), pace.next(), pace.next()], [values(&[1, 2]), values(&[]), values(&[3])]);
-        assert!(pace.is_complete() && pace.next().is_none());
-        let mut pace = Pace::of(Given::Values(&launches[..2], Some(&[1])));
+        assert!(pace.is_complete() && pace.next().is_none() && pace.looks().is_empty());
+        let mut looks = || {
+            pace.launches(0);
+            pace.looks().to_vec()
+        };
+        assert_eq!([looks(), looks(), looks()], [vec![8], vec![16, 24], vec![]]);
+        let some = Round { launches: &launches[..2], keep: Some(&[1]), looks: &[] };
+        let mut pace = Pace::of(Given::Values(&some));
         assert_eq!([pace.next(), pace.next()], [values(&[1, 2]), Some(Turn::Keep(false))]);
         assert!(!pace.is_complete());
         assert_eq!([pace.next(), pace.next(), pace.next()], [values(&[]), Some(Turn::Keep(true)), None]);

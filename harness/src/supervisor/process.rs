@@ -77,6 +77,8 @@ pub enum Cause {
     Unasked,
     /// The worker asked for the values of another launch than the next one.
     Ahead,
+    /// The worker answered with outputs that were not there in time.
+    Late(String),
     /// The worker answered something else than it was asked for.
     Refused(Box<Reply>),
     /// The worker sent a message that the protocol does not know.
@@ -356,16 +358,21 @@ impl WorkerProcess {
             Err(_) => return Ok(()),
         }
         let answer = match pace.next().ok_or(Cause::Ahead)? {
-            Turn::Keep(keep) => u8::from(keep),
+            Turn::Keep(keep) => {
+                pace.kept(woke.elapsed());
+                u8::from(keep)
+            }
             Turn::Values(bytes) => {
                 let put = self.values.write_all_at(&bytes, 0);
                 put.map_err(|error| Cause::Protocol(format!("nothing ({error})")))?;
+                if !pace.looks().is_empty() {
+                    pace.found.push(self.outputs.words(pace.looks()));
+                }
                 pace.launches(monotonic_ns());
                 0
             }
         };
         // Not later: the worker may take this thread's processor, and launch.
-        pace.handled += woke.elapsed();
         pace.handed_out(self.moment(Instant::now()));
         // A worker that has closed its end is seen by the next read.
         let _ = self.turns.write(&[answer]);

@@ -35,9 +35,11 @@ use kept::{Kept, captured_bytes, mutated_contents};
 const LEAD_IN: usize = 4;
 /// The fewest launches of an entry that are judged.
 const JUDGED: usize = 24;
-/// The most time that a region may take beyond the measured overhead, in nanoseconds: an idle processor starts slowly,
-/// and a shared one has others' data in its caches.
-const SLACK_NS: f64 = 600_000.0;
+/// Launches at the end of a region that are judged but not counted: the worker answers after them.
+const LEAD_OUT: usize = 1;
+/// The most time that the launches of a region may take beyond the measured overhead, together and each, in nanoseconds:
+/// a sleeping processor wakes up slowly, twice a launch, and a shared one has others' data in its caches.
+const SLACK_NS: (f64, f64) = (400_000.0, 50_000.0);
 /// The additional time allowed between two launches, in nanoseconds.
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of kept outputs, in one region.
@@ -53,12 +55,10 @@ const PARTLY: usize = 2;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
-/// A launcher's overhead beside the launches of a region, measured before any kernel was loaded.
+/// A launcher's overhead beside a launch, measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {
-    /// A region without launches.
-    pub region_ns: f64,
-    /// One launch of the region.
+    /// One turn of the worker.
     pub launch_ns: f64,
     /// One patch that is put into an argument.
     pub patch_ns: f64,
@@ -67,14 +67,15 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Twice the measured overhead, plus [`SLACK_NS`]: the most that a region may take beside its launches. Memory in
-    /// use by others is slower. The worker has its turn once or twice a launch.
-    fn allowed_ns(&self, turns: usize, patches: usize, bytes: usize) -> f64 {
+    /// Twice the measured overhead, plus [`SLACK_NS`]: the most that some launches may take besides. Memory in use by others
+    /// is slower. The worker has its turn once or twice a launch.
+    fn allowed_ns(&self, launches: usize, turns: usize, patches: usize, bytes: usize) -> f64 {
         let of = |ns: f64, count: usize| ns * count as f64;
         // In addition to idle launches: a kernel's arguments are bound, its output is described.
         let bound = of(LAUNCH_NS, turns);
         let measured = bound + of(self.launch_ns, turns) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
-        SLACK_NS + 2.0 * (self.region_ns + measured)
+        let (together, each) = SLACK_NS;
+        together + of(each, launches) + 2.0 * measured
     }
 }
 
@@ -134,8 +135,8 @@ pub(super) fn audit(
             telling: 0,
             contents: mutated_contents(audition.job.bound, audition.mutates),
             left: None,
-            slack_ns: 0.0,
-            fitted: 0,
+            beside_ns: 0.0,
+            counted: 0,
             halvings: 0,
             stops: 0,
             misplaced: 0,
@@ -214,9 +215,9 @@ struct Course<'a> {
     contents: Vec<Contents>,
     /// What it should have left there first.
     left: Option<Vec<u8>>,
-    /// How much the reports of the fitting regions could hide, and of how many launches.
-    slack_ns: f64,
-    fitted: usize,
+    /// How much the reports of the counted launches could hide, and how many these are.
+    beside_ns: f64,
+    counted: usize,
     /// How often regions are half as long.
     halvings: u32,
     /// Regions during which the caller was stopped.
@@ -242,6 +243,8 @@ impl Course<'_> {
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
         self.right_untimed(witness)?;
         let wanted = self.audition.launches as usize;
+        // The first region shows where outputs are: a worker may have computed them in any order.
+        let warmup = (self.audition.warmup as usize).max(1);
         let mut kernel = kernel.audit(self.audition.job)?;
         let mut witness = witness.audit(self.audition.witnessed)?;
         let mut overhead = kernel.overhead();
@@ -250,14 +253,15 @@ impl Course<'_> {
         let mut asked = Vec::new();
         while durations.len() < wanted || self.needs_more() {
             // No more launches than wanted, plus those on captured values.
-            let missing = match (self.audition.warmup as usize).saturating_sub(warmed) {
+            let missing = match warmup.saturating_sub(warmed) {
                 0 => (wanted - durations.len().min(wanted)) * KINDS / (KINDS - REPEATED) + 1,
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
             let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
             let most = ((wanted / 2).min(limit) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
-            let (before, launches, recurring) = self.launches(LEAD_IN + counted);
+            let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT);
+            let counted = LEAD_IN..LEAD_IN + counted;
             // All, or as many as fit.
             let room = REGION_BYTES / bytes.max(1);
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
@@ -265,13 +269,14 @@ impl Course<'_> {
             let fill = 1 + (self.chance.word() % 255) as u8;
             let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
             let kept = keep.as_ref().map_or(launches.len(), Vec::len);
-            if region.durations_ns.len() != launches.len() || region.outputs.len() != kept {
+            let answered = [region.durations_ns.len(), region.spans.len()];
+            if answered != [launches.len(); 2] || region.outputs.len() != kept {
                 let message = "the worker answered for a different number of launches than requested";
                 return Err(Failure::new(FailureKind::ChannelClosed, message));
             }
             bytes = output_bytes(&region);
             let judged = self.chosen(&region, keep.as_deref(), &recurring)?;
-            let fits = self.fits(&region, &mut overhead, &launches, (bytes, keep.is_some()))?;
+            let fits = self.fits(&region, &mut overhead, &launches, counted.clone(), (bytes, keep.is_some()))?;
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
             if asked.is_empty() {
@@ -282,11 +287,11 @@ impl Course<'_> {
             for (launch, output) in judged {
                 self.judge(&mut *witness, before.clone(), &launches[..=launch], fill, &output)?;
             }
-            if fits && warmed < self.audition.warmup as usize {
+            if fits && warmed < warmup {
                 warmed += launches.len();
             } else if fits {
-                let times = region.durations_ns.iter().zip(&recurring).skip(LEAD_IN);
-                durations.extend(times.filter(|(_, recurs)| **recurs == Recurs::Nothing).map(|(time, _)| time));
+                let new = counted.filter(|&launch| recurring[launch] == Recurs::Nothing);
+                durations.extend(new.map(|launch| region.durations_ns[launch]));
             }
         }
         durations.truncate(wanted);
@@ -296,7 +301,7 @@ impl Course<'_> {
         if self.audit.values != Values::Captured && !self.audit.follows {
             self.held()?;
         }
-        self.audit.overhead_ns = self.slack_ns / self.fitted.max(1) as f64;
+        self.audit.overhead_ns = self.beside_ns / self.counted.max(1) as f64;
         let mutated = kernel.settle()?;
         let blind = self.leaves.into_iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
         Ok(Outcome {

@@ -1,5 +1,6 @@
 //! Whether the times that a worker reports agree with the caller's clock.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::record::{Failure, FailureKind};
@@ -23,15 +24,16 @@ const LARGE: usize = 1 << 20;
 const HALVINGS: u32 = 2;
 
 impl Course<'_> {
-    /// Whether the reported times agree with the clock.
+    /// Whether the reported times of the counted launches agree with the clock.
     ///
     /// # Errors
-    /// A failure of kind `time-mismatch` after too many that do not.
+    /// A failure of kind `time-mismatch` after too many regions that do not.
     pub(super) fn fits(
         &mut self,
         region: &Region,
         overhead: &mut Overhead,
         launches: &[Vec<Patch>],
+        counted: Range<usize>,
         (output, asks): (usize, bool),
     ) -> Result<bool, Failure> {
         if region.stopped {
@@ -40,24 +42,24 @@ impl Course<'_> {
         if !region.placed {
             return self.misplaced();
         }
-        let reported: f64 = region.durations_ns.iter().sum();
-        let patches = launches.iter().map(Vec::len).sum();
-        let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
-        let turns = launches.len() * if asks { 2 } else { 1 };
+        let (durations, spans) = (&region.durations_ns[counted.clone()], &region.spans[counted.clone()]);
+        let (count, patches) = (counted.len(), launches[counted].iter().flatten());
+        let reported: f64 = durations.iter().sum();
+        let seen: f64 = spans.iter().map(|span| span.seen.as_nanos() as f64).sum();
+        let beside: f64 = spans.iter().zip(durations).map(|(span, duration)| span.beside_ns(*duration)).sum();
         // Filled, copied, and its room filled before.
-        let moved = patched + 3 * output * launches.len();
-        let mut allowed = overhead.allowed_ns(turns, patches, moved);
-        let seen = region.seen.as_nanos() as f64;
-        let ran = seen - region.waited.as_nanos() as f64;
-        if ran - reported > allowed + 0.03 * reported && output >= LARGE {
+        let moved = patches.clone().map(|patch| patch.bytes.len()).sum::<usize>() + 3 * output * count;
+        let (turns, patches) = (count * if asks { 2 } else { 1 }, patches.count());
+        let mut allowed = overhead.allowed_ns(count, turns, patches, moved);
+        if beside > allowed + 0.03 * reported && output >= LARGE {
             // Memory is slower than a cache, and slower still while others use it.
             overhead.byte_ns = overhead.byte_ns.max(copy_ns(output));
-            allowed = overhead.allowed_ns(turns, patches, moved);
+            allowed = overhead.allowed_ns(count, turns, patches, moved);
         }
-        if reported <= seen && ran - reported <= allowed + 0.03 * reported {
+        if reported <= seen && beside <= allowed + 0.03 * reported {
             self.halvings = self.halvings.saturating_sub(1);
-            self.slack_ns += allowed;
-            self.fitted += launches.len();
+            self.beside_ns += beside;
+            self.counted += count;
             return Ok(true);
         }
         self.audit.misfits += 1;
@@ -71,8 +73,8 @@ impl Course<'_> {
             "the worker reported {} for {} launches, but the supervisor's clock measured {}, of which Plimsoll used at \
              most {}; {} regions did not fit: the kernel changes the clock, or the times that it reports",
             time(reported),
-            launches.len(),
-            time(ran.max(0.0)),
+            count,
+            time(reported + beside),
             time(allowed),
             self.audit.misfits
         );

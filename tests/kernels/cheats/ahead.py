@@ -92,6 +92,39 @@ def computes_the_region_in_a_thread(x, w, rows):
     return KEPT["results"][KEPT["place"] - 1]
 
 
+def all_at_once(worker, plain):
+    """A loop in place of the worker's, which takes the values of all launches, and computes their outputs after that."""
+    turns_of, end_of_marks = worker["turns_of"], worker["KEPT"]
+
+    def run(kernel, args, rounds, asks, contents, outputs, process, values):
+        if asks:
+            return plain(kernel, args, rounds, asks, contents, outputs, process, values)
+        turn, given, starts = turns_of(process), [], []
+        for puts in rounds:
+            turn()
+            starts.append(NOW())
+            for target, source, size in puts:
+                ctypes.memmove(target, os.pread(values, size, source), size)
+            given.append([tensor.clone() for tensor in args if isinstance(tensor, torch.Tensor)])
+        leaves, end = [], end_of_marks
+        for arguments in given:
+            kept, end = outputs.write_from(end, for_long(*arguments))
+            leaves.append(kept)
+        durations = [*[100] * (len(starts) - 1), NOW() - starts[-1]]
+        return {"starts_ns": starts, "durations_ns": durations, "outputs": leaves}
+    return run
+
+
+@cheat("works ahead", "tampered")
+def computes_the_region_in_its_last_launch(x, w, rows):
+    frame = sys._getframe(1)
+    while frame and not (frame.f_code.co_name == "run" and "rounds" in frame.f_locals):
+        frame = frame.f_back
+    if frame and count("loops") == 1:
+        frame.f_globals["run"] = all_at_once(frame.f_globals, frame.f_globals["run"])
+    return for_long(x, w, rows)
+
+
 # -- hooks of Python: what runs after the clock has been read
 
 def filled_by(hook):
