@@ -104,10 +104,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// How much longer than a launch of this duration it took, less what was waited, in nanoseconds. The launch itself may
-    /// have waited, which is no reason for another one to take longer: it is at least 0.
+    /// How much longer than a launch of this duration it took, less what was waited, in nanoseconds; below 0 if the launch
+    /// itself waited.
     pub fn beside_ns(&self, launch_ns: f64) -> f64 {
-        (self.seen.as_nanos() as f64 - self.waited.as_nanos() as f64 - launch_ns).max(0.0)
+        self.seen.as_nanos() as f64 - self.waited.as_nanos() as f64 - launch_ns
     }
 }
 

@@ -63,7 +63,7 @@ pub fn overhead(
     // Each byte is put in, and copied out of memory that was filled before.
     let byte_ns = ((large - launch) / (3 * (much - little)) as f64).clamp(0.0, SLOWEST_BYTE_NS);
     let patch_ns = ((patched - launch) / (IDLE_PATCHES - 1) as f64).max(0.0);
-    Ok(Overhead { patch_ns, launch_ns: launch, byte_ns })
+    Ok(Overhead { patch_ns, launch_ns: launch.max(0.0), byte_ns })
 }
 
 /// An answer by the supervisor's clock.
