@@ -6,6 +6,7 @@ Every CRC-32 of an archive is set to zero, which means that there is none: a cha
 """
 
 import hashlib
+import json
 import pathlib
 import struct
 import sys
@@ -53,6 +54,14 @@ def main():
     guide = (CORPUS.parent.parent / "docs" / "config.md").read_text(encoding="utf-8")
     for block in guide.split("```toml\n")[1:]:
         seed("plimsoll_toml", block.split("```")[0].encode())
+    tests = CORPUS.parent.parent / "tests"
+    for log in sorted(tests.glob("diagnose/**/*.log")) + sorted(tests.glob("diagnose/**/*.txt")):
+        for target in ("diagnose_log", "telemetry"):
+            seed(target, log.read_bytes())
+    for line in (tests / "data" / "parameter-counts.jsonl").read_text(encoding="utf-8").splitlines():
+        seed("model_config", json.dumps(json.loads(line).get("config", {})).encode())
+    # A change of an honest recipe: the target applies it.
+    seed("store_recipe", b"c\0\x10\0\x0d")
     record = (CORPUS.parent.parent / "snapshots" / "record_document.snap").read_text(encoding="utf-8")
     seed("record", record.split("---\n", 2)[2].encode())
     for which in range(4):
