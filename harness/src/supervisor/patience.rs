@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::building::Building;
-use super::loading::{Allowed, Loading};
-use super::process::Cause;
+use super::loading::{Allowed, Loading, Stuck};
 
 /// What an answer may take longer for than other answers.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +14,15 @@ pub enum Beyond {
     Building(Duration),
     /// The kernel is loaded.
     Loading(Allowed),
+}
+
+/// Why an answer is waited for no longer.
+#[derive(Debug)]
+pub enum Spent {
+    /// The answer did not come in this time.
+    TimedOut(Duration),
+    /// The worker did not get on with loading its kernel.
+    NotLoaded(Stuck),
 }
 
 /// The wait for an answer.
@@ -46,15 +54,15 @@ impl Patience {
     ///
     /// # Errors
     /// No time is left.
-    pub fn left(&mut self) -> Result<Duration, Cause> {
+    pub fn left(&mut self) -> Result<Duration, Spent> {
         let left = self.until.saturating_duration_since(Instant::now());
         if !left.is_zero() {
             return Ok(left);
         }
         let more = match &mut self.work {
-            Work::Nothing => return Err(Cause::TimedOut(self.limit)),
-            Work::Building(building) => building.goes_on().then_some(self.limit).ok_or(Cause::TimedOut(self.limit))?,
-            Work::Loading(loading) => loading.look().map(|()| loading.pause()).map_err(Cause::NotLoaded)?,
+            Work::Nothing => return Err(Spent::TimedOut(self.limit)),
+            Work::Building(building) => building.goes_on().then_some(self.limit).ok_or(Spent::TimedOut(self.limit))?,
+            Work::Loading(loading) => loading.look().map(|()| loading.pause()).map_err(Spent::NotLoaded)?,
         };
         // A built kernel is launched afterwards, which may take as long as any launch.
         self.until = Instant::now() + more;
@@ -65,10 +73,10 @@ impl Patience {
     ///
     /// # Errors
     /// No time is left.
-    pub fn waits(&mut self) -> Result<(), Cause> {
+    pub fn waits(&mut self) -> Result<(), Spent> {
         match &mut self.work {
             Work::Building(building) if building.in_time() => self.until = Instant::now() + self.limit,
-            Work::Loading(loading) => loading.waits().map_err(Cause::NotLoaded)?,
+            Work::Loading(loading) => loading.waits().map_err(Spent::NotLoaded)?,
             // A worker that only says so is not waited for.
             Work::Nothing | Work::Building(_) => drop(self.left()?),
         }

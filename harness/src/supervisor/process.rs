@@ -22,7 +22,7 @@ use super::clock::{Scheduled, processor_time, processor_time_beside, waited};
 use super::loading::Stuck;
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
-use super::patience::{Beyond, Patience};
+use super::patience::{Beyond, Patience, Spent};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request, monotonic_ns};
 use crate::signals::Cancel;
@@ -93,6 +93,15 @@ pub enum Cause {
     Cancelled,
     /// A ceiling broke.
     Breached(Box<Breach>),
+}
+
+impl From<Spent> for Cause {
+    fn from(spent: Spent) -> Self {
+        match spent {
+            Spent::TimedOut(limit) => Self::TimedOut(limit),
+            Spent::NotLoaded(stuck) => Self::NotLoaded(stuck),
+        }
+    }
 }
 
 /// The end of a worker, after everything about it was read and no process of it is left.
