@@ -6,7 +6,9 @@ Every CRC-32 of an archive is set to zero, which means that there is none: a cha
 """
 
 import hashlib
+import json
 import pathlib
+import pickle
 import struct
 import sys
 import zipfile
@@ -53,6 +55,23 @@ def main():
     guide = (CORPUS.parent.parent / "docs" / "config.md").read_text(encoding="utf-8")
     for block in guide.split("```toml\n")[1:]:
         seed("plimsoll_toml", block.split("```")[0].encode())
+    tests = CORPUS.parent.parent / "tests"
+    for log in sorted(tests.glob("diagnose/**/*.log")) + sorted(tests.glob("diagnose/**/*.txt")):
+        for target in ("diagnose_log", "telemetry"):
+            seed(target, log.read_bytes())
+    for line in (tests / "data" / "parameter-counts.jsonl").read_text(encoding="utf-8").splitlines():
+        seed("model_config", json.dumps(json.loads(line).get("config", {})).encode())
+    frame = [{"filename": "/k/train.py", "line": 3, "name": "forward"}]
+    block = {"address": 4096, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": frame}
+    segment = {"device": 0, "address": 4096, "total_size": 2 << 20, "stream": 0, "segment_type": "small", "blocks": [block],
+               "allocated_size": 512, "active_size": 512, "requested_size": 500, "segment_pool_id": (0, 0), "frames": []}
+    event = {"addr": 4096, "size": 512, "stream": 0, "time_us": 7, "frames": frame, "device_free": 1 << 20}
+    trace = [{"action": action, **event} for action in ("segment_alloc", "alloc", "free_requested", "free_completed", "oom")]
+    dump = {"segments": [segment], "device_traces": [trace], "allocator_settings": {}, "external_annotations": []}
+    for protocol in range(6):
+        seed("snapshot", pickle.dumps(dump, protocol))
+    # A change of an honest recipe: the target applies it.
+    seed("store_recipe", b"c\0\x10\0\x0d")
     record = (CORPUS.parent.parent / "snapshots" / "record_document.snap").read_text(encoding="utf-8")
     seed("record", record.split("---\n", 2)[2].encode())
     for which in range(4):
@@ -88,12 +107,12 @@ def main():
             try:
                 with zipfile.ZipFile(path) as archive:
                     names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
-                    pickle = archive.read(names[0])
+                    values = archive.read(names[0])
             except Exception:
                 # A hostile file is one seed as a whole.
                 continue
-            seed("pickle", pickle)
-            seed("entry", pickle)
+            seed("pickle", values)
+            seed("entry", values)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,10 @@ These are modules that it imports, files that it opens, libraries that it loads,
 `load_inline`) its sources and the headers that the compiler read, which ninja lists. Files of Python, installed
 packages, torch and the system are left out, because the record's environment has their versions; so are files that a
 build or a cache writes, because they follow from the rest.
+
+A library that the kernel's own code loads belongs to it even in a cache: nothing else shows which sources it was built
+from, or whether it was built anew. If it is gone afterwards, as with a build in a temporary folder, the kernel builds it
+each time: then the files that its commands name stand for it, and what these include.
 """
 
 import builtins
@@ -15,6 +19,8 @@ import importlib.util
 import inspect
 import io
 import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -26,6 +32,9 @@ SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/s
 CACHES = ("CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR",
           "XDG_CACHE_HOME")
 INSTALLED = {"site-packages", "dist-packages"}
+INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]""", re.MULTILINE)
+# A source and its headers, all together; the text of one.
+MOST_FILES, LONGEST = 1000, 4 << 20
 PLAIN_OPEN = open
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -36,13 +45,15 @@ class Sources:
 
     def __init__(self):
         self.read, self.made, self.built, self.reported = {}, set(), set(), set()
+        # Libraries that the kernel's own code loaded, and the commands that it ran: folders and words.
+        self.own, self.commands = set(), []
         self.file = self.folder = None
         self.replaced = []
 
     def begin(self, file):
         """Starts recording, for the kernel in this file."""
         self.file, self.folder = os.path.realpath(file), os.path.dirname(os.path.realpath(file))
-        self.roots = roots()
+        self.roots, self.torch = roots(), [os.path.dirname(torch.__file__)] if (torch := sys.modules.get("torch")) else []
         self.mapped = libraries()
         self.resume()
 
@@ -53,8 +64,9 @@ class Sources:
             (builtins, "open", self.opened), (io, "open", self.opened), (os, "open", self.opened_by_flags),
             (os, "rename", self.renamed), (os, "replace", self.renamed),
             (files.SourceFileLoader, "get_data", lambda loader, path: self.note(path)),
-            (files.ExtensionFileLoader, "exec_module", lambda loader, module: self.note(loader.path)),
-            (ctypes, "_dlopen", lambda name, *_: self.note(name)),
+            (files.ExtensionFileLoader, "exec_module", lambda loader, module: self.loaded(loader.path)),
+            (ctypes, "_dlopen", lambda name, *_: self.loaded(name)),
+            (subprocess.Popen, "__init__", self.started), (os, "system", lambda command: self.started(None, command)),
         ):
             watched = self.watched(getattr(owner, name), seen)
             self.replaced.append((owner, name, vars(owner).get(name), watched))
@@ -102,10 +114,54 @@ class Sources:
         if path:
             self.read[os.path.abspath(os.fsdecode(path))] = None
 
+    def loaded(self, path):
+        self.note(path)
+        # A name without a folder is looked for in the system's.
+        if path and os.sep in os.fsdecode(path) and self.is_own(sys._getframe(2)):
+            self.own.add(os.path.realpath(os.fsdecode(path)))
+
+    def is_own(self, frame):
+        """Whether the code at `frame`, beyond Python's and torch's, is the kernel's, and not an installed package's."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if not name.startswith("<") and name != includes.__code__.co_filename:
+                file = os.path.realpath(name)
+                if INSTALLED & set(file.split(os.sep)) and not below(file, self.torch):
+                    return False
+                if not below(file, self.roots):
+                    return True
+            frame = frame.f_back
+        return False
+
+    def started(self, _, args, *more, cwd=None, **__):
+        words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
+        words = [os.fsdecode(word) for word in words]
+        # A shell gets all of a command in one word.
+        words += [part for word in words if " " in word for part in shlex.split(word)]
+        self.commands.append((os.path.abspath(os.fsdecode(cwd or os.getcwd())), words))
+
+    def note_commands(self):
+        """Notes the files that commands named, and what these include."""
+        for folder, words in self.commands:
+            places = [os.path.join(folder, name) for name in included_folders(words)]
+            rest = [os.path.normpath(os.path.join(folder, word)) for word in words]
+            seen = set()
+            while rest and len(seen) < MOST_FILES:
+                path = rest.pop()
+                if path in seen or not self.source(path) or is_built(path):
+                    continue
+                seen.add(path)
+                self.note(path)
+                for name in includes(path):
+                    rest += [os.path.normpath(os.path.join(place, name)) for place in (os.path.dirname(path), *places)]
+
     def take(self):
         """Returns the files that were read, each once over all calls, in order."""
         # A library loads those that it needs without asking Python.
         mapped = libraries()
+        if not all(map(os.path.exists, self.own)):
+            self.note_commands()
+        self.commands.clear()
         found = {self.source(path) for path in {*self.read, *(mapped - self.mapped)}} - self.reported - {None}
         self.mapped |= mapped
         self.read.clear()
@@ -120,7 +176,9 @@ class Sources:
             except ValueError:
                 pass
         path = os.path.realpath(path)
-        if path == self.file or path in self.made or below(path, self.roots) or below(path, self.built):
+        if path == self.file or path in self.made or below(path, self.built):
+            return None
+        if below(path, self.roots) and path not in self.own:
             return None
         if INSTALLED & set(path.split(os.sep)) or "__pycache__" in path:
             return None
@@ -161,6 +219,25 @@ class Sources:
         for line in listed.stdout.splitlines():
             if line.startswith("    "):
                 self.read[os.path.normpath(os.path.join(folder, line.strip()))] = None
+
+
+def included_folders(words):
+    """The folders in which a compiler looks for headers, by its command."""
+    for word, after in zip(words, [*words[1:], ""]):
+        for flag in ("-I", "-iquote", "-isystem", "--include-path="):
+            if word.startswith(flag):
+                yield word[len(flag):] or after
+
+
+def includes(path):
+    """The names that the text of a source includes."""
+    with PLAIN_OPEN(path, "rb") as file:
+        return [os.fsdecode(name) for name in INCLUDE.findall(file.read(LONGEST))]
+
+
+def is_built(path):
+    with PLAIN_OPEN(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def libraries():

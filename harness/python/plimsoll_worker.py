@@ -60,6 +60,7 @@ it creates tensors that custom autograd functions reject.
 """
 
 import ctypes
+import faulthandler
 import gc
 import json
 import mmap
@@ -361,6 +362,8 @@ class Worker:
 
 def main():
     process = Process()
+    # The supervisor asks for the place where a kernel hangs before it ends it.
+    faulthandler.register(signal.SIGQUIT, file=2, all_threads=True)
     channel = Channel(process)
     messages = channel.messages()
     hello = next(messages, None)
@@ -402,7 +405,7 @@ def main():
             raise backend.Refusal("unsupported", text)
         if hello.get("device") is not None:
             cuda, device, audit = on_device(hello)
-        locks.install(process.folder_of_one)
+        locks.install(process.folder_of_one, lambda: channel.send("waits"))
         from torch.utils import cpp_extension
 
         sources = plimsoll_sources.Sources()

@@ -39,7 +39,8 @@ pub(super) fn advice(event: &Event, known: Known<'_>) -> Vec<Advice> {
     let mut list: Vec<Advice> = remedy::first(event, work).into_iter().map(Advice::from).collect();
     let serves = matches!(work, Work::Serving | Work::Loading);
     if event.kind == Kind::VramOom && !serves && !event.also.contains(&Verdict::Eval) {
-        let own = terms::trains(event.software.as_deref().unwrap_or_default());
+        let allocates = event.also.contains(&Verdict::OptimizerState) && !event.also.contains(&Verdict::FirstBackward);
+        let own = terms::trains(event.software.as_deref().unwrap_or_default(), allocates);
         list.extend(own.iter().map(|what| plain(terms::filled(what, event))));
     }
     let late = complete.is_some_and(|complete| complete > 1);

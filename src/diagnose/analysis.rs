@@ -19,7 +19,7 @@ use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
 use super::wording::recognise;
-use crate::estimate::Ladder;
+use crate::estimate::{Ladder, Rung};
 use plimsoll_memory::bytes::ByteSize;
 
 /// How many events are listed at most.
@@ -54,6 +54,8 @@ pub struct Analysis {
     ended: Vec<Event>,
     /// The factors of the batch as the caller knows them.
     batch: KnownBatch,
+    /// What the caller's configuration has taken of the ladder already.
+    applied: Vec<Rung>,
     /// Findings of an earlier diagnosis, kept in a record.
     adopted: Vec<Findings>,
     snapshots: Vec<SnapshotFindings>,
@@ -149,6 +151,11 @@ impl Analysis {
         self.batch = batch;
     }
 
+    /// Sets the rungs that the caller's configuration has taken already: they are no advice.
+    pub fn know_applied(&mut self, rungs: Vec<Rung>) {
+        self.applied = rungs;
+    }
+
     /// Adds the end of the command whose output was read. An end that the text explains is not a second event.
     pub fn ended(&mut self, event: Event) {
         self.ended.push(event);
@@ -195,6 +202,9 @@ impl Analysis {
             } else {
                 events.push(reported.event());
             }
+        }
+        for event in &mut events {
+            event.advice.retain(|advice| !self.applied.iter().any(|rung| advice.rung == Some(rung.number())));
         }
         events.extend(self.adopted.iter().flat_map(|found| &found.events).cloned());
         self.ended.iter().for_each(|ended| join(&mut events, ended));

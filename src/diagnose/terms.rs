@@ -185,9 +185,19 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What comes first for a framework that trains with PyTorch, in the framework's own settings.
-pub(super) fn trains(software: &str) -> &'static [&'static str] {
+/// What comes first for a framework that trains with PyTorch, in the framework's own settings; `allocates` if a step
+/// failed that allocates the optimizer's state, which no smaller batch makes smaller.
+pub(super) fn trains(software: &str, allocates: bool) -> &'static [&'static str] {
     match software {
+        "deepspeed" if allocates => &[
+            "zero_optimization.stage 1 or higher: each GPU keeps a part of the optimizer's state; offload_optimizer to cpu",
+        ],
+        "megatron" if allocates => &[
+            "--use-distributed-optimizer: each data-parallel rank keeps a part of the optimizer's state; --tensor-model-parallel-size or --pipeline-model-parallel-size up",
+        ],
+        "lightning" if allocates => {
+            &["strategy=\"fsdp\" or \"deepspeed_stage_2\": each GPU keeps a part of the optimizer's state"]
+        }
         "deepspeed" => &[
             "train_micro_batch_size_per_gpu down with gradient_accumulation_steps up; zero_optimization.stage 2 or 3, offload_optimizer to cpu",
         ],

@@ -361,5 +361,13 @@ fn a_training_configuration_alone_tells_diagnose_the_batch() {
     }
     let out = advice(&["--config", config.to_str().unwrap()]);
     assert!(out.contains("10 -> 5") && out.contains("x2 -> x4"), "{out}");
-    assert!(!advice(&[]).contains("micro-batch: micro"));
+    let bare = advice(&[]);
+    assert!(!bare.contains("micro-batch: micro"));
+    // What a configuration says that it does is no advice.
+    let does = json!({"output_dir": "x", "bf16": true, "optim": "adamw_8bit", "gradient_checkpointing": true});
+    fs::write(&config, does.to_string()).unwrap();
+    let known = advice(&["--config", config.to_str().unwrap()]);
+    for words in ["bf16=True", "paged_adamw_8bit", "gradient_checkpointing=True"] {
+        assert!(bare.contains(words) && !known.contains(words), "{words}: {known}");
+    }
 }

@@ -38,6 +38,21 @@ fn a_kernel_that_hangs_and_ignores_sigterm() {
     let Some(failure) = fails("hang", &["--timeout", "1s"]) else { return };
     assert_eq!(failure.kind, FailureKind::Timeout);
     assert!(failure.message.contains("1s"), "{}", failure.message);
+    assert!(failure.stderr.unwrap().ends_with("hang.py\", line 10 in launch"));
+}
+
+/// A kernel whose import waits for what never comes ends soon, and its file shows where.
+#[test]
+fn a_kernel_that_hangs_while_it_is_loaded() {
+    let Some(failure) = fails("hangs_at_import", &["--timeout", "1s"]) else { return };
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.contains("compiled nothing for 10s"), "{}", failure.message);
+    let stderr = failure.stderr.unwrap();
+    assert!(
+        stderr.contains("hangs_at_import.py\", line 7 in <module>\n") && !stderr.contains("<plimsoll>"),
+        "{stderr}"
+    );
+    assert!(stderr.lines().last().unwrap().ends_with(" in wait"), "the last call is the last line: {stderr}");
 }
 
 #[test]

@@ -92,6 +92,57 @@ fn a_python_kernel_is_its_modules_and_the_files_that_it_reads() {
     assert!(out.contains("/kernel/sources/libinner.so") && !out.contains("/kernel/sources/libouter.so"), "{out}");
 }
 
+/// A kernel that builds its library by itself, in the folder that FOLDER gives.
+const BUILDS: &str = r"
+import contextlib, ctypes, os, subprocess, tempfile, torch
+here = os.path.dirname(os.path.abspath(__file__))
+with FOLDER as out:
+    built = os.path.join(out, 'rows.so')
+    if not os.path.exists(built):
+        os.makedirs(out, exist_ok=True)
+        subprocess.run(['cc', '-shared', '-fPIC', '-I', 'include', '-o', built, 'rows.c'], check=True, cwd=here)
+    rows = ctypes.CDLL(built)
+def launch(input, weight, *rest):
+    return weight[input] * rows.scale()
+";
+
+#[test]
+fn a_library_that_a_kernel_builds_for_itself_belongs_to_it_wherever_it_lies() {
+    if torch_python().is_none() {
+        return;
+    }
+    let cache = "contextlib.nullcontext(os.path.join(os.environ['XDG_CACHE_HOME'], 'rows'))";
+    for (place, expected) in
+        [(cache, vec!["rows.so"]), ("tempfile.TemporaryDirectory()", vec!["include/one.h", "include/two.h", "rows.c"])]
+    {
+        let scene = Scene::new(1);
+        let folder = scene.path("k");
+        fs::create_dir_all(folder.join("include")).unwrap();
+        fs::write(folder.join("kernel.py"), BUILDS.replace("FOLDER", place)).unwrap();
+        fs::write(folder.join("include/one.h"), "#include \"two.h\"\n").unwrap();
+        fs::write(folder.join("include/two.h"), "#define SCALE 1\n").unwrap();
+        fs::write(folder.join("rows.c"), "#include <stddef.h>\n# include <one.h>\nint scale(void) { return SCALE; }\n")
+            .unwrap();
+        let kernel = format!("py:{}", folder.join("kernel.py").display());
+        let checked = || {
+            let mut command = scene.command("validate");
+            command.args(["--kernel", &kernel]).arg("--python").arg(torch_python().unwrap());
+            command.env("XDG_CACHE_HOME", scene.path("cache"));
+            let (code, record) = scene.run(&mut command);
+            assert_eq!(code, 0, "{:#?}", record.results);
+            let identity = record.semantics.capture().unwrap().kernel.clone();
+            assert_eq!(names(&identity), expected, "{place}");
+            record.semantics_digest
+        };
+        let first = checked();
+        // Whether it is built or found, it is the same.
+        assert_eq!(checked(), first, "{place}");
+        fs::write(folder.join("include/two.h"), "static int one(void) { return 1; }\n#define SCALE one()\n").unwrap();
+        let _ = fs::remove_dir_all(scene.path("cache"));
+        assert_ne!(checked(), first, "{place}");
+    }
+}
+
 /// The embedding of the tests as KernelForge writes it, in two files.
 const CUDA: &str = "#include <torch/extension.h>\n#include \"rows.h\"\n
 torch::Tensor launch(torch::Tensor input, torch::Tensor weight, c10::optional<int64_t> padding, c10::optional<double> most,

@@ -208,3 +208,24 @@ fn m14_even_growth_is_not_growth_of_the_first_step() {
     assert_eq!(pattern(&[16.1, 16.2, 16.3, 16.4, 16.5]), "growing");
     assert_eq!(pattern(&[10.0, 16.4, 16.5, 16.5, 16.5]), "grows in the first step only");
 }
+
+#[test]
+fn m17_a_framework_s_own_settings_for_the_optimizer_come_first_where_its_state_does_not_fit() {
+    for (frame, batch, state) in [
+        ("/w/megatron/training/training.py", "--micro-batch-size down", "--use-distributed-optimizer: "),
+        ("/x/site-packages/deepspeed/runtime/engine.py", "train_micro_batch_size_per_gpu", "zero_optimization.stage 1"),
+        ("/x/site-packages/lightning/pytorch/loops/loop.py", "accumulate_grad_batches", "strategy=\"fsdp\""),
+    ] {
+        let of = |rest: &str| {
+            let event = below(&format!("  File \"{frame}\", line 3, in train_step\n{rest}"));
+            (event.advice[0].what.clone(), event.also)
+        };
+        let (first, also) = of(
+            "    optimizer.step()\n  File \"/x/torch/optim/adamw.py\", line 9, in _init_group\n    torch.zeros_like(p)",
+        );
+        assert_eq!(also, [Verdict::OptimizerStep, Verdict::OptimizerState], "{frame}");
+        assert!(first.starts_with(state), "{frame}: {first}");
+        let (first, _) = of("    output = model(tokens)");
+        assert!(first.contains(batch), "{frame}: {first}");
+    }
+}

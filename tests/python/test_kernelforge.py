@@ -55,6 +55,12 @@ class Verifier(Project):
             self.assertEqual(self.validate(code, extension), (True, "[Success] All 3 tests passed"))
             (self.paths["tmp_dir"] / ("kernel" + extension)).unlink()
 
+    def test_a_kernel_that_hangs_when_it_is_loaded_is_told_once(self):
+        code = "import threading\nthreading.Event().wait()\n" + PYTHON
+        valid, log = self.validate(code, options=["--timeout", "1s"])
+        self.assertTrue(not valid and log.startswith("[Timeout Error]\nthe kernel did not load: "), log)
+        self.assertEqual(log.count('kernel.py", line 2 in <module>'), 1, log)
+
     def test_what_is_wrong_is_told_as_the_verifier_tells_it(self):
         for code, expected in (
             (PYTHON.replace("* scale", "+ scale"),

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from torch.utils.file_baton import FileBaton
 
@@ -19,8 +20,8 @@ class LocksTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.lock = os.path.join(folder.name, "lock")
-        usual = FileBaton.try_acquire
-        self.addCleanup(setattr, FileBaton, "try_acquire", usual)
+        for name in ("try_acquire", "wait"):
+            self.addCleanup(setattr, FileBaton, name, getattr(FileBaton, name))
         plimsoll_locks.install()
 
     def held(self, text):
@@ -47,6 +48,31 @@ class LocksTest(unittest.TestCase):
         self.assertFalse(self.held(json.dumps(gone)))
         with open(self.lock, encoding="ascii") as file:
             self.assertEqual(json.load(file), plimsoll_locks.who(os.getpid()))
+
+    def test_who_waits_for_a_build_says_so_and_who_waits_for_nobody_complains(self):
+        said = []
+
+        def say():
+            said.append("waits")
+            holder.release()
+
+        plimsoll_locks.install(say=say)
+        holder = FileBaton(self.lock)
+        self.assertTrue(holder.try_acquire())
+        FileBaton(self.lock).wait()
+        self.assertEqual(said, ["waits"])
+        with open(self.lock, "w", encoding="ascii"):
+            pass
+        complaint = []
+
+        def write(_, text):
+            complaint.append(text)
+            os.remove(self.lock)
+            return len(text)
+
+        with mock.patch.object(os, "write", write):
+            FileBaton(self.lock).wait()
+        self.assertEqual((said, complaint), (["waits"], [f"plimsoll worker: nobody here holds the lock {self.lock}\n".encode()]))
 
     def test_a_lock_of_another_name_space_is_taken_in_a_folder_of_one_worker(self):
         text = json.dumps(dict(plimsoll_locks.who(os.getpid()), namespace="pid:[1]"))

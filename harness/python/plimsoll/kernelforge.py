@@ -54,8 +54,12 @@ def validate_kernel(code, paths, *, extension=".cu", options=()):
     errors = [entry["validation"].get("error") for entry in entries]
     if errors and all(error and any(words in error["message"] for words in UNBUILT) for error in errors):
         return False, f"[Compilation Failed]\n{errors[0]['message']}"
-    if errors and all(error and error == errors[0] and _while_loading(error) for error in errors):
-        return False, f"[Import/Compilation Failed]\n{_failure(entries[0]['validation'])}"
+    if errors and all(error and error == errors[0] for error in errors):
+        if _while_loading(errors[0]):
+            return False, f"[Import/Compilation Failed]\n{_failure(entries[0]['validation'])}"
+        # One worker hung before it launched anything: each has its number.
+        if errors[0]["kind"] == "timeout":
+            return False, f"[Timeout Error]\n{_failure(entries[0]['validation'])}"
     # Only entries that were launched and match are right: a run that was stopped has others.
     wrong = [_described(entry) for entry in entries if entry["validation"]["status"] != "passed"]
     wrong += [f"[{verdict['subject']}] {verdict['message']}" for verdict in record["verdicts"]

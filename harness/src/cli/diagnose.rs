@@ -87,13 +87,14 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     Ok(if failures.is_empty() { code } else { USAGE })
 }
 
-/// Gives the analysis the batch of the flags and configurations.
+/// Gives the analysis the batch of the flags and configurations, and what they have applied already.
 fn know_batch(diagnose: &Diagnose, analysis: &mut Analysis) -> Result<(), Failed> {
     let settings = diagnose.model.settings()?;
     let world = match (settings.gpus, settings.nodes) {
         (None, None) => None,
         (gpus, nodes) => Some(gpus.unwrap_or(1).saturating_mul(nodes.unwrap_or(1))),
     };
+    analysis.know_applied(settings.applied());
     analysis.know_batch(KnownBatch { micro: settings.batch, accumulation: settings.accumulation, world });
     settings.unread.iter().for_each(|unread| output::note(&format!("not counted: {unread}")));
     Ok(())

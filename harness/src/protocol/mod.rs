@@ -244,6 +244,8 @@ pub enum Reply {
     /// Everything was dropped.
     #[serde(rename = "released")]
     CachesDropped,
+    /// The worker waits for another process that builds the kernel; the answer comes later.
+    Waits,
     /// Something failed; without an id it concerns the worker as a whole.
     Error {
         /// Of the request.

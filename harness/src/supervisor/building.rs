@@ -27,12 +27,17 @@ impl Building {
         let now = ticks_below(self.worker);
         let went_on = now > self.seen;
         self.seen = now;
-        went_on && Instant::now() < self.until
+        went_on && self.in_time()
+    }
+
+    /// Whether time is left to build.
+    pub fn in_time(&self) -> bool {
+        Instant::now() < self.until
     }
 }
 
 /// The processor time of all processes below `worker`, including those that it has waited for.
-fn ticks_below(worker: u32) -> u64 {
+pub(super) fn ticks_below(worker: u32) -> u64 {
     let tree = process_tree(worker).unwrap_or_default();
     tree.iter().filter_map(|process| ticks(process.pid, process.pid == worker)).sum()
 }

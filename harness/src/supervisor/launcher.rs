@@ -23,8 +23,10 @@ use super::command::WorkerCommand;
 use super::crew::Crew;
 use super::death;
 use super::error::NoLauncher;
+use super::loading::Allowed;
 use super::made::Made;
 use super::overhead::overhead;
+use super::patience::Beyond;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use super::settings::{OnGpu, Settings};
@@ -35,6 +37,10 @@ use crate::signals::Cancel;
 
 /// Loading a kernel may build it first, and so may the first launch: both may take longer than other launches.
 const START_LIMIT: Duration = Duration::from_secs(600);
+/// A load may be idle for as long as a launch may take, and no less than this.
+const LEAST_IDLE: Duration = Duration::from_secs(10);
+/// A load may compute for as long as a launch may take, and no less than this: compilers that are libraries do.
+const LEAST_COMPUTING: Duration = Duration::from_secs(120);
 /// A worker closes its channel a moment before it can be waited for.
 const DYING: Duration = Duration::from_millis(100);
 /// Measuring an entry needs many launches: it may take this many times the limit of one launch.
@@ -117,10 +123,10 @@ enum Hello {
 }
 
 impl Running {
-    /// How much longer the next launch may take, to build the kernel.
-    fn may_build(&mut self) -> Option<Duration> {
+    /// What the next launch may take longer for: the first may build the kernel.
+    fn may_build(&mut self) -> Beyond {
         let first = !std::mem::replace(&mut self.launched, true);
-        first.then_some(START_LIMIT)
+        if first { Beyond::Building(START_LIMIT) } else { Beyond::Nothing }
     }
 }
 
@@ -172,7 +178,16 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     fn watch(&self, limit: Duration) -> Watch<'a> {
-        Watch { limit, building: None, cancel: self.cancel.clone(), meter: self.context.meter() }
+        Watch { limit, beyond: Beyond::Nothing, cancel: self.cancel.clone(), meter: self.context.meter() }
+    }
+
+    /// The limits to watch while a kernel is loaded.
+    fn loading_watch(&self) -> Watch<'a> {
+        let total = START_LIMIT.max(self.timeout);
+        // The driver of a GPU compiles in the worker itself.
+        let computing = if self.gpu.is_some() { total } else { LEAST_COMPUTING.max(self.timeout) };
+        let allowed = Allowed { idle: LEAST_IDLE.max(self.timeout), computing, total };
+        Watch { beyond: Beyond::Loading(allowed), ..self.watch(total) }
     }
 
     /// The limits to watch while many launches are under way.
@@ -259,7 +274,7 @@ impl<'a> WorkerLauncher<'a> {
 
     /// Makes the worker load the kernel.
     fn greet(&mut self) -> Result<(), Failure> {
-        let (request, watch, device) = (self.hello(), self.watch(START_LIMIT), self.device());
+        let (request, watch, device) = (self.hello(), self.loading_watch(), self.device());
         let running = self.worker.as_mut().expect("a worker was started");
         let asked = match running.hello {
             Hello::ToBeSaid if running.measured => match overhead(&mut running.process, &watch, device) {
@@ -436,7 +451,7 @@ impl Launcher for WorkerLauncher<'_> {
         let mut watch = self.watch(self.timeout);
         let request = Request::Launch { id, call: call.message() };
         let running = self.running()?;
-        watch.building = running.may_build();
+        watch.beyond = running.may_build();
         match running.process.ask(&request, &watch) {
             Ok(Reply::Launched { id: of, mut outcome }) if of == id => {
                 let sources = std::mem::take(&mut outcome.sources);
@@ -485,7 +500,7 @@ impl Launcher for WorkerLauncher<'_> {
         if self.worker.is_some() || self.unloadable.is_some() || self.start().is_err() {
             return;
         }
-        let (request, watch) = (self.hello(), self.watch(START_LIMIT));
+        let (request, watch) = (self.hello(), self.loading_watch());
         let Some(running) = &mut self.worker else { return };
         running.measured = self.audit;
         // Measure while nothing else starts.

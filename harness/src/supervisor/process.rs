@@ -18,10 +18,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::building::Building;
 use super::clock::{Scheduled, processor_time, processor_time_beside, waited};
+use super::loading::Stuck;
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
+use super::patience::{Beyond, Patience, Spent};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request, monotonic_ns};
 use crate::signals::Cancel;
@@ -32,6 +33,9 @@ const TAIL: usize = 64 << 10;
 const READS: usize = 64;
 /// How long a worker may take to end after the request to end.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a worker that hangs may take to write where it is.
+const TRACE: Duration = Duration::from_millis(500);
 
 /// The descriptor of a worker's own source, if it is given one.
 pub const SOURCES_FD: i32 = 5;
@@ -85,10 +89,21 @@ pub enum Cause {
     Protocol(String),
     /// The worker did not answer in time.
     TimedOut(Duration),
+    /// The worker did not get on with loading its kernel.
+    NotLoaded(Stuck),
     /// The run was cancelled.
     Cancelled,
     /// A ceiling broke.
     Breached(Box<Breach>),
+}
+
+impl From<Spent> for Cause {
+    fn from(spent: Spent) -> Self {
+        match spent {
+            Spent::TimedOut(limit) => Self::TimedOut(limit),
+            Spent::NotLoaded(stuck) => Self::NotLoaded(stuck),
+        }
+    }
 }
 
 /// The end of a worker, after everything about it was read and no process of it is left.
@@ -109,12 +124,23 @@ pub struct End {
 pub struct Watch<'a> {
     /// The longest wait.
     pub limit: Duration,
-    /// How much longer the wait may be while the worker builds its kernel; `None` if building is over.
-    pub building: Option<Duration>,
+    /// What the wait may be longer for.
+    pub beyond: Beyond,
     /// Ctrl-C.
     pub cancel: Cancel,
     /// Ceilings.
     pub meter: &'a plimsoll::meter::Meter,
+}
+
+impl Watch<'_> {
+    /// # Errors
+    /// The run was cancelled, or a ceiling broke.
+    fn ended(&self) -> Result<(), Cause> {
+        if self.cancel.requested() {
+            return Err(Cause::Cancelled);
+        }
+        self.meter.breach().map_or(Ok(()), |breach| Err(Cause::Breached(Box::new(breach))))
+    }
 }
 
 /// Memory that a worker shares.
@@ -275,13 +301,13 @@ impl WorkerProcess {
         if self.has_unasked() {
             return Err(Cause::Unasked);
         }
-        let mut deadline = Instant::now() + watch.limit;
+        let mut patience = Patience::begin(self.pid(), watch.limit, Beyond::Nothing);
         let mut rest = line;
         while !rest.is_empty() {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch, &mut Pace::of(Given::Nothing))?
+                    self.wait(PollFlags::OUT, &mut patience, watch, &mut Pace::of(Given::Nothing))?
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
@@ -320,18 +346,22 @@ impl WorkerProcess {
 
     /// Waits for the next answer, and hands out the values of launches meanwhile.
     pub fn answer_in_turns(&mut self, watch: &Watch<'_>, pace: &mut Pace<'_>) -> Result<Reply, Cause> {
-        let mut deadline = Instant::now() + watch.limit;
-        let mut building = watch.building.map(|limit| Building::begin(self.pid(), limit));
+        let mut patience = Patience::begin(self.pid(), watch.limit, watch.beyond);
         loop {
-            if let Some(reply) = self.inbox.take().map_err(Cause::Protocol)? {
-                return Ok(reply);
+            match self.inbox.take().map_err(Cause::Protocol)? {
+                Some(Reply::Waits) => {
+                    // A worker may say so without end.
+                    watch.ended()?;
+                    patience.waits()?;
+                    continue;
+                }
+                Some(reply) => return Ok(reply),
+                None => {}
             }
             match self.channel.read(&mut self.received) {
                 Ok(0) => return Err(self.closed()),
                 Ok(n) => self.inbox.add(&self.received[..n]),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch, pace)?
-                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN, &mut patience, watch, pace)?,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
             }
@@ -383,8 +413,7 @@ impl WorkerProcess {
     fn wait(
         &mut self,
         flags: PollFlags,
-        deadline: &mut Instant,
-        building: &mut Option<Building>,
+        patience: &mut Patience,
         watch: &Watch<'_>,
         pace: &mut Pace<'_>,
     ) -> Result<(), Cause> {
@@ -392,15 +421,7 @@ impl WorkerProcess {
             if watch.cancel.requested() {
                 return Err(Cause::Cancelled);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() && building.as_mut().is_some_and(Building::goes_on) {
-                // A built kernel is launched afterwards, which may take as long as any launch.
-                *deadline = Instant::now() + watch.limit;
-                continue;
-            }
-            if left.is_zero() {
-                return Err(Cause::TimedOut(watch.limit));
-            }
+            let left = patience.left()?;
             // A stream at its end, and turns that nobody takes, are not polled: the process takes their place, and is asked
             // for nothing.
             let ended = || PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::empty());
@@ -437,8 +458,8 @@ impl WorkerProcess {
             if complained {
                 drain(&mut self.stderr, &mut self.complained);
             }
-            if breached && let Some(breach) = watch.meter.breach() {
-                return Err(Cause::Breached(Box::new(breach)));
+            if breached {
+                watch.ended()?;
             }
             if turn {
                 self.hand_out(pace, woke)?;
@@ -455,7 +476,7 @@ impl WorkerProcess {
 
     /// Ends the worker: asks, waits a moment, then kills it and everything that it started.
     pub fn finish(mut self, watch: &Watch<'_>) -> End {
-        let polite = Watch { limit: GRACE, building: None, ..watch.clone() };
+        let polite = Watch { limit: GRACE, beyond: Beyond::Nothing, ..watch.clone() };
         let asked = self.send(&Request::Bye, &polite);
         let cause = match asked.and_then(|()| self.answer(&polite).map(drop)) {
             Err(cause @ (Cause::Cancelled | Cause::Breached(_))) => cause,
@@ -475,9 +496,29 @@ impl WorkerProcess {
         }
     }
 
+    /// Lets a worker that hangs write where it is: Python's does at a signal that ends others.
+    fn ask_where(&mut self) {
+        drain(&mut self.stderr, &mut self.complained);
+        if !catches(self.pid, Signal::QUIT) || rustix::process::kill_process(self.pid, Signal::QUIT).is_err() {
+            return;
+        }
+        // The text comes in pieces, and a kernel may print without end.
+        let (until, mut limit) = (Instant::now() + 2 * TRACE, TRACE);
+        while let Some(stderr) = &self.stderr
+            && wait_readable(&[stderr.as_fd()], limit)
+            && Instant::now() < until
+        {
+            drain(&mut self.stderr, &mut self.complained);
+            limit = TRACE / 10;
+        }
+    }
+
     /// Kills the worker with all its processes, and reads its remaining output.
     pub fn kill(mut self, cause: Cause) -> End {
         if matches!(self.process.try_wait(), Ok(None)) {
+            if matches!(cause, Cause::TimedOut(_) | Cause::NotLoaded(_)) {
+                self.ask_where();
+            }
             // The group first: children of the kernel go with it.
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         }
@@ -499,6 +540,13 @@ impl Drop for WorkerProcess {
             self.process.end();
         }
     }
+}
+
+/// Whether a process has a handler for a signal.
+fn catches(pid: Pid, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", number(pid))).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }
 
 /// The number of a process.

@@ -19,6 +19,8 @@ struct Said {
     reserved: bool,
     active: bool,
     total: bool,
+    /// `res`, which may be resident or reserved.
+    ambiguous: bool,
     /// What may be used, not what is.
     setting: bool,
 }
@@ -36,6 +38,7 @@ impl Said {
                 "ram" => said.ram = true,
                 "active" => said.active = true,
                 "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,
+                "res" => said.ambiguous = true,
                 "total" => said.total = true,
                 "config" | "maxmemory" | "quota" => said.setting = true,
                 _ => {}
@@ -91,7 +94,7 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     let on_host = said.host || maxrss || (said.ram && !on_device) || ((cpu || host || process) && memory);
     let used = used || usage || clause.contains("in use");
     // An allowance is not a reading.
-    if limit || said.setting {
+    if limit || said.setting || said.ambiguous {
         return None;
     }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.

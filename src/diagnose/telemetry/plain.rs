@@ -15,8 +15,10 @@ use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, number, unit, whole};
 use super::spelled::spelled_out;
 
+mod listed;
 mod unitless;
 
+use listed::{listed, reserved};
 use unitless::without_units;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
@@ -115,8 +117,12 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         return Vec::new();
     }
     let Some((text, scale)) = spelled_out(text) else { return Vec::new() };
+    let text = reserved(text);
     let quantities = quantities(&text);
-    let mut figures = pairs(&text, &quantities);
+    let mut figures = listed(&quantities);
+    if figures.is_empty() {
+        figures = pairs(&text, &quantities);
+    }
     if figures.is_empty() {
         figures = words(&text, &quantities, scale);
     }

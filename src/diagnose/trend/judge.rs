@@ -245,7 +245,9 @@ fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
 
 /// The last readings of all ranks; `None` if there is only one.
 pub(super) fn spread(workers: &BTreeMap<Worker, Series>) -> Option<Spread> {
-    let last = workers.iter().filter_map(|(worker, series)| Some((series.readings().last()?.figure.bytes, *worker)));
+    // Readings that name nobody may be those of any of the others.
+    let named = workers.iter().filter(|(worker, _)| **worker != Worker::default());
+    let last = named.filter_map(|(worker, series)| Some((series.readings().last()?.figure.bytes, *worker)));
     let mut last: Vec<_> = last.collect();
     last.sort_unstable();
     let (&(lowest, lowest_worker), &(highest, highest_worker)) = (last.first()?, last.last()?);

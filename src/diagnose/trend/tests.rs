@@ -299,3 +299,17 @@ proptest! {
         prop_assert_eq!(of(false), of(true));
     }
 }
+
+#[test]
+fn readings_that_name_nobody_are_not_another_rank() {
+    let named = |other: &str| {
+        let line = |step: u64| format!("step {step} gpu mem: 4.0 GB\nstep {step} {other} gpu mem allocated: 9.0 GB\n");
+        let text: String = (0..5).map(line).collect();
+        collect(&text).trends().findings.iter().any(|finding| finding.verdict == Verdict::VariesByRank)
+    };
+    assert!(!named("cuda:0"));
+    let ranks: String = (0..5)
+        .map(|step| format!("step {step} cuda:1 gpu mem: 4.0 GB\nstep {step} cuda:0 gpu mem: 9.0 GB\n"))
+        .collect();
+    assert!(collect(&ranks).trends().findings.iter().any(|finding| finding.verdict == Verdict::VariesByRank));
+}

@@ -39,7 +39,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         let id = self.launcher.next_id();
         let mut watch = self.launcher.profile_watch();
         let running = self.launcher.running()?;
-        watch.building = running.may_build();
+        watch.beyond = running.may_build();
         if let Given::Values(round) = given {
             make_room(&running.process, round.launches).map_err(|error| {
                 Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))

@@ -11,6 +11,7 @@ use super::{PROFILE_FACTOR, WorkerLauncher};
 use crate::protocol::{Reply, Request, check_samples};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::death;
+use crate::supervisor::patience::Beyond;
 use crate::supervisor::process::Cause;
 
 impl WorkerLauncher<'_> {
@@ -46,9 +47,9 @@ impl WorkerLauncher<'_> {
             Ok(running) => running,
             Err(failure) => return (0, Some(failure)),
         };
-        watch.building = running.may_build();
+        watch.beyond = running.may_build();
         let mut reply = running.process.ask(&request, &watch);
-        watch.building = None;
+        watch.beyond = Beyond::Nothing;
         for (done, (index, call)) in calls.iter().enumerate() {
             match reply {
                 Ok(Reply::Timed { id: of, index: at, samples, mut again }) if (of, at) == (id, done) => {

@@ -10,6 +10,7 @@ use crate::estimate::error::EstimateError;
 use crate::estimate::matrices::Matrices;
 use crate::estimate::model::{Model, Shape};
 use crate::estimate::optimizer::Optimizer;
+use crate::estimate::rung::Rung;
 use crate::estimate::setup::{Buckets, Setup};
 use crate::estimate::stored::Stored;
 
@@ -106,6 +107,19 @@ impl Settings {
             convention optimizer optimizer_rank precision zero shard_group gpus nodes offload offload_parameters zero_init tuning batch sequence
             accumulation effective_batch attention checkpointing inference tensor_parallel pipeline_parallel virtual_stages
             sequence_parallel buckets)
+    }
+
+    /// The rungs that these settings have taken already, as far as they say.
+    pub fn applied(&self) -> Vec<Rung> {
+        let applied = [
+            (Rung::Bf16, self.precision == Some(Precision::Bf16Mixed)),
+            (Rung::Checkpointing, self.checkpointing == Some(true)),
+            (Rung::Sdpa, self.attention == Some(Attention::Sdpa)),
+            (Rung::Optimizer8bit, self.optimizer.is_some_and(|optimizer| optimizer.in_8_bits().is_err())),
+            (Rung::Sharding, self.zero == Some(ZeroStage::Three)),
+            (Rung::Adapter, matches!(self.tuning, Some(Tuning::Qlora { .. }))),
+        ];
+        applied.into_iter().filter(|(_, is)| *is).map(|(rung, _)| rung).collect()
     }
 
     /// The settings, with the size of the adapter that they describe; what cannot be counted is in `unread`.

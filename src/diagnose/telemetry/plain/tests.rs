@@ -71,6 +71,17 @@ fn what_people_print_is_read_in_any_order() {
         ("CPU RAM: 5.25 GB, GPU RAM: 3.25 GB", vec![(HostUsed, 5.25), (Allocated, 3.25)]),
         ("Total GPU memory used: 3.25 GB", vec![(DeviceUsed, 3.25)]),
         ("3.25GB in use on the GPU", vec![(DeviceUsed, 3.25)]),
+        // Words in brackets, in the order of their amounts, and `res` beside an allocation.
+        ("GPU memory: 4.01/5.50 GB (alloc/reserved)", vec![(Allocated, 4.01), (Reserved, 5.5)]),
+        ("gpu0 mem (reserved/allocated): 8.25 / 6.125 GiB", vec![(Reserved, 8.25), (Allocated, 6.13)]),
+        (
+            "CUDA mem [alloc|res|peak] = 1.5GB|2.5GB|3.25GB",
+            vec![(Allocated, 1.5), (Reserved, 2.5), (MaxAllocated, 3.25)],
+        ),
+        ("vram (used/total): 3.5/24.0 GiB", vec![(DeviceUsed, 3.5), (DeviceTotal, 24.0)]),
+        ("mem_alloc_gb: 4.5 mem_res_gb: 5.75", vec![(Allocated, 4.5), (Reserved, 5.75)]),
+        ("step 3 | alloc 4.25G / res 6.0G", vec![(Allocated, 4.25), (Reserved, 6.0)]),
+        ("mem_res_gb: 5.75", vec![]),
         // The units of getrusage, procfs, time -v, wandb and fairseq.
         ("ru_maxrss: 3145728", vec![(HostPeak, 3.0)]),
         ("VmRSS:\t 3145728 kB", vec![(HostUsed, 3.0)]),
