@@ -80,6 +80,13 @@ impl Case {
                     let also = event["also"].as_array().into_iter().flatten().filter_map(|also| also.as_str());
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
+                // What one of the three pieces that are shown must name.
+                "advice" => {
+                    let shown = found.events.iter().take(1).flat_map(|event| event.advice.iter().take(3));
+                    let shown: Vec<&str> = shown.map(|advice| advice.what.as_str()).collect();
+                    let named = truth.iter().find(|truth| shown.iter().any(|what| what.contains(truth.as_str())));
+                    named.cloned().unwrap_or_else(|| shown.join("; "))
+                }
                 number => {
                     // Some cases use another name for the request, for the capacity of a device, or for what it had free.
                     let names: &[&str] = match number {
