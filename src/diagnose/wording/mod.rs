@@ -7,6 +7,8 @@
 mod allocator;
 mod amounts;
 mod beside;
+mod catalogue;
+mod conversation;
 mod ending;
 mod guard;
 mod host;

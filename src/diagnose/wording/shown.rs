@@ -10,6 +10,14 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     {
         return Some("advice or documentation about such errors");
     }
+    // A part of a program that deals with such kills.
+    if regex!(r"(?i)\boom[- ]?kill(?:ed|er|ing)? (?:handling|detection|support|polic(?:y|ies)|protection|recovery|alerts?|dashboards?|banners?|hooks?|handlers?) (?:is|are|was|were|has|have)\b").is_match(text) {
+        return Some("a setting");
+    }
+    // The number of a part of a work precedes its title.
+    if regex!(r"^\W*(?:[Ee]pisode|[Cc]hapter|[Ll]ecture|[Ll]esson|[Aa]ppendix|[Ee]xercise|[Ss]eason|[Ss]lide) (?:\d{1,3}|[IVXA-D]{1,4})[.:]? ").is_match(text) {
+        return Some("a title of something else");
+    }
     // What happened to a ticket; exit codes in one line; classes that a setting lists.
     if regex!(r"(?i)\b(?:assigned|moved|closed|opened|reopened|created|updated|resolved|linked|commented on|merged) (?-i:[A-Z][A-Z0-9]{1,9}-\d{1,6})\b").is_match(text) {
         return Some("the title of an issue or a page");
@@ -26,6 +34,20 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     }
     if regex!(r#"^(?:Replaying|Quoting|Displaying|Rendering|Parsing|Showing|Matching|Classifying|Translating|Highlighting)\b[^"\n]*:? ""#).is_match(text) {
         return Some("a text that was searched for, fetched or described");
+    }
+    // A phrase in quotes that the sentence is about.
+    if regex!(r#"(?:^|: )["'\x{201c}`][^"'\x{201c}\x{201d}`]{2,60}["'\x{201d}`] (?:should (?:not |never )?(?:be|say|read)|must (?:be|not)|means?\b|hei\x{df}t|bedeutet|significa|veut dire|stands for|(?:is|are|gets?) (?:raised|thrown|printed|shown|reported|returned|logged|displayed|written)\b|(?:appears|occurs|happens|indicates|comes from|points to|shows up)\b|is (?:the|a|an|not a) (?:name|title|text|message|label|phrase|song|state|reason|common)|in (?:German|French|Spanish|English|Chinese|Japanese))"#).is_match(text) {
+        return Some("a text for users, in a file of texts");
+    }
+    // A row of a table on a wiki; one text in several languages.
+    if regex!(r#"^\|\|.*\|\|$|"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*"[^"]*",\s*"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*""#)
+        .is_match(text)
+    {
+        return Some("a text for users, in a file of texts");
+    }
+    // A row of a table of tests.
+    if regex!(r#"^\{.*\b(?:want|wants|expect|expected|should|input)\w*: .*\},?$"#).is_match(text) {
+        return Some("a line of code");
     }
     // A text and its translation; the values that a type may have.
     if regex!(r#"^[^"]*"[^"]+" (?:->|=>|\x{2192}) "[^"]+"$|^(?:export )?type \w+ = |^(?:Docstring|Init signature|String form|Subclasses):\s"#).is_match(text) {
