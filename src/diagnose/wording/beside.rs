@@ -166,7 +166,7 @@ mod tests {
             ("\"OOMKilled\": true,\n\"Memory\": 67108864,\n", None, Some(64)),
         ] {
             let mut found = Vec::new();
-            recognise(&Lines::hot(text), 0, &mut found);
+            recognise(&Lines::hot(text), 0, false, &mut found);
             let numbers = &found[0].numbers;
             let expected = |mebibytes: Option<u64>| mebibytes.map(|mebibytes| ByteSize::new(mebibytes * MIB));
             assert_eq!((numbers.tried, numbers.allowed), (expected(tried), expected(allowed)), "{text}");

@@ -210,36 +210,11 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("release notes");
     }
-    // What a compiler or a linter says of the text of a source; who wrote a line of it.
-    if regex!(r"\berror TS\d{4,5}: |^[WRC]\d{4}: |^\d+:\d+\s+(?:warning|error)\s.*\s[a-z][\w/@-]*$|^(?:error|warning)\[E\d{4}\]: |\[-W[\w=+-]+\]$|^\^?[0-9a-f]{7,40} \([^()]* \d{4}-\d\d-\d\d\b[^()]*\)")
-        .is_match(text)
-    {
-        return Some("a line of code");
-    }
-    if regex!(r"\(INJECTED\)|\b[Ii]njected (?:fault|failure|error)s?\b|(?i:\[(?:fault|failure)[- ]injection\])")
-        .is_match(text)
-    {
-        return Some("an experiment");
-    }
-    // A page in a list of pages.
-    if regex!(r"^(?:- )?[^:]{2,80}: \S+\.(?:md|mdx|html?|rst|adoc|ipynb)$").is_match(text) {
-        return Some("the title of an issue or a page");
-    }
     // A sentence about what happens whenever something else does.
     if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
         return Some("a manual");
     }
     if regex!(r"(?i)\b(?:polic(?:y|ies)|config\w*|settings?|rules?|options|matchers?) (?:is |was |were )?(?:loaded|read|parsed|applied|updated|registered)\b").is_match(text) {
-        return Some("a setting");
-    }
-    // A filter and what it left: nothing.
-    if regex!(r"^(?:[Ff]ilter|[Ss]earch|[Qq]uery|[Ss]elector): \S|\((?:0|no) (?:items?|results?|match(?:es)?|rows?|hits?|entries|events?|pods?)\)$").is_match(text) {
-        return Some("a text that was searched for, fetched or described");
-    }
-    // A setting whose name holds the words: `ON_OUT_OF_MEMORY=dump`.
-    if regex!(r"^(?:export )?[A-Za-z]\w*(?:OOM|OUT_?OF_?MEMORY|OutOfMemory|oom|out_of_memory)\w*=[\w./:-]+$")
-        .is_match(text)
-    {
         return Some("a setting");
     }
     // Faces are drawn by people.

@@ -34,10 +34,11 @@ use super::ascii::regex;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
-/// What line `at` of `lines` reports, in order of the text.
-pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+/// What line `at` of `lines` reports, in order of the text. Lines of a `known` shape reported events often enough that
+/// their form is not judged again.
+pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<Sighting>) {
     let before = found.len();
-    if let Some(reason) = guard::dismissed(lines, at) {
+    if let Some(reason) = (!known).then(|| guard::dismissed(lines, at)).flatten() {
         found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
         return;
     }

@@ -16,11 +16,17 @@ pub(super) enum Position {
     Said(&'static str),
 }
 
+/// Why the wording that begins at `start` of `message` is talk. Messages with their numbers need no more of a position,
+/// which takes longer to find.
+pub(super) fn talk_about(message: &str, start: usize) -> Option<&'static str> {
+    talk(message, &message[..start], &message[start..])
+}
+
 /// The position of the wording that begins at `start` of `message`, a line without prefixes.
 pub(super) fn position(message: &str, start: usize) -> Position {
     let before = &message[..start];
     let after = &message[start..];
-    if let Some(reason) = talk(message, before, after) {
+    if let Some(reason) = talk_about(message, start) {
         return Position::Talk(reason);
     }
     if let Some(reason) = said(before, after) {
@@ -283,6 +289,8 @@ mod tests {
             "Build faulted (65). Error: OutOfMemoryError : CUDA out of memory.",
             "{\"level\": \"error\", \"message\": \"CUDA out of memory.",
             "- **Exception Message:** CUDA out of memory.",
+            "This may be due to a limit: Error: CUDA out of memory.",
+            "ERROR: worker pool: CUDA out of memory.",
         ] {
             assert_eq!(of(text), Position::Message, "{text}");
         }
@@ -305,6 +313,9 @@ mod tests {
             "The error `torch.cuda.OutOfMemoryError: CUDA out of memory` means that the device is full",
             "src/i18n/de.po:1207:msgid \"CUDA out of memory\"",
             "docs/errors.xml-12-<title>CUDA out of memory</title>",
+            "When the cache grows, the server aborts with CUDA out of memory",
+            "mocker.patch(\"f\", side_effect=RuntimeError(\"CUDA out of memory\"))",
+            "Explain CUDA out of memory",
         ] {
             assert!(matches!(of(text), Position::Talk(_) | Position::Said(_)), "{text}: {:?}", of(text));
         }

@@ -10,6 +10,31 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     {
         return Some("advice or documentation about such errors");
     }
+    // What a compiler or a linter says of the text of a source; who wrote a line of it.
+    if regex!(r"\berror TS\d{4,5}: |^[WRC]\d{4}: |^\d+:\d+\s+(?:warning|error)\s.*\s[a-z][\w/@-]*$|^(?:error|warning)\[E\d{4}\]: |\[-W[\w=+-]+\]$|^\^?[0-9a-f]{7,40} \([^()]* \d{4}-\d\d-\d\d\b[^()]*\)")
+        .is_match(text)
+    {
+        return Some("a line of code");
+    }
+    if regex!(r"\(INJECTED\)|\b[Ii]njected (?:fault|failure|error)s?\b|(?i:\[(?:fault|failure)[- ]injection\])")
+        .is_match(text)
+    {
+        return Some("an experiment");
+    }
+    // A page in a list of pages.
+    if regex!(r"^(?:- )?[^:]{2,80}: \S+\.(?:md|mdx|html?|rst|adoc|ipynb)$").is_match(text) {
+        return Some("the title of an issue or a page");
+    }
+    // A filter and what it left: nothing.
+    if regex!(r"^(?:[Ff]ilter|[Ss]earch|[Qq]uery|[Ss]elector): \S|\((?:0|no) (?:items?|results?|match(?:es)?|rows?|hits?|entries|events?|pods?)\)$").is_match(text) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    // A setting whose name holds the words: `ON_OUT_OF_MEMORY=dump`.
+    if regex!(r"^(?:export )?[A-Za-z]\w*(?:OOM|OUT_?OF_?MEMORY|OutOfMemory|oom|out_of_memory)\w*=[\w./:-]+$")
+        .is_match(text)
+    {
+        return Some("a setting");
+    }
     // A part of a program that deals with such kills.
     if regex!(r"(?i)\boom[- ]?kill(?:ed|er|ing)? (?:handling|detection|support|polic(?:y|ies)|protection|recovery|alerts?|dashboards?|banners?|hooks?|handlers?) (?:is|are|was|were|has|have)\b").is_match(text) {
         return Some("a setting");
@@ -77,6 +102,17 @@ mod tests {
             "type Reason = \"OOMKilled\" | \"Error\";",
             "Docstring:      Out of memory.",
             "Policy \"restart-on-oom\" created: reason=OOMKilled",
+            "error TS2304: Cannot find name 'OutOfMemoryError'.",
+            "mmap(NULL, 4096) = -1 ENOMEM (Cannot allocate memory) (INJECTED)",
+            "- Out of memory: oom.md",
+            "Filter: OOMKilled (0 items)",
+            "ON_OUT_OF_MEMORY=dump",
+            "OOMKilled handling is enabled",
+            "Chapter 7. Out of memory",
+            "|| Killed || OOM killer ||",
+            "{name: \"cuda\", line: \"CUDA out of memory\", want: true},",
+            "{\"en\":\"Out of memory\",\"de\":\"Zu wenig Speicher\"}",
+            "`CUDA error: out of memory` is raised if the batch does not fit.",
         ] {
             assert!(dismissed(text).is_some(), "{text}");
         }
@@ -86,6 +122,9 @@ mod tests {
             "reason=OutOfMemoryError",
             "worker 812 moved to node n-7: out of memory",
             "type mismatch: out of memory",
+            "error=OUT_OF_MEMORY",
+            "step 7: out of memory",
+            "\"loader\" is out of memory",
             "Rendering frame 12: out of memory",
             "Which GPU? device 1: out of memory",
         ] {
