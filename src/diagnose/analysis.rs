@@ -264,7 +264,8 @@ impl Sink for Gatherer {
             if !lines[at].hot {
                 continue;
             }
-            recognise(&lines, at, &mut found);
+            let known = self.shapes.is_known(lines[at].shape);
+            recognise(&lines, at, known, &mut found);
             let tells = found.iter().any(|sighting| sighting.cause.is_event());
             for mut sighting in found.drain(..) {
                 if matches!(sighting.cause, Cause::Device | Cause::Library) {

@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 117] = [
+const ANCHORS: [&str; 120] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -127,6 +127,9 @@ const ANCHORS: [&str; 117] = [
     "aging file",
     "x5af)",
     "eserve ",
+    "mem limit",
+    "VMEM",
+    "size allowed",
 ];
 
 /// Numbers of signals, exits and errors, matched as whole numbers.

@@ -39,7 +39,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d+ [A-Z] \d+ \d+\]",
         r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d TP(?P<rank8>\d+)\]",
         r"\[ *\d+\.\d{3,9}\]",
-        r"\d+:[CMSX] \d{1,2} [A-Z][a-z]{2} (?:\d{4} )?\d\d:\d\d:\d\d\.\d{3} [.*#-] ",
+        r"(?:\d+:[CMSX]|\[\d+\]) \d{1,2} [A-Z][a-z]{2} (?:\d{4} )?\d\d:\d\d:\d\d\.\d{3} [.*#-] ",
         r"\[[^\]\[]{0,12}? ?\d{1,2} \d\d:\d\d:\d\d(?: \d{4})?\]",
         r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]",
         r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)? (?P<host3>[\w.-]+) (?:[\w./@-]+(?:\[\d+\])?: ?)",
@@ -95,7 +95,8 @@ pub(super) fn peel(text: &str) -> Origin {
             break;
         }
         // An error code, such as `ORA-04030: `, is not a machine.
-        if named(&["host5"]).is_some_and(is_code) {
+        // Neither is a device.
+        if named(&["host5"]).is_some_and(|name| is_code(name) || is_device(name)) {
             break;
         }
         origin.rank = origin.rank.or(number(&ranks));
@@ -116,6 +117,13 @@ pub(super) fn peel(text: &str) -> Origin {
 fn is_code(name: &str) -> bool {
     let digits = name.trim_start_matches(|c: char| c.is_ascii_uppercase()).trim_start_matches(['-', '_']);
     digits.len() < name.len() && digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a name is that of a device: its kind and its number.
+fn is_device(name: &str) -> bool {
+    const KINDS: [&str; 10] = ["gpu", "cuda", "hip", "device", "npu", "xpu", "tpu", "hpu", "card", "vulkan"];
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '#']);
+    kind.len() < name.len() && KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known))
 }
 
 /// The last character boundary in `text` at or before `at`.

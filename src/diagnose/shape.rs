@@ -17,6 +17,8 @@ const TELLING: u32 = 1024;
 /// of each shape are read.
 const PATIENT: u64 = 2048;
 const IMPATIENT: u32 = 24;
+/// How many lines of a shape, all of them with events, show that the form of the next one needs no judgement.
+const KNOWN: u32 = 32;
 /// How many lines of a shape without events are read.
 const SILENT: u32 = 24;
 /// How many lines of a shape are read that might hold a memory figure and never did: a figure of zero is no
@@ -90,6 +92,8 @@ fn carries_meaning(number: &[u8]) -> bool {
 struct Seen {
     read: u32,
     tells: bool,
+    /// Whether a line without an event was read.
+    mixed: bool,
     /// The incident that the last line belonged to.
     incident: Option<u64>,
 }
@@ -157,6 +161,12 @@ impl Shapes {
         seen.incident = if seen.read == 0 || seen.incident == incident { incident } else { None };
         seen.read += 1;
         seen.tells |= tells;
+        seen.mixed |= !tells;
+    }
+
+    /// Whether many lines of `shape` were read, and all of them reported events.
+    pub(super) fn is_known(&self, shape: u64) -> bool {
+        self.seen.get(&shape).is_some_and(|seen| seen.read >= KNOWN && !seen.mixed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen7/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen8/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -80,6 +80,13 @@ impl Case {
                     let also = event["also"].as_array().into_iter().flatten().filter_map(|also| also.as_str());
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
+                // What one of the three pieces that are shown must name.
+                "advice" => {
+                    let shown = found.events.iter().take(1).flat_map(|event| event.advice.iter().take(3));
+                    let shown: Vec<&str> = shown.map(|advice| advice.what.as_str()).collect();
+                    let named = truth.iter().find(|truth| shown.iter().any(|what| what.contains(truth.as_str())));
+                    named.cloned().unwrap_or_else(|| shown.join("; "))
+                }
                 number => {
                     // Some cases use another name for the request, for the capacity of a device, or for what it had free.
                     let names: &[&str] = match number {
@@ -136,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 26] = [
+const KNOWN: [(&str, &str); 27] = [
     ("a_containers/c_heroku_r14_only", "R14 counts as a limit that was reached: the dyno swaps"),
     ("a_frameworks/f_ort_gpu_mem_limit", "the setting of another line limits the arena"),
     ("a_frameworks/f_xgboost_thrust", "the numbers stand in other lines, in units of their own"),
@@ -172,15 +179,24 @@ const KNOWN: [(&str, &str); 26] = [
     ("a_host/backend_ai_detected", "the program's own words for what it noticed come before the process that it found"),
     ("b_device/hf_eval_logits", "the concatenation stands in `also`, beside the verdict of the numbers"),
     ("a_torch/more_than_one_exabyte", "`unseen` has this message as garbage of collectives that are out of step"),
+    ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
-/// `unseen2` to `unseen7` were scored while half of each was held back; since then they guard what was learnt.
+/// `unseen2` to `unseen7` were scored while half of each was held back, `unseen8` before any mend (194 of 207 right, 5
+/// false claims); since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
     let mut known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    let sets =
-        [("unseen2", 290), ("unseen3", 360), ("unseen4", 499), ("unseen5", 434), ("unseen6", 287), ("unseen7", 311)];
+    let sets = [
+        ("unseen2", 290),
+        ("unseen3", 360),
+        ("unseen4", 499),
+        ("unseen5", 434),
+        ("unseen6", 287),
+        ("unseen7", 311),
+        ("unseen8", 207),
+    ];
     for (set, least) in sets {
         let cases = cases(set);
         assert!(cases.len() >= least, "only {} cases in {set}", cases.len());

@@ -4,7 +4,7 @@ use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::{BROKEN, joined, unboxed};
-use super::position::{Position, position};
+use super::position::{Position, position, talk_about};
 use super::size::{self, SIZE};
 use super::{library, regex};
 use plimsoll_memory::bytes::ByteSize;
@@ -129,10 +129,12 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
         return None;
     }
     let begin = name.as_ref().and_then(|name| head.find(name.as_str())).map_or(tried, |at| start + at);
-    match position(text, begin) {
-        Position::Talk(reason) => return Some(Sighting::new(Cause::Dismissed(reason), line)),
-        Position::Said(reason) if known == 0 => return Some(Sighting::new(Cause::Dismissed(reason), line)),
-        _ => {}
+    let said = || match position(text, begin) {
+        Position::Talk(reason) | Position::Said(reason) => Some(reason),
+        _ => None,
+    };
+    if let Some(reason) = if known == 0 { said() } else { talk_about(text, begin) } {
+        return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let mut sighting = Sighting::new(Cause::Device, line);
     let device =
@@ -203,7 +205,7 @@ fn processes(body: &str) -> Vec<(u64, u64)> {
 fn limited(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let start = line.message().find("MPS backend out")?;
-    if let Position::Talk(reason) = position(line.message(), start) {
+    if let Some(reason) = talk_about(line.message(), start) {
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let mut sighting = Sighting::new(Cause::Device, line).backend("mps");

@@ -35,6 +35,11 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && sighting.numbers.capacity.is_some() {
         sighting.cause = Cause::Device;
     }
+    // A process that was killed at its limit was killed for it.
+    let (used, allowed) = (sighting.numbers.this_process, sighting.numbers.allowed);
+    if sighting.cause == Cause::Killed && allowed.is_some() && used >= allowed {
+        sighting.cause = Cause::Limit;
+    }
     inspected(sighting, lines, at);
     listed(sighting, lines, at);
     configured(sighting, lines, at);
@@ -161,7 +166,7 @@ mod tests {
             ("\"OOMKilled\": true,\n\"Memory\": 67108864,\n", None, Some(64)),
         ] {
             let mut found = Vec::new();
-            recognise(&Lines::hot(text), 0, &mut found);
+            recognise(&Lines::hot(text), 0, false, &mut found);
             let numbers = &found[0].numbers;
             let expected = |mebibytes: Option<u64>| mebibytes.map(|mebibytes| ByteSize::new(mebibytes * MIB));
             assert_eq!((numbers.tried, numbers.allowed), (expected(tried), expected(allowed)), "{text}");

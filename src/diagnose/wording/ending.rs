@@ -23,7 +23,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bcontainer (?:kill|stop) \S+ \(|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
+                r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bcontainer (?:kill|stop) \S+ \(|\bstopped: \S+ \(terminated by SIG\w+\)|\brequested_stop=true\b|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
             ),
             "someone stopped it",
         ),
@@ -35,7 +35,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart)"
+                r"(?i)\b(?:liveness|startup)(?: probe)? (?:failed|errored)|\bfailed (?:liveness|startup)(?: probe)?\b|\bprobe failed\b[^\n]{0,60}\b(?:killed|restarted)|\bunhealthy\b[^\n]{0,40}\b(?:killing|killed|restart|stopping|stopped|replac|terminat)"
             ),
             "its health check failed",
         ),

@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{mention, page, regex, shown, source};
+use super::{catalogue, conversation, mention, page, regex, shown, source};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -45,8 +45,12 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     {
         return Some("release notes");
     }
-    if let Some(reason) = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at)) {
+    let around = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at));
+    if let Some(reason) = around.or_else(|| catalogue::dismissed(lines, at)) {
         return Some(reason);
+    }
+    if conversation::holds(lines, at) {
+        return Some("words of a conversation");
     }
     if source::holds(lines, at) {
         return Some("a line of code");
@@ -99,7 +103,7 @@ fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
-    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]").is_match(text) {
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=:\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]").is_match(text) {
         return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
@@ -117,7 +121,7 @@ fn form(text: &str) -> Option<&'static str> {
     // An error quoted in the description of another error.
     let passed = regex!(r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)"#);
     if !passed.is_match(text) && regex!(
-        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
+        r#"https?://\S+ ["'(]|"(?:query|match|match_phrase|term|terms|wildcard|regexp|query_string|filter)"\s*:\s*\{|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|template|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )
     .is_match(text)
     {
@@ -135,14 +139,14 @@ fn form(text: &str) -> Option<&'static str> {
     }
     // Or a message with the place of an amount, which a program has yet to write.
     if heads_an_error(text)
-        || regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %").is_match(text)
+        || regex!(r"^[\[.\\{]*(?:item|B|Er|It)?[\[{ ]*ENOMEM[\]}]?:?\s+(?:\d+\s+)?(?:Insufficient|Not enough|Out of|Cannot|There|The )|%(?:l?l|z)?[du] ?(?:bytes|[kKMG]i?B)\b|\(needed %|<\*>|(?i:allocat|request|memory)[^\n]{0,60}\{(?:[a-z_]\w*|\d)(?::[^}\n]*)?\}").is_match(text)
     {
         return Some("a list of errors in a manual");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
     }
-    if regex!(r"(?i)^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
+    if regex!(r"(?i)^\W*(?:\[[^\]\n]{1,40}\]\W*)?(?:recovered|resolved|cleared|acknowledged|muted|silenced|snoozed)\W{1,3}\s|^\W{0,3}alert\W{1,3}(?:resolved|cleared|silenced)|\b(?:resolved|cleared|silenced)\W{1,3}alert\b")
         .is_match(text)
     {
         return Some("an alert or its rule: the event itself is in other logs");
@@ -182,7 +186,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("the title of an issue or a page");
     }
-    if regex!(r"(?i)\b(?:resolved|closed|reopened|assigned|muted|duplicate|fixed) (?:issue|ticket|alert|incident|bug|pull request)\b")
+    if regex!(r"(?i)\b(?:resolved|closed|reopened|assigned|muted|duplicate|fixed) (?:issue|ticket|alert|incident|bug|pull request)s?\b|\b(?:issue|ticket|alert|incident|bug|pull request) \S+ [^\n]{0,80}\b(?:resolved|closed|acknowledged|merged|reopened) by\b")
         .is_match(text)
         || regex!(r" - Stack Overflow$| · (?:Issue|Discussion|Pull Request) #\d+|(?:^|\s): r/\w+$| (?:-|\|) [\w ]{2,24} (?:Forums?|Discussions|Community)$")
             .is_match(text)
@@ -192,7 +196,10 @@ fn form(text: &str) -> Option<&'static str> {
     }
     if regex!(r"^(?:\[?\d\d?:\d\d(?::\d\d)?\]?\s*)?<[@+%]?([A-Za-z][\w.|-]{1,23})>\s")
         .captures(text)
-        .is_some_and(|name| !["stderr", "stdout", "error", "err", "out", "log", "unknown"].contains(&&name[1]))
+        .is_some_and(|name| {
+            !["stderr", "stdout", "error", "err", "out", "log", "unknown"].contains(&&name[1])
+                && !conversation::pasted(text[name[0].len()..].trim_start())
+        })
         || regex!(r"(?i)\b(?:any(?:one| ideas?| help| suggestions?)|thanks in advance|please help|(?:could|can|would|will|did|do|have|are) (?:you|anyone|someone|anybody|we) (?:have|take|look|see|help|check|know|try|tried|seen|please|explain)|what am i|how (?:do|can|should) i)\b[^.]*\?\s*$")
             .is_match(text)
     {
@@ -253,7 +260,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a commit");
     }
-    if regex!(r"^<a (?:id|name)=|^<p>[^<]*<code>|^#{1,6} `\w+`$|^<(?:li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
+    if regex!(r"^<a (?:id|name)=|^<p>[^<]*<code>|^#{1,6} `\w+`$|^<(?:ul|ol|dl|table|tr|nav|li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
     if regex!(r#"^(?:#[~|] ?)?msg(?:id|str)(?:_plural|\[\d\])? ""#).is_match(text) {
@@ -294,6 +301,15 @@ fn counter(text: &str) -> bool {
     )
     .is_match(text)
     {
+        return true;
+    }
+    // The word before the colon is not what a device or a process is numbered by.
+    let zero =
+        regex!(r"(?i)^[^\d:=]*\b(?:ooms?|out[- ]of[- ]memory|kill(?:ed|s))\b[^\d:=]*?(\w+)\s*[:=]\s*0$").captures(text);
+    if zero.is_some_and(|found| {
+        !regex!(r"(?i)^(?:rank|gpu|device|worker|node|code|status|errno|host|process|pid|task|job|shard|replica|slot|card|memory|killed)$")
+            .is_match(&found[1])
+    }) {
         return true;
     }
     regex!(

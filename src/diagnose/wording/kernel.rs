@@ -2,7 +2,7 @@
 
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
-use super::position::{Position, position};
+use super::position::talk_about;
 use super::{regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -21,11 +21,11 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let Some((start, sighting)) = sighting else { return };
     // Characters that people put before pasted lines do not make a comment.
     let own = line.origin().end;
-    let stands = if start >= own { position(line.message(), start - own) } else { position(text, start) };
-    match stands {
-        Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
-        _ => found.push(sighting.backend("linux")),
-    }
+    let talk = if start >= own { talk_about(line.message(), start - own) } else { talk_about(text, start) };
+    found.push(match talk {
+        Some(reason) => Sighting::new(Cause::Dismissed(reason), line),
+        None => sighting.backend("linux"),
+    });
 }
 
 /// `Out of memory: Killed process 1 (python) total-vm:..kB, anon-rss:..kB, ...`, and its older forms.

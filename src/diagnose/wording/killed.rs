@@ -25,7 +25,9 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         let mut sighting = Sighting::new(Cause::LoaderKilled, line).backend("torch");
         sighting.pid = matched[1].parse().ok();
         match position(line.text.as_str(), start) {
-            Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
+            Position::Talk(reason) | Position::Said(reason) => {
+                found.push(Sighting::new(Cause::Dismissed(reason), line));
+            }
             _ => found.push(sighting),
         }
         return;
@@ -74,7 +76,7 @@ fn shell(message: &str) -> Option<Option<u64>> {
     }
     // A progress bar does not end its line, so the shell's message follows on the same line.
     let bar = regex!(concat!(
-        r"(?:(?:it/s|s/it|B/s)[^\]]*\]|[it]/s|s/it|B/s|\b(?i:eta|elapsed|remaining):? *[\dhms: ]+|\[[=#> .-]{4,}\][^\n]{0,80}|\d\d:\d\d\]?|\d ?%|[\x{2501}\x{2578}\x{2588}-\x{258f}][|\]]?|[=#>.]{3}\]?)\s*(?:Killed|",
+        r"(?:(?:it/s|s/it|B/s|\b[a-z]{2,}/s|s/[a-z]{2,})[^\]]*\]|[it]/s|s/it|B/s|\b(?i:eta|elapsed|remaining):? *[\dhms: ]+|\[[=#> .-]{4,}\][^\n]{0,80}|\d\d:\d\d\]?|\d ?%|[\x{2501}\x{2578}\x{2588}-\x{258f}][|\]]?|[=#>.]{3}\]?)\s*(?:Killed|",
         translated!(),
         ")$"
     ));

@@ -79,7 +79,9 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     // `sacct`, `seff`, mails, `scontrol`.
     let state =
         regex!(r"\bOUT_OF_ME(?:MORY|MO|M)?\+?(?:\s+\(exit code \d+\)|,? +(?:ExitCode|Reason)|,|\s+\d+:\d+|\s*$)");
-    let matched = state.find(text)?;
+    // A summary counts the jobs of each state.
+    let none = |before: &str| regex!(r"(?:^|[\s,(:=])(?:0|no) $").is_match(before);
+    let matched = state.find(text).filter(|matched| !none(&text[..matched.start()]))?;
     let mut sighting = Sighting::new(Cause::Limit, line).backend("slurm");
     sighting.job =
         regex!(r"(?:Job_id ?= ?|JobId ?= ?|Job ID: ?|^\s*)(\d{3,})").captures(text).map(|job| job[1].to_owned());

@@ -48,13 +48,13 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if evaluated(lines, at) {
         return Some("a value that an interpreter printed");
     }
-    (announced(lines, at) || goes_on(lines, at) || entry(lines, at)).then_some("a manual")
+    (defined(lines, at) || announced(lines, at) || goes_on(lines, at) || entry(lines, at)).then_some("a manual")
 }
 
 /// A class in the histogram of a heap, or one that was loaded: every heap has a few errors that were never thrown.
 fn class(text: &str) -> bool {
     regex!(
-        r"^\s*\d+:\s+\d+\s+\d+\s+[\w.$/\[;]+(?:\s\([^)]*\))?$|^\s*(?:0x)?[0-9a-f]{8,16}\s+[\d,]+\s+[\d,]+\s+[A-Z][\w.`+<>,\[\]]*$|\[class,load\w*\s*\]|^\s*\[Loaded \S+ from "
+        r"^\s*\d+:\s+\d+\s+\d+\s+[\w.$/\[;]+(?:\s\([^)]*\))?$|^\s*(?:0x)?[0-9a-f]{8,16}\s+[\d,]+\s+[\d,]+\s+[A-Z][\w.`+<>,\[\]]*$|\[class,load\w*\s*\]|^\s*\[Loaded \S+ from |\b\w+(?:\.[\w$]+)+:? \d+ instances?\b"
     )
     .is_match(text.trim_end())
 }
@@ -259,6 +259,15 @@ fn entry(lines: &Lines, at: usize) -> bool {
         && lines.get(at + 1).is_some_and(|below| {
             regex!(r"^\s{2,}(?:Raised|Thrown|Returned|Signals|Indicates|(?:Subclass|Base class) of) ")
                 .is_match(&below.text)
+        })
+}
+
+/// Whether line `at` is a few words alone, and an indented sentence below explains them.
+fn defined(lines: &Lines, at: usize) -> bool {
+    regex!(r"^[a-z][a-z]*(?: [a-z-]+){1,7}$").is_match(lines[at].text.trim_end())
+        && lines.get(at + 1).is_some_and(|below| {
+            regex!(r"^(?: {2,}|\t)(?:The|This|A|An|There|Your|It|When|If|Some|No) \w[^:]*\s[\w.,]+$")
+                .is_match(below.text.trim_end())
         })
 }
 

@@ -7,6 +7,8 @@
 mod allocator;
 mod amounts;
 mod beside;
+mod catalogue;
+mod conversation;
 mod ending;
 mod guard;
 mod host;
@@ -32,10 +34,11 @@ use super::ascii::regex;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
-/// What line `at` of `lines` reports, in order of the text.
-pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+/// What line `at` of `lines` reports, in order of the text. Lines of a `known` shape reported events often enough that
+/// their form is not judged again.
+pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<Sighting>) {
     let before = found.len();
-    if let Some(reason) = guard::dismissed(lines, at) {
+    if let Some(reason) = (!known).then(|| guard::dismissed(lines, at)).flatten() {
         found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
         return;
     }

@@ -89,7 +89,7 @@ fn listed(lines: &Lines, at: usize) -> bool {
     }
     let above = lines[at.saturating_sub(ABOVE)..at].iter().rev().find(|line| !item(line) || key(&line.text).is_some());
     above.and_then(|line| key(&line.text)).is_some_and(|key| {
-        regex!(r"(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?|(?:on|if|when|for)[_ -](?:messages?|errors?|reasons?|exit[_ -]?codes?|outputs?|logs?)|(?:retr|transient|known|fatal|expected|recoverable)\w*[_ -](?:errors?|messages?|reasons?|codes?|exceptions?))$")
+        regex!(r"^(?:ignore|exclude|deny|allow|retry|match|filter|known|expected)[A-Z]\w*$|(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?|(?:on|if|when|for)[_ -](?:messages?|errors?|reasons?|exit[_ -]?codes?|outputs?|logs?)|(?:retr|transient|known|fatal|expected|recoverable)\w*[_ -](?:errors?|messages?|reasons?|codes?|exceptions?))$")
             .is_match(key)
     })
 }

@@ -16,11 +16,17 @@ pub(super) enum Position {
     Said(&'static str),
 }
 
+/// Why the wording that begins at `start` of `message` is talk. Messages with their numbers need no more of a position,
+/// which takes longer to find.
+pub(super) fn talk_about(message: &str, start: usize) -> Option<&'static str> {
+    talk(message, &message[..start], &message[start..])
+}
+
 /// The position of the wording that begins at `start` of `message`, a line without prefixes.
 pub(super) fn position(message: &str, start: usize) -> Position {
     let before = &message[..start];
     let after = &message[start..];
-    if let Some(reason) = talk(message, before, after) {
+    if let Some(reason) = talk_about(message, start) {
         return Position::Talk(reason);
     }
     if let Some(reason) = said(before, after) {
@@ -40,7 +46,12 @@ pub(super) fn position(message: &str, start: usize) -> Position {
     let wrapped = regex!(
         r"(?:^|[\s\x22'(\[])(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|FATAL|[Pp]anic): [^.?!]{1,160}: $"
     );
+    // A short message behind its level: `ERROR: root: memory budget exceeded`, `Error # 43.  Insufficient memory`.
+    let headed = regex!(
+        r"(?:^|[\s\x22'(\[*])(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|FATAL|[Pp]anic|SEVERE|CRITICAL|FAILED)(?:\]|:|\]:| ?# ?\d+[.:]) {1,3}(?:[\w'-]+:? ){0,5}$"
+    );
     if trimmed.is_empty()
+        || headed.is_match(before)
         || wrapped.is_match(before)
         || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\']))
     {
@@ -66,6 +77,15 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     {
         return Some("a line of a test run");
     }
+    if names_a_thing(before, after) {
+        return Some("a name: of a package, a branch or a page");
+    }
+    // A name that is missing.
+    if regex!(r"\b(?:ImportError|ModuleNotFoundError|AttributeError|NameError|NoClassDefFoundError|ClassNotFoundException|NoSuchMethodError|NoSuchFieldError): |\bundefined (?:symbol|reference|method|variable|local variable|constant)\b|\bhas no attribute\b|\bcannot find symbol\b")
+        .is_match(before)
+    {
+        return Some("a name that is missing");
+    }
     let comment = regex!(
         r#"^\s*(?:[-+~*]\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|(?:RUN|ENV|ARG|CMD|COPY|ENTRYPOINT|set|setenv|ulimit|sysctl|module|python3?|srun|docker|mpirun|java|node|helm|kubectl)\s|\$ |--?[A-Za-z][\w-]*[= ]|[a-z][\w.-]*\s+(?:\d[\w.]*|yes|no|on|off|true|false)\s|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
     );
@@ -73,8 +93,14 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a comment");
     }
     let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>".contains(c)).next().unwrap_or_default();
-    if word.contains("://") || word.starts_with("www.") {
+    let requested = regex!(r"\b(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) /\S*$").is_match(before);
+    if requested || word.contains("://") || word.starts_with("www.") {
         return Some("a part of an address");
+    }
+    if regex!(r"\b(?:mock\w*|monkeypatch|side_effect|thenThrow|doThrow|andRaise|and_raise|stub\w*)\b[^\n]*[(=]")
+        .is_match(before)
+    {
+        return Some("a line of code");
     }
     let quoted = before.contains(['"', '\'']);
     // A title pasted from a traceback holds the line of code and, after it, the error that the line raised.
@@ -82,7 +108,8 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     let raised = regex!(r"(?:^|\s)[\w.]*(?:Error|Exception): $").is_match(before) && closed('"') && closed('\'');
     let heading = regex!(r"^#+ (?:[\w.]+ )?(?:ERROR|[\w.]*(?:Error|Exception))\b").is_match(message);
     // A structured log quotes its message, and fields follow.
-    let structured = regex!(r#"^"[^"]*" \w+="#).is_match(message);
+    let structured =
+        regex!(r#"^"[^"]*" \w+=|^"[\w./-]+" (?:exited|failed|terminated|ended|died|was|has) "#).is_match(message);
     if is_code(message)
         && !structured
         && !raised
@@ -102,9 +129,43 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("words of a conversation");
     }
     let example = regex!(
-        r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?[^.;]{0,40}$"
+        r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?(?:[^.;:]|(?:Error|Exception): ?){0,40}$"
     );
     example.is_match(before).then_some("an example")
+}
+
+/// Whether the words are a part of one longer name in lower case: `fix-cuda-out-of-memory`.
+fn names_a_thing(before: &str, after: &str) -> bool {
+    const OWN: [&str; 16] = [
+        "cuda",
+        "gpu",
+        "hip",
+        "device",
+        "host",
+        "node",
+        "out",
+        "of",
+        "memory",
+        "oom",
+        "kill",
+        "killed",
+        "killer",
+        "error",
+        "err",
+        "exception",
+    ];
+    let part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let head = before.trim_end_matches(part).len();
+    let tail = after.len() - after.trim_start_matches(part).len();
+    let words = || before[head..].split('-').chain(after[..tail].split('-')).filter(|word| !word.is_empty());
+    // An option, a key with its value, or an address is judged elsewhere.
+    let begins = before[..head].is_empty() || before[..head].ends_with([' ', '\t', '"', '\'', '`']);
+    let ends = after[tail..].is_empty() || after[tail..].starts_with([' ', '\t', '"', '\'', '`', ',']);
+    begins
+        && ends
+        && !before[head..].starts_with('-')
+        && after[..tail].contains('-')
+        && words().any(|word| !OWN.contains(&word) && word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 /// Why the words describe such events in general, or `None`.
@@ -113,7 +174,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
     let before = &before[..package];
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\b(?:and|so|then|,) you(?:'ll| will| may| might| can| could| should)? (?:see|get|find|notice|observe)\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
     // What happened before a change.
     let once = regex!(
@@ -124,14 +185,22 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     }
     // An action that could not be done is an event, not a denial.
     let plain = regex!(r"(?i)\b(?:could|can|would) ?not be\b").replace_all(before, "was not");
+    // A guess at the cause, in front of the error itself.
+    let guessed =
+        regex!(r"(?i)\b(?:may|might|could) be (?:due to|caused by|because of|related to) [^:.]{1,80}: (?:.*: )?$")
+            .is_match(before);
     let described = regex!(
         r"(?i)^\W*(?:an? (?:function|class|method|helper|wrapper|decorator|context manager)\b|returns? (?:0|1|-1|true|false|null|none|an?|the|whether|`|:)|raises?:? |@(?:returns?|retval|throws|exception)\b)"
     );
     let asked = regex!(
-        r"(?i)^\W*(?:why|how|what|where|which|who) (?:is|are|was|were|does|do|did|can|could|should|would|will|has|have|my|the|to|am)\b"
+        r"(?i)^\W*(?:(?:explain|describe|define|summari[sz]e|translate|discuss)\s|(?:why|how|what|where|which|who) (?:is|are|was|were|does|do|did|can|could|should|would|will|has|have|my|the|to|am)\b)"
     );
     let wished = regex!(r"(?i)\b(?:should|must|shall) (?:[a-gi-z]\w*|h[b-z]\w*|ha[a-uw-z]\w*)\b[^.;:\x{3002}]{0,180}$");
-    if advice.is_match(&plain) || wished.is_match(&plain) || described.is_match(before) || asked.is_match(before) {
+    if (!guessed && advice.is_match(&plain))
+        || wished.is_match(&plain)
+        || described.is_match(before)
+        || asked.is_match(before)
+    {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
@@ -148,9 +217,26 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     );
     // A name for what a setting or a program is about.
     let named = regex!(
-        r"(?i)^out[- ]of[- ]memory[- ](?:situations|conditions|killing|handling|management|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?)\b"
+        r"(?i)^(?:out[- ]of[- ]memory|OOM[- ]?kill(?:ed|er|ing|s)?|OOM)[- ](?:situations|conditions|killing|handling|management|features?|protection|polic(?:y|ies)|prevention|behaviou?r|scor(?:e|ing)|detection|support|settings?|options?|analysis|troubleshooting|guides?|docs?|tests?|checks? (?:passed|ok|is|was|succeeded|enabled|disabled|skipped)|banner|page|tutorials?)\b"
     );
     let harmless = regex!(r"(?i)\b(?:harmless|benign|(?:safely|can be|may be) ignored?)\b[^.;\n]{0,40}$");
+    // What happens to every member of a kind; what always follows on a condition.
+    let habit = regex!(
+        r"(?i)\b(?:containers|pods|jobs|processes|tasks|workers|queries|programs|applications|executors|instances|services|functions|sessions)\b[^.;:\n]{0,60} (?:are|get|will be|may be|can be)(?: \w+ly)?\s+(?:(?:killed|terminated|evicted|stopped|restarted|throttled|preempted|cancell?ed)\b[^.;:\n]{0,60})?$|\bsuch (?:jobs|containers|pods|processes|tasks|workers|queries) (?:show|have|end|appear|get|are|will)\b[^.;:\n]{0,60}$|\b(?:is|are|gets?) (?:often|usually|automatically|always|typically|sometimes|then|simply|immediately) $|(?:^|[.!?] )(?:when|if|whenever|once|as soon as|every time|each time|after|while|should)\b[^.;:\n]{4,120}, (?:[^.;:\n]|\.\w){0,60}$"
+    );
+    let kinds = regex!(
+        r"(?i)^(?:oom[- ]?killed (?:containers|pods|jobs|processes|tasks|workers|executors|instances) (?:are|get|will|can|may|should|must)\b|\w+ (?:jobs|processes|containers|pods|workers|tasks|queries|programs|applications) (?:which|that|who|whose|if|when|exceeding)\b|[^.;:\n]{0,40}\b(?:jobs|processes|containers|pods|workers|tasks|queries) (?:which|that|whose) (?:exceed|use|need))"
+    );
+    let every = regex!(
+        r"(?i)\b(?:kills|terminates|evicts|stops|aborts|restarts) (?:all |any )?(?:jobs|processes|containers|pods|workers|tasks|queries|programs|applications) (?:which|that|who|whose|if|when|exceeding)\b[^.;:\n]{0,60}$"
+    );
+    // A part of a program that deals with such events, and its state.
+    let part = regex!(
+        r"(?i)^[\w -]{0,60}\b(?:check|handling|detection|handler|hook|policy|action|alert|alarm|notification|guard|watch(?:er|dog)?)s? (?:is |was |are )?(?:disabled|enabled|skipped|off|on|ok|passed|registered|installed|configured|set|active|started)\b"
+    );
+    if part.is_match(after) || habit.is_match(before) || kinds.is_match(after) || every.is_match(before) {
+        return Some("advice or documentation about such errors");
+    }
     let named_as = regex!(
         r"(?i)\b(?:reports?|shows?|counts?|maps?|treats?|translates?|appears?|encodes?|represents?|is reported|is shown|is known)\b[^.;\n]{0,40}\b(?:as|to)\s+(?:an? |the )?$"
     );
@@ -177,7 +263,10 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     // The number of a device, not a count of errors.
     let counted =
         regex!(r"(?i)\b(?:gpu|device|rank|node|worker|card|core|cuda|npu|xpu|replica|shard|slot|host)[ :#=]{1,2}0\s+$");
-    let denied = denied.is_match(before) && !counted.is_match(before);
+    // What was too little is no denial.
+    let scarce = regex!(r"(?i)\b(?:not|no) (?:enough|more|sufficient|free|available|space|memory|room)\b")
+        .replace_all(before, "little");
+    let denied = denied.is_match(&scarce) && !counted.is_match(before);
     ((denied && !happened) || not_then.is_match(after)).then_some("the text denies it")
 }
 
@@ -200,6 +289,8 @@ mod tests {
             "Build faulted (65). Error: OutOfMemoryError : CUDA out of memory.",
             "{\"level\": \"error\", \"message\": \"CUDA out of memory.",
             "- **Exception Message:** CUDA out of memory.",
+            "This may be due to a limit: Error: CUDA out of memory.",
+            "ERROR: worker pool: CUDA out of memory.",
         ] {
             assert_eq!(of(text), Position::Message, "{text}");
         }
@@ -222,6 +313,9 @@ mod tests {
             "The error `torch.cuda.OutOfMemoryError: CUDA out of memory` means that the device is full",
             "src/i18n/de.po:1207:msgid \"CUDA out of memory\"",
             "docs/errors.xml-12-<title>CUDA out of memory</title>",
+            "When the cache grows, the server aborts with CUDA out of memory",
+            "mocker.patch(\"f\", side_effect=RuntimeError(\"CUDA out of memory\"))",
+            "Explain CUDA out of memory",
         ] {
             assert!(matches!(of(text), Position::Talk(_) | Position::Said(_)), "{text}: {:?}", of(text));
         }

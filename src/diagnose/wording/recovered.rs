@@ -14,7 +14,7 @@ const ON: usize = 40;
 /// Whether the rest of a message announces an alternative.
 pub(super) fn in_words(rest: &str) -> bool {
     regex!(
-        r"(?i)^[^\n]{0,160}?[\s,;.(:-](?:fall(?:ing|s)? back|fell back|fallback to|re-?trying (?:with|using|on|in|after|without|at)|will (?:be )?(?:retr(?:y|ied)|skip(?:ped)?|ignored?|continue|use)|(?:skipping|ignoring|disabling|continuing|proceeding)\b|(?:re)?trying (?:with )?(?:an? |the )?(?:smaller|lower|slower|cheaper|less|another|other|different|next|reduced|alternative)\b|\w+ing [\w -]{1,40} instead)"
+        r"(?i)^[^\n]{0,160}?[\s,;.(:-](?:fall(?:ing|s)? back|fell back|fallback to|re-?trying (?:with|using|on|in|after|without|at)|will (?:be )?(?:retr(?:y|ied)|skip(?:ped)?|ignored?|continue|use)|(?:skipping|ignoring|disabling|continuing|proceeding)\b|(?:re)?trying (?:with )?(?:an? |the )?(?:smaller|lower|slower|cheaper|less|another|other|different|next|reduced|alternative)\b|using (?:the |an? )?(?:default|fall-?back|small|slow|conservative|system|host|cpu|swap|disk|plain|normal|regular)\w*\b|\w+ing [\w -]{1,40} instead)|^[^\n]{0,160}?[,;] (?:using (?:the|an?|only|\d)|offloading|spilling|switching|splitting|moving) "
     )
     .is_match(rest)
 }

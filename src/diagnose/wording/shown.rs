@@ -10,6 +10,39 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     {
         return Some("advice or documentation about such errors");
     }
+    // What a compiler or a linter says of the text of a source; who wrote a line of it.
+    if regex!(r"\berror TS\d{4,5}: |^[WRC]\d{4}: |^\d+:\d+\s+(?:warning|error)\s.*\s[a-z][\w/@-]*$|^(?:error|warning)\[E\d{4}\]: |\[-W[\w=+-]+\]$|^\^?[0-9a-f]{7,40} \([^()]* \d{4}-\d\d-\d\d\b[^()]*\)")
+        .is_match(text)
+    {
+        return Some("a line of code");
+    }
+    if regex!(r"\(INJECTED\)|\b[Ii]njected (?:fault|failure|error)s?\b|(?i:\[(?:fault|failure)[- ]injection\])")
+        .is_match(text)
+    {
+        return Some("an experiment");
+    }
+    // A page in a list of pages.
+    if regex!(r"^(?:- )?[^:]{2,80}: \S+\.(?:md|mdx|html?|rst|adoc|ipynb)$").is_match(text) {
+        return Some("the title of an issue or a page");
+    }
+    // A filter and what it left: nothing.
+    if regex!(r"^(?:[Ff]ilter|[Ss]earch|[Qq]uery|[Ss]elector): \S|\((?:0|no) (?:items?|results?|match(?:es)?|rows?|hits?|entries|events?|pods?)\)$").is_match(text) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    // A setting whose name holds the words: `ON_OUT_OF_MEMORY=dump`.
+    if regex!(r"^(?:export )?[A-Za-z]\w*(?:OOM|OUT_?OF_?MEMORY|OutOfMemory|oom|out_of_memory)\w*=[\w./:-]+$")
+        .is_match(text)
+    {
+        return Some("a setting");
+    }
+    // A part of a program that deals with such kills.
+    if regex!(r"(?i)\boom[- ]?kill(?:ed|er|ing)? (?:handling|detection|support|polic(?:y|ies)|protection|recovery|alerts?|dashboards?|banners?|hooks?|handlers?) (?:is|are|was|were|has|have)\b").is_match(text) {
+        return Some("a setting");
+    }
+    // The number of a part of a work precedes its title.
+    if regex!(r"^\W*(?:[Ee]pisode|[Cc]hapter|[Ll]ecture|[Ll]esson|[Aa]ppendix|[Ee]xercise|[Ss]eason|[Ss]lide) (?:\d{1,3}|[IVXA-D]{1,4})[.:]? ").is_match(text) {
+        return Some("a title of something else");
+    }
     // What happened to a ticket; exit codes in one line; classes that a setting lists.
     if regex!(r"(?i)\b(?:assigned|moved|closed|opened|reopened|created|updated|resolved|linked|commented on|merged) (?-i:[A-Z][A-Z0-9]{1,9}-\d{1,6})\b").is_match(text) {
         return Some("the title of an issue or a page");
@@ -26,6 +59,20 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     }
     if regex!(r#"^(?:Replaying|Quoting|Displaying|Rendering|Parsing|Showing|Matching|Classifying|Translating|Highlighting)\b[^"\n]*:? ""#).is_match(text) {
         return Some("a text that was searched for, fetched or described");
+    }
+    // A phrase in quotes that the sentence is about.
+    if regex!(r#"(?:^|: )["'\x{201c}`][^"'\x{201c}\x{201d}`]{2,60}["'\x{201d}`] (?:should (?:not |never )?(?:be|say|read)|must (?:be|not)|means?\b|hei\x{df}t|bedeutet|significa|veut dire|stands for|(?:is|are|gets?) (?:raised|thrown|printed|shown|reported|returned|logged|displayed|written)\b|(?:appears|occurs|happens|indicates|comes from|points to|shows up)\b|is (?:the|a|an|not a) (?:name|title|text|message|label|phrase|song|state|reason|common)|in (?:German|French|Spanish|English|Chinese|Japanese))"#).is_match(text) {
+        return Some("a text for users, in a file of texts");
+    }
+    // A row of a table on a wiki; one text in several languages.
+    if regex!(r#"^\|\|.*\|\|$|"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*"[^"]*",\s*"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*""#)
+        .is_match(text)
+    {
+        return Some("a text for users, in a file of texts");
+    }
+    // A row of a table of tests.
+    if regex!(r#"^\{.*\b(?:want|wants|expect|expected|should|input)\w*: .*\},?$"#).is_match(text) {
+        return Some("a line of code");
     }
     // A text and its translation; the values that a type may have.
     if regex!(r#"^[^"]*"[^"]+" (?:->|=>|\x{2192}) "[^"]+"$|^(?:export )?type \w+ = |^(?:Docstring|Init signature|String form|Subclasses):\s"#).is_match(text) {
@@ -55,6 +102,17 @@ mod tests {
             "type Reason = \"OOMKilled\" | \"Error\";",
             "Docstring:      Out of memory.",
             "Policy \"restart-on-oom\" created: reason=OOMKilled",
+            "error TS2304: Cannot find name 'OutOfMemoryError'.",
+            "mmap(NULL, 4096) = -1 ENOMEM (Cannot allocate memory) (INJECTED)",
+            "- Out of memory: oom.md",
+            "Filter: OOMKilled (0 items)",
+            "ON_OUT_OF_MEMORY=dump",
+            "OOMKilled handling is enabled",
+            "Chapter 7. Out of memory",
+            "|| Killed || OOM killer ||",
+            "{name: \"cuda\", line: \"CUDA out of memory\", want: true},",
+            "{\"en\":\"Out of memory\",\"de\":\"Zu wenig Speicher\"}",
+            "`CUDA error: out of memory` is raised if the batch does not fit.",
         ] {
             assert!(dismissed(text).is_some(), "{text}");
         }
@@ -64,6 +122,9 @@ mod tests {
             "reason=OutOfMemoryError",
             "worker 812 moved to node n-7: out of memory",
             "type mismatch: out of memory",
+            "error=OUT_OF_MEMORY",
+            "step 7: out of memory",
+            "\"loader\" is out of memory",
             "Rendering frame 12: out of memory",
             "Which GPU? device 1: out of memory",
         ] {

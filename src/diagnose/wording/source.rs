@@ -102,7 +102,7 @@ fn opens(line: &Line) -> bool {
 /// Code, judged by its form: a format string, or a call that ends a statement.
 pub(super) fn source(text: &str) -> bool {
     // A constant with its value, or a definition.
-    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z]{4,})(?:\s+[A-Za-z][\w.]*)?\s+=\s+(?:[A-Za-z][\w.]*\()?-?(?:0x)?[\da-fA-F]+\)?,?(?:\s*//.*)?$|^[\w.]*\w\s+= (?:[a-z_]\w*(?:\.|::))+\w+[,;]?$|^(?:[-+]\s+)?\{ ?[A-Z][\w:]+, ?[^:]*\},?$|^\.(?:map_err|expect|context|unwrap_or\w*|ok_or\w*|catch|then)\(|^(?:pub(?:\([^)]*\))? )?(?:const|fn|static) \w+|^class \w+(?:\([\w.]*\))?\s?:|^\(?[\w:\x22]+, [\w:]+\),$|^[A-Z_]{4,}\(\w+, ?\x22|\s{2,}\\$|^(?:crate|super|self)(?:::\w+)+$|^[A-Z][A-Z_]{3,}\s+=\s+[A-Z][A-Z_]{3,},?$|^\x22[^\x22]*%[\d.]*[dsuxfg][^\x22]*\x22[,);]*$")
+    if regex!(r"^#\s*define\s|^(?:Write-(?:Host|Error|Output|Warning|Verbose)|Debug\.Log\w*|MessageBox)\b|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z]{4,})(?:\s+[A-Za-z][\w.]*)?\s+=\s+(?:[A-Za-z][\w.]*\()?-?(?:0x)?[\da-fA-F]+\)?,?(?:\s*//.*)?$|^[\w.]*\w\s+= (?:[a-z_]\w*(?:\.|::))+\w+[,;]?$|^(?:[-+]\s+)?\{ ?[A-Z][\w:]+, ?[^:]*\},?$|^\.(?:map_err|expect|context|unwrap_or\w*|ok_or\w*|catch|then)\(|^(?:pub(?:\([^)]*\))? )?(?:const|fn|static) \w+|^class \w+(?:\([\w.]*\))?\s?:|^\(?[\w:\x22]+, [\w:]+\),$|^[A-Z_]{4,}\(\w+, ?\x22|\s{2,}\\$|^(?:crate|super|self)(?:::\w+)+$|^[A-Z][A-Z_]{3,}\s+=\s+[A-Z][A-Z_]{3,},?$|^\x22[^\x22]*%[\d.]*[dsuxfg][^\x22]*\x22[,);]*$")
         .is_match(text)
     {
         return true;
@@ -132,7 +132,7 @@ pub(super) fn source(text: &str) -> bool {
         return true;
     }
     regex!(
-        r#"^(?:sys\.|os\.|process\.|std::process::)?_?exit\s*\(\s*\d+\s*\);?$|"[^"]*(?:%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXp]\b|%l[du]\w|\{\}|\{:\??\}|\$\{\w+\})[^"]*".*[;,)\\{]$"#
+        r#"^(?:sys\.|os\.|process\.|std::process::)?_?exit\s*\(\s*\d+\s*\);?$|^exit \d+;?$|^[\w{(:\[][^"]* (?:->|=>) [A-Za-z_][\w.:]*\(.*\)[,;]?$|"[^"]*(?:%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXp]\b|%l[du]\w|\{\}|\{:\??\}|\$\{\w+\})[^"]*".*[;,)\\{]$"#
     )
     .is_match(text)
 }

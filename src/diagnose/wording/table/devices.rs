@@ -111,7 +111,7 @@ pub(super) static ROWS: &[Wording] = &[
         "ERROR: Out of GPU memory trying to allocate 2.000 GiB",
         "CUDA.jl: src/pool.jl"),
     row(Device, "matlab", "MATLAB's arrays did not fit the GPU.",
-        r"Out of memory on device\.|parallel:gpu:array:OOM",
+        r"Out of memory on device\.|Maximum variable size allowed on the device is exceeded|parallel:gpu:array:OOM",
         "Out of memory on device. To view more detail about available memory on the GPU, use 'gpuDevice()'.",
         "MATLAB: Parallel Computing Toolbox"),
     row(Device, "faiss", "Faiss could not get memory on the device for its index.",

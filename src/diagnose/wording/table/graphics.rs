@@ -8,7 +8,7 @@ pub(super) static ROWS: &[Wording] = &[
         Device,
         "vulkan",
         "Vulkan could not allocate device memory.",
-        r"VK_ERROR_OUT_OF_(?:DEVICE_MEMORY|POOL_MEMORY)|ErrorOutOfDeviceMemory|\bERROR_OUT_OF_DEVICE_MEMORY",
+        r"VK_ERROR_OUT_OF_(?:DEVICE_MEMORY|POOL_MEMORY)|ErrorOutOfDeviceMemory|\bERROR_OUT_OF_DEVICE_MEMORY|\bvkAllocateMemory (?:failed|returned|error)[ :(]*-2\b",
         "vkAllocateMemory: VK_ERROR_OUT_OF_DEVICE_MEMORY",
         "Vulkan: VkResult",
     ),

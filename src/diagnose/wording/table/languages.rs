@@ -176,7 +176,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "matlab",
         "An array is larger than the memory that MATLAB may use.",
-        r"Requested [\dx]+ \((?P<tried>[\d.]+ ?[KMGT]B)\) array exceeds maximum array size(?: preference \((?P<allowed>[\d.]+ ?[KMGT]B)\))?|^Out of memory\. Type (?:\x22help memory\x22|HELP MEMORY)|error: out of memory or dimension too large for Octave",
+        r"Requested [\dx]+ \((?P<tried>[\d.]+ ?[KMGT]B)\) array exceeds maximum array size(?: preference \((?P<allowed>[\d.]+ ?[KMGT]B)\))?|Maximum variable size allowed by the (?:program|function) is exceeded|^Out of memory\. Type (?:\x22help memory\x22|HELP MEMORY)|error: out of memory or dimension too large for Octave",
         "Requested 100000x100000 (74.6GB) array exceeds maximum array size preference (15.9GB).",
         "MATLAB; octave: liboctave",
     ),

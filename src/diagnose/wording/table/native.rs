@@ -160,7 +160,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "chrome",
         "A process of the browser could not get memory.",
-        r"memory\.cc\(\d+\)\] Out of memory\.(?: size=(?P<tried>\d+))?|partition_alloc[^\n]*[Oo]ut of memory",
+        r"memory\.cc\(\d+\)\] Out of memory\.(?: size=(?P<tried>\d+))?|partition_alloc[^\n]*[Oo]ut of memory|\bABORT: OOM\b|\bOOM \| (?:small|large|unknown)\b",
         "[8123:8123:0711/101101.123:FATAL:memory.cc(35)] Out of memory. size=268435456",
         "chromium: base/process/memory.cc",
     ),
