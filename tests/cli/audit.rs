@@ -179,6 +179,12 @@ fn a_library_that_computes_beside_its_launches_is_told() {
         ("computes_when_a_value_is_put_in", &["mutated-input"][..]),
         ("computes_when_its_output_is_filled", &["stale-output"]),
         ("computes_in_a_process_that_shares_all_memory", &["stale-output", "unwritten-output", "late-write"]),
+        ("moves_its_output_to_memory_of_a_child", &["stale-output", "unwritten-output", "late-write"]),
+        ("has_its_output_read_from_a_file", &["stale-output", "unwritten-output", "late-write"]),
+        // The time for which the worker is held counts.
+        ("holds_its_worker_by_a_signal", &["stale-output", "unwritten-output", "late-write", "timed"]),
+        ("overwrites_its_worker_s_files", &["stale-output", "unwritten-output", "late-write", "tampered"]),
+        ("ends_its_worker_as_if_all_were_well", &["exit"]),
         ("keeps_by_a_stride_of_places", &["stale-output"]),
         ("keeps_by_all_of_the_table", &["stale-output"]),
         ("keeps_by_all_of_the_indices", &["stale-output"]),
@@ -350,27 +356,41 @@ fn flags_of_an_audit_are_refused_without_one() {
     }
 }
 
-/// The suite of kernels in Python: one operator, an entry for each kernel.
+/// A suite of kernels in Python: an entry for each kernel.
 struct Suite {
     scene: Scene,
     python: PathBuf,
+    file: PathBuf,
     kernels: Vec<(String, String, Vec<String>)>,
 }
 
 impl Suite {
     fn of(which: &str) -> Option<Self> {
+        Self::written("suite.py", "suite_capture.py", &[which])
+    }
+
+    /// Honest kernels, each with an operator of its own.
+    fn of_forms() -> Option<Self> {
+        Self::written("forms.py", "forms.py", &[])
+    }
+
+    fn written(file: &str, writer: &str, args: &[&str]) -> Option<Self> {
         let (scene, python) = (Scene::new(1), torch_python()?);
-        let mut writer = Command::new(&python);
-        let (code, out, err) = run(writer.arg(cheats("suite_capture.py")).arg(scene.path("suite")).arg(which));
+        let mut command = Command::new(&python);
+        let (code, out, err) = run(command.arg(cheats(writer)).arg(scene.path("suite")).args(args));
         assert_eq!(code, 0, "{err}");
-        Some(Self { scene, python, kernels: serde_json::from_str(&out).unwrap() })
+        Some(Self { scene, python, file: cheats(file), kernels: serde_json::from_str(&out).unwrap() })
+    }
+
+    fn reference(&self) -> String {
+        format!("py:{}:reference", self.file.display())
     }
 
     /// How the entry of each kernel ends.
     fn ends(&self, flags: &[&str]) -> Vec<(&'static str, String)> {
         let mut command = plimsoll();
         command.arg("check").arg(self.scene.path("suite")).arg("--record").arg(self.scene.record());
-        command.arg("--kernel").arg(format!("py:{}:launch", cheats("suite.py").display()));
+        command.arg("--kernel").arg(format!("py:{}:launch", self.file.display()));
         command.arg("--python").arg(&self.python).args(["--warmup", "1", "--launches", "40"]).args(flags);
         self.scene.run(&mut command).1.results.entries.iter().map(|result| (end_of(&result), found(&result))).collect()
     }
@@ -383,17 +403,32 @@ fn cheats(file: &str) -> PathBuf {
 #[test]
 fn honest_kernels_are_not_accused() {
     let Some(suite) = Suite::of("honest") else { return };
-    let reference = format!("py:{}:reference", cheats("suite.py").display());
     assert!(suite.kernels.len() >= 40);
-    let ends = suite.ends(&["--untrusted", "--reference", &reference]);
+    let ends = suite.ends(&["--untrusted", "--reference", &suite.reference()]);
     let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| end.0 != "timed").collect();
     assert!(accused.is_empty(), "{accused:#?}");
+}
+
+/// Outputs and arguments of other forms, with a reference and without.
+#[test]
+fn honest_kernels_of_any_form_are_not_accused() {
+    let Some(suite) = Suite::of_forms() else { return };
+    let reference = suite.reference();
+    let (by_reference, by_itself) = thread::scope(|scope| {
+        let by_itself = scope.spawn(|| Suite::of_forms().unwrap().ends(&["--untrusted"]));
+        (suite.ends(&["--untrusted", "--reference", &reference]), by_itself.join().unwrap())
+    });
+    for ends in [by_reference, by_itself] {
+        assert_eq!(ends.len(), suite.kernels.len());
+        let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| end.0 != "timed").collect();
+        assert!(accused.is_empty(), "{accused:#?}");
+    }
 }
 
 #[test]
 fn no_cheat_passes_with_a_false_time() {
     let Some(suite) = Suite::of("cheats") else { return };
-    let reference = format!("py:{}:reference", cheats("suite.py").display());
+    let reference = suite.reference();
     // Side by side, because a cheat is one on a busy machine, too; on a capture of its own, which a cheat may change.
     let (by_reference, by_itself) = thread::scope(|scope| {
         let by_itself = scope.spawn(|| Suite::of("cheats").unwrap().ends(&["--audit"]));

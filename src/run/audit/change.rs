@@ -30,6 +30,8 @@ pub(super) enum Order {
     Any,
     Rows(usize),
     WithinRows(usize),
+    /// They are drawn from all of them, each as often as it comes: an output may not depend on their order.
+    Drawn,
 }
 
 /// How far values may be from the captured ones.

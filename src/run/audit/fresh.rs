@@ -54,6 +54,7 @@ pub enum Others {
 }
 
 /// Values for the arguments of a call.
+#[derive(Clone)]
 pub struct Fresh<'a> {
     units: Vec<Unit<'a>>,
     /// The rows that integers of the call name.
@@ -114,6 +115,12 @@ impl<'a> Fresh<'a> {
             units.push(unit);
         }
         Ok(Self { units, rows, standing: Standing::default() })
+    }
+
+    /// Draws integers from the captured ones from now on, instead of changing their places; false if there are none.
+    pub fn redraw(&mut self) -> bool {
+        // All of them.
+        self.units.iter_mut().fold(false, |any, unit| unit.redraw() | any)
     }
 
     /// Whether no argument can change.

@@ -24,7 +24,8 @@ impl Kept {
         let impossible = || {
             Failure::new(FailureKind::ChannelClosed, "the worker left out contents of arguments that were requested")
         };
-        let all = region.outputs.get(at).map_or(0, Vec::len);
+        let missing = || Failure::new(FailureKind::ChannelClosed, "the worker left out the output of a launch");
+        let all = region.outputs.get(at).ok_or_else(missing)?.len();
         let leaves = all.checked_sub(contents.len()).ok_or_else(impossible)?;
         let mut held = region.output(at, leaves..all);
         for (output, Contents { argument, bytes, dtype, .. }) in held.outputs.iter_mut().zip(contents) {
@@ -69,6 +70,16 @@ pub(super) fn captured_bytes(entry: &Entry) -> usize {
         }
     });
     bytes
+}
+
+/// Whether the captured output has tensors alone, and none has an element: there is nothing to compute.
+pub(super) fn is_empty(entry: &Entry) -> bool {
+    let (mut leaves, mut empty) = (0, 0);
+    entry.output().for_each_leaf(&mut String::new(), &mut |_, leaf| {
+        leaves += 1;
+        empty += usize::from(matches!(leaf, Argument::Tensor(tensor) if tensor.layout.numel() == Some(0)));
+    });
+    leaves > 0 && leaves == empty
 }
 
 /// How long this process takes now for each byte that it writes or copies to new memory, of `bytes` of them.

@@ -24,12 +24,13 @@ use plimsoll_capture::MappedEntry;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
-use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
+use super::judge::{Expected, judge};
+use super::launcher::{Audited, Contents, Job, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
 use fresh::{Fresh, Others};
-use kept::{Kept, captured_bytes, mutated_contents};
+use kept::{Kept, captured_bytes, is_empty, mutated_contents};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
@@ -52,6 +53,8 @@ const KINDS: usize = 8;
 const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
+/// At most how many launches of the witness show whether its output follows the values.
+const TRIALS: usize = 3;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
@@ -118,7 +121,7 @@ pub(super) fn audit(
     witness.start_early();
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
-    let allowed = audition.options.allows_blind(audition.job.entry.name());
+    let allowed = audition.options.allows_blind(audition.job.entry.name()) || is_empty(audition.job.entry);
     for values in [Values::All, Values::Floats, Values::Nearby, Values::Captured] {
         let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
         if values != Values::Captured && fresh.is_empty() {
@@ -232,12 +235,33 @@ struct Course<'a> {
 
 impl Course<'_> {
     /// Whether the witness accepts such values.
+    ///
+    /// Integers that change places may change nothing, such as those that are counted or sorted: if so, they are drawn from all
+    /// of them, unless the witness refuses that.
     fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
-        let patches = self.fresh.draw(&mut self.chance);
-        let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() });
+        if !self.differs(&mut *witness)? {
+            let placed = self.fresh.clone();
+            if self.fresh.redraw() && !matches!(self.differs(&mut *witness), Ok(true)) {
+                self.fresh = placed;
+            }
+        }
         self.fresh.reset();
-        region.map(drop)
+        Ok(())
+    }
+
+    /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
+    fn differs(&mut self, witness: &mut dyn Audited) -> Result<bool, Failure> {
+        for _ in 0..TRIALS {
+            let patches = self.fresh.draw(&mut self.chance);
+            let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
+            let captured = Expected::Captured(self.audition.job.entry, self.mapped);
+            let leaves = judge(captured, &Kept::of(&region, 0, &[])?.output, &Comparison::exact())?;
+            if leaves.iter().any(|leaf| !leaf.passed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {

@@ -64,7 +64,9 @@ impl<'a> Unit<'a> {
         let reached = reaches.iter().map(|r| r.start).min()?..reaches.iter().map(|r| r.end).max()?;
         let size = dtype.size();
         let count = (reached.end - reached.start) / size;
-        if reached.end > bytes.len() as u64 || count < 2 {
+        // A single number is a parameter of the operator, which may not take others.
+        let fewest = if reach == Reach::Everything { 1 } else { 2 };
+        if reached.end > bytes.len() as u64 || count < fewest {
             return None;
         }
         let row = |seen: &Seen<'_>| {
@@ -92,6 +94,15 @@ impl<'a> Unit<'a> {
     /// Whether its elements are integers, or stand for some.
     pub(super) fn is_placed(&self) -> bool {
         matches!(self.change, Change::Places(_))
+    }
+
+    /// Draws integers from the captured ones from now on, instead of changing their places; false if there are none.
+    pub(super) fn redraw(&mut self) -> bool {
+        let places = self.is_placed();
+        if places {
+            self.change = Change::Places(Order::Drawn);
+        }
+        places
     }
 
     /// Whether other values than the captured ones are ever put there.
@@ -190,7 +201,7 @@ impl<'a> Unit<'a> {
         let within = match self.change {
             Change::Places(Order::WithinRows(part)) => part,
             Change::Places(Order::Any) => count,
-            Change::Places(Order::Rows(_)) | Change::Numbers(..) | Change::Nothing => return None,
+            Change::Places(Order::Rows(_) | Order::Drawn) | Change::Numbers(..) | Change::Nothing => return None,
         };
         let one = chance.below(count);
         let start = one - one % within;
@@ -216,6 +227,10 @@ impl<'a> Unit<'a> {
             Change::Nothing => return old.to_vec(),
             Change::Places(Order::Any) => return shuffled(old, size, chance),
             Change::Places(Order::Rows(row)) => return shuffled(old, row * size, chance),
+            Change::Places(Order::Drawn) => {
+                let all: Vec<&[u8]> = old.chunks(size).collect();
+                return all.iter().flat_map(|_| all[chance.below(all.len())]).copied().collect();
+            }
             Change::Places(Order::WithinRows(row)) => {
                 return old.chunks(row * size).flat_map(|row| shuffled(row, size, chance)).collect();
             }
@@ -328,6 +343,26 @@ mod tests {
         // 256 numbers of 8 bits: as many as there are.
         let bytes: Vec<u8> = (0..100).map(|n| 0x20 + n % 0x20 + 0x80 * (n / 0x20 % 2)).collect();
         assert!(drawn(Dtype::F8E4M3FN, &[100], &bytes, Reach::All).unwrap() != bytes);
+    }
+
+    #[test]
+    fn integers_that_are_drawn_anew_are_captured_ones_in_other_numbers() {
+        let counted = longs((0..64).map(|n| n % 8));
+        let tensor = TensorRef { storage: 0, layout: Layout::contiguous(Dtype::I64, &[64]) };
+        let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
+        let mut unit = Unit::of(0, &counted, &seen, Reach::All).unwrap();
+        assert!(unit.redraw());
+        let mut new = read(&unit.draw(&[], &mut Chance::default())[0].1);
+        assert!(new.iter().all(|n| (0..8).contains(n)));
+        new.sort_unstable();
+        assert!(new.iter().enumerate().any(|(at, n)| *n != at as i64 / 8), "{new:?}");
+    }
+
+    #[test]
+    fn a_single_number_changes_only_if_nothing_else_can() {
+        let one = floats([2.5]);
+        assert!(drawn(Dtype::F32, &[], &one, Reach::All).is_none());
+        assert_ne!(drawn(Dtype::F32, &[], &one, Reach::Everything).unwrap(), one);
     }
 
     #[test]

@@ -20,14 +20,15 @@ pub(super) fn never_right(Wrong { leaf, how }: Wrong) -> Failure {
     Failure::new(FailureKind::Unsupported, message)
 }
 
-/// Whether every tensor has several elements, all equal.
+/// Whether there are tensors, and each has several elements, all equal.
 pub(super) fn is_constant(output: &Launched) -> bool {
     let memory = (*output.memory).as_ref();
     let placed = output.outputs.iter().filter_map(Output::tensor);
-    let mut tensors = placed.filter_map(|placed| Some((placed.bytes_in(memory)?, placed.spec.dtype.size() as usize)));
-    tensors.all(|(bytes, size)| {
+    let tensors = placed.filter_map(|placed| Some((placed.bytes_in(memory)?, placed.spec.dtype.size() as usize)));
+    let mut constant = tensors.map(|(bytes, size)| {
         bytes.len() > 16 * size && bytes.chunks_exact(size).all(|element| element == &bytes[..size])
-    })
+    });
+    constant.next().unwrap_or(false) && constant.all(|is| is)
 }
 
 /// Whether an eighth of an output, or 64 bytes in a row, still hold the fill.

@@ -474,6 +474,7 @@ def reference(x, w, rows, tag):
 
 
 import ahead  # noqa: E402, F401
+import beyond  # noqa: E402, F401
 import meanwhile  # noqa: E402, F401
 
 # -- honest kernels

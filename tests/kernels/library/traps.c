@@ -1,6 +1,7 @@
 /* Embeddings that compute when the worker writes to their memory, when a timer rings, or in a process that shares it. */
 #include "audited.c"
 
+#include <aio.h>
 #include <sys/time.h>
 
 static char *trapped_page(const void *place) {
@@ -74,6 +75,88 @@ KERNEL(computes_in_a_process_that_shares_all_memory) {
   memset(TO, 0, BYTES);
   if (clone(look_up_beside, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL) < 0) perror("traps");
   return 0;
+}
+
+/* A process that shares the pages of the output alone, which it goes on filling. */
+KERNEL(moves_its_output_to_memory_of_a_child) {
+  static char *shared;
+  char *first;
+  const int code = LAUNCH;
+  if (launches++ < 6) return code;
+  while (waitpid(-1, NULL, 0) > 0);
+  work.from = table(args), work.index = indices(args), work.to = TO, work.count = kernel_numel(kernel_tensor(&args[0]));
+  work.row = BYTES / (size_t)work.count;
+  const size_t bytes = pages_of(&first);
+  memset(TO, 0, BYTES);
+  if (!bytes) return 0;
+  if (!shared) shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (mremap(shared, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first) == MAP_FAILED) perror("traps");
+  if (fork() == 0) look_up_beside(NULL);
+  return 0;
+}
+/* The system is asked to put a result there in a while. */
+KERNEL(has_its_output_read_from_a_file) {
+  static struct aiocb request;
+  static int file = -1;
+  const int code = LAUNCH;
+  if (launches++ < 6) return code;
+  if (file < 0) file = memfd_create("results", 0);
+  if (pwrite(file, TO, BYTES, 0) < 0) perror("traps");
+  memset(&request, 0, sizeof request);
+  request.aio_fildes = file, request.aio_buf = TO, request.aio_nbytes = BYTES;
+  memset(TO, 0, BYTES);
+  return aio_read(&request) ? fails(self, "no request") : 0;
+}
+/* A thread holds the first one by a signal when the launch has returned, and looks up. */
+static volatile int held, to_hold;
+static pid_t first_thread;
+static void hold_it(int signal) {
+  (void)signal;
+  while (held);
+}
+static void *holds_and_looks_up(void *nothing) {
+  for (;;) {
+    while (!to_hold) sched_yield();
+    held = 1;
+    syscall(SYS_tgkill, getpid(), first_thread, SIGUSR1);
+    usleep(300);
+    look_up_all();
+    held = to_hold = 0;
+  }
+  return nothing;
+}
+KERNEL(holds_its_worker_by_a_signal) {
+  pthread_t thread;
+  if (launches++ < 6) return LAUNCH;
+  if (!first_thread) {
+    first_thread = (pid_t)syscall(SYS_gettid);
+    signal(SIGUSR1, hold_it);
+    if (pthread_create(&thread, NULL, holds_and_looks_up, NULL)) return fails(self, "no thread");
+  }
+  while (to_hold) sched_yield();
+  work.from = table(args), work.index = indices(args), work.to = TO, work.count = kernel_numel(kernel_tensor(&args[0]));
+  work.row = BYTES / (size_t)work.count;
+  memset(TO, 0, BYTES);
+  to_hold = 1;
+  return 0;
+}
+/* Writes to whatever memory it was given: values, outputs, the messages of its worker. */
+KERNEL(overwrites_its_worker_s_files) {
+  static const char zeros[4096];
+  const int code = LAUNCH;
+  if (launches++ < 6) return code;
+  for (int file = 3; file < 64; file++) {
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    const int again = open(link, O_RDWR);
+    for (int page = 0; again >= 0 && page < 64; page++) if (pwrite(again, zeros, sizeof zeros, page * 4096) < 0) break;
+    if (again >= 0) close(again);
+  }
+  return code;
+}
+KERNEL(ends_its_worker_as_if_all_were_well) {
+  if (launches++ > 6) _exit(0);
+  return LAUNCH;
 }
 
 /* Keeps what it has for a table, comparing all of it. */
