@@ -83,3 +83,22 @@ impl Patience {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_only_says_that_it_waits_is_waited_for_no_longer_than_others() {
+        let (own, hour) = (std::process::id(), Duration::from_secs(3600));
+        let mut launch = Patience::begin(own, Duration::ZERO, Beyond::Nothing);
+        assert!(matches!(launch.waits(), Err(Spent::TimedOut(Duration::ZERO))));
+        let mut built = Patience::begin(own, Duration::ZERO, Beyond::Building(Duration::ZERO));
+        assert!(matches!(built.waits(), Err(Spent::TimedOut(_))));
+        let allowed = Allowed { idle: hour, computing: hour, total: Duration::ZERO };
+        let mut loaded = Patience::begin(own, hour, Beyond::Loading(allowed));
+        assert!(matches!(loaded.waits(), Err(Spent::NotLoaded(Stuck::Long(_)))));
+        let mut building = Patience::begin(own, hour, Beyond::Building(hour));
+        assert!(building.waits().is_ok() && building.left().unwrap() > Duration::ZERO);
+    }
+}
