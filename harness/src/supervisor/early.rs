@@ -17,9 +17,9 @@ pub const WORD: usize = 8;
 /// Where the outputs of a region are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The offset and the size of those that were kept first, in bytes.
+    /// The offset and the size of the outputs that were kept first, in bytes.
     first: Vec<(usize, usize)>,
-    /// The offset of those that were kept next from these.
+    /// How far from them the outputs are that were kept next, in bytes.
     room: usize,
 }
 
