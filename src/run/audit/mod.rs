@@ -17,6 +17,7 @@ mod unit;
 mod verdicts;
 mod wrong;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Audit, Failure, FailureKind, Values};
@@ -52,7 +53,7 @@ const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
 /// At most how many launches of the witness show whether its output follows the values.
-const TRIALS: usize = 3;
+const TRIALS: usize = 4;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
@@ -121,7 +122,9 @@ pub(super) fn audit(
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
     let allowed = audition.options.allows_blind(audition.job.entry.name()) || is_empty(audition.job.entry);
+    let refuses = Cell::new(false);
     for values in [Values::All, Values::Floats, Values::Nearby, Values::Captured] {
+        refuses.set(false);
         let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
         if values != Values::Captured && fresh.is_empty() {
             continue;
@@ -144,6 +147,7 @@ pub(super) fn audit(
             misplaced: 0,
             beside: 0,
             alone: BTreeSet::new(),
+            refuses: &refuses,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
@@ -155,9 +159,11 @@ pub(super) fn audit(
             continue;
         }
         match course.run(kernel, witness) {
-            // A reference has shown that the operator accepts them.
+            // The operator accepts what a reference accepts.
             Err(failure)
-                if values != Values::Captured && audition.reference.is_none() && may_be_of_values(failure.kind) =>
+                if values != Values::Captured
+                    && (audition.reference.is_none() || refuses.get())
+                    && may_be_of_values(failure.kind) =>
             {
                 refused = Some(failure);
             }
@@ -230,6 +236,8 @@ struct Course<'a> {
     beside: usize,
     /// The storages that have changed by themselves in a judged launch.
     alone: BTreeSet<usize>,
+    /// Whether the witness has refused values that a launch had.
+    refuses: &'a Cell<bool>,
 }
 
 impl Course<'_> {
@@ -239,9 +247,10 @@ impl Course<'_> {
     /// of them, unless the witness refuses that.
     fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
-        if !self.differs(&mut *witness)? {
+        if !self.differs(&mut *witness, TRIALS)? {
             let placed = self.fresh.clone();
-            if self.fresh.redraw() && !matches!(self.differs(&mut *witness), Ok(true)) {
+            // The largest of many stays if it is drawn again.
+            if self.fresh.redraw() && !matches!(self.differs(&mut *witness, 4 * TRIALS), Ok(true)) {
                 self.fresh = placed;
             }
         }
@@ -250,8 +259,8 @@ impl Course<'_> {
     }
 
     /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
-    fn differs(&mut self, witness: &mut dyn Audited) -> Result<bool, Failure> {
-        for _ in 0..TRIALS {
+    fn differs(&mut self, witness: &mut dyn Audited, trials: usize) -> Result<bool, Failure> {
+        for _ in 0..trials {
             let patches = self.fresh.draw(&mut self.chance);
             let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
             let captured = Expected::Captured(self.audition.job.entry, self.mapped);
@@ -287,7 +296,16 @@ impl Course<'_> {
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
             // Not 0, which kernels write.
             let fill = 1 + (self.chance.word() % 255) as u8;
-            let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
+            let wanted_of = Wanted { keep: keep.as_deref(), fill, contents: &self.contents };
+            let region = match kernel.region(&launches, &wanted_of) {
+                Ok(region) => region,
+                Err(failure) => {
+                    if may_be_of_values(failure.kind) {
+                        self.ask_of_refused(&mut *witness, before, &launches);
+                    }
+                    return Err(failure);
+                }
+            };
             let kept = keep.as_ref().map_or(launches.len(), Vec::len);
             if region.durations_ns.len() != launches.len() || region.outputs.len() != kept {
                 let message = "the worker answered for a different number of launches than requested";
@@ -329,6 +347,16 @@ impl Course<'_> {
             mutated,
             undistinguished: blind.map(|(path, _)| path),
         })
+    }
+
+    /// Finds out whether the witness refuses the values of one of these launches, as the kernel has.
+    fn ask_of_refused(&mut self, witness: &mut dyn Audited, mut standing: fresh::Standing, launches: &[Vec<Patch>]) {
+        for patches in launches {
+            patches.iter().for_each(|patch| standing.put(patch));
+            if self.recomputed(witness, standing.clone()).is_err() {
+                return;
+            }
+        }
     }
 
     /// Whether more launches are to be judged: an output that is the captured one shows little, and results may be kept by
