@@ -7,6 +7,7 @@
 //! values occur among the others, unannounced, and are compared with the captured output. docs/integrity.md has the
 //! promise.
 
+mod accepted;
 mod chance;
 mod change;
 mod floats;
@@ -25,8 +26,7 @@ use plimsoll_capture::MappedEntry;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
-use super::judge::{Expected, judge};
-use super::launcher::{Audited, Contents, Job, Launcher, Patch, Region, Wanted};
+use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
@@ -52,8 +52,6 @@ const KINDS: usize = 8;
 const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
-/// At most how many launches of the witness show whether its output follows the values.
-const TRIALS: usize = 4;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
@@ -241,37 +239,6 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Whether the witness accepts such values.
-    ///
-    /// Integers that change places may change nothing, such as those that are counted or sorted: if so, they are drawn from all
-    /// of them, unless the witness refuses that.
-    fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
-        let mut witness = witness.audit(self.audition.witnessed)?;
-        if !self.differs(&mut *witness, TRIALS)? {
-            let placed = self.fresh.clone();
-            // The largest of many stays if it is drawn again.
-            if self.fresh.redraw() && !matches!(self.differs(&mut *witness, 4 * TRIALS), Ok(true)) {
-                self.fresh = placed;
-            }
-        }
-        self.fresh.reset();
-        Ok(())
-    }
-
-    /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
-    fn differs(&mut self, witness: &mut dyn Audited, trials: usize) -> Result<bool, Failure> {
-        for _ in 0..trials {
-            let patches = self.fresh.draw(&mut self.chance);
-            let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
-            let captured = Expected::Captured(self.audition.job.entry, self.mapped);
-            let leaves = judge(captured, &Kept::of(&region, 0, &[])?.output, &Comparison::exact())?;
-            if leaves.iter().any(|leaf| !leaf.passed) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
         self.right_untimed(witness)?;
         let wanted = self.audition.launches as usize;
@@ -347,16 +314,6 @@ impl Course<'_> {
             mutated,
             undistinguished: blind.map(|(path, _)| path),
         })
-    }
-
-    /// Finds out whether the witness refuses the values of one of these launches, as the kernel has.
-    fn ask_of_refused(&mut self, witness: &mut dyn Audited, mut standing: fresh::Standing, launches: &[Vec<Patch>]) {
-        for patches in launches {
-            patches.iter().for_each(|patch| standing.put(patch));
-            if self.recomputed(witness, standing.clone()).is_err() {
-                return;
-            }
-        }
     }
 
     /// Whether more launches are to be judged: an output that is the captured one shows little, and results may be kept by
