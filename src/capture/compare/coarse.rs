@@ -13,14 +13,16 @@ use crate::{Dtype, TensorView};
 pub struct Coarse {
     /// One value in every element; absent if there are fewer than two.
     pub constant: Option<bool>,
-    /// The right output, rounded to `bfloat16` or to `float16`; absent if rounding changes nothing, and if the rule's
-    /// relative tolerance is wider than both, or its absolute one is for the largest element: half precision is right by
+    /// The right output, rounded to `bfloat16` or to `float16`; absent if there are fewer than four elements, if rounding
+    /// changes nothing, and if the rule's relative tolerance is wider than both, or its absolute one is for the largest element: half precision is right by
     /// such a rule.
     pub half_precision: Option<bool>,
 }
 
 /// The largest relative error of rounding to `bfloat16`, which is coarser than `float16`.
 const HALF: f64 = 1.0 / 256.0;
+/// The fewest elements that show half precision: one may be a number of half precision by chance.
+const FEWEST: u64 = 4;
 
 /// Checks whether `rule` would accept a coarse output as `expected`, calling `progress` as
 /// [`blindness_with`](super::blindness_with) does.
@@ -34,7 +36,7 @@ pub fn coarse_with(
     let dtype = expected.dtype();
     let several = expected.numel() > 1;
     let judge = Judge { dtype, limits: rule.limits(dtype) };
-    let told = judge.limits.bitwise || judge.limits.rtol < HALF;
+    let told = expected.numel() >= FEWEST && (judge.limits.bitwise || judge.limits.rtol < HALF);
     let mut constant = Constant::new(judge);
     let mut halves =
         [Rounded::new(judge, |x| bf16::from_f64(x).to_f64()), Rounded::new(judge, |x| f16::from_f64(x).to_f64())];

@@ -59,6 +59,8 @@ pub(super) fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize,
         (whole && reach >= Reach::All).then(places)
     };
     let bold = reach == Reach::Everything;
+    // Elements that are all equal are the same in any order.
+    let places = || places().filter(|_| !elements.chunks_exact(size).all(|element| element == &elements[..size]));
     if reach == Reach::Nothing || !bold && is_sorted(elements, dtype, last) {
         return None;
     }

@@ -7,6 +7,7 @@
 //! values occur among the others, unannounced, and are compared with the captured output. docs/integrity.md has the
 //! promise.
 
+mod accepted;
 mod chance;
 mod change;
 mod floats;
@@ -17,6 +18,7 @@ mod unit;
 mod verdicts;
 mod wrong;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Audit, Failure, FailureKind, Values};
@@ -24,8 +26,7 @@ use plimsoll_capture::MappedEntry;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
-use super::judge::{Expected, judge};
-use super::launcher::{Audited, Contents, Job, Launcher, Patch, Region, Wanted};
+use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
@@ -53,8 +54,6 @@ const KINDS: usize = 8;
 const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part.
 const PARTLY: usize = 2;
-/// At most how many launches of the witness show whether its output follows the values.
-const TRIALS: usize = 3;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
@@ -122,7 +121,9 @@ pub(super) fn audit(
     let mapped = audition.job.entry.map()?;
     let mut refused = None;
     let allowed = audition.options.allows_blind(audition.job.entry.name()) || is_empty(audition.job.entry);
+    let refuses = Cell::new(false);
     for values in [Values::All, Values::Floats, Values::Nearby, Values::Captured] {
+        refuses.set(false);
         let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
         if values != Values::Captured && fresh.is_empty() {
             continue;
@@ -145,6 +146,7 @@ pub(super) fn audit(
             misplaced: 0,
             beside: 0,
             alone: BTreeSet::new(),
+            refuses: &refuses,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
@@ -156,9 +158,11 @@ pub(super) fn audit(
             continue;
         }
         match course.run(kernel, witness) {
-            // A reference has shown that the operator accepts them.
+            // The operator accepts what a reference accepts.
             Err(failure)
-                if values != Values::Captured && audition.reference.is_none() && may_be_of_values(failure.kind) =>
+                if values != Values::Captured
+                    && (audition.reference.is_none() || refuses.get())
+                    && may_be_of_values(failure.kind) =>
             {
                 refused = Some(failure);
             }
@@ -231,39 +235,11 @@ struct Course<'a> {
     beside: usize,
     /// The storages that have changed by themselves in a judged launch.
     alone: BTreeSet<usize>,
+    /// Whether the witness has refused values that a launch had.
+    refuses: &'a Cell<bool>,
 }
 
 impl Course<'_> {
-    /// Whether the witness accepts such values.
-    ///
-    /// Integers that change places may change nothing, such as those that are counted or sorted: if so, they are drawn from all
-    /// of them, unless the witness refuses that.
-    fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
-        let mut witness = witness.audit(self.audition.witnessed)?;
-        if !self.differs(&mut *witness)? {
-            let placed = self.fresh.clone();
-            if self.fresh.redraw() && !matches!(self.differs(&mut *witness), Ok(true)) {
-                self.fresh = placed;
-            }
-        }
-        self.fresh.reset();
-        Ok(())
-    }
-
-    /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
-    fn differs(&mut self, witness: &mut dyn Audited) -> Result<bool, Failure> {
-        for _ in 0..TRIALS {
-            let patches = self.fresh.draw(&mut self.chance);
-            let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
-            let captured = Expected::Captured(self.audition.job.entry, self.mapped);
-            let leaves = judge(captured, &Kept::of(&region, 0, &[])?.output, &Comparison::exact())?;
-            if leaves.iter().any(|leaf| !leaf.passed) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
         self.right_untimed(witness)?;
         let wanted = self.audition.launches as usize;
@@ -291,7 +267,16 @@ impl Course<'_> {
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
             // Not 0, which kernels write.
             let fill = 1 + (self.chance.word() % 255) as u8;
-            let region = kernel.region(&launches, &Wanted { keep: keep.as_deref(), fill, contents: &self.contents })?;
+            let wanted_of = Wanted { keep: keep.as_deref(), fill, contents: &self.contents };
+            let region = match kernel.region(&launches, &wanted_of) {
+                Ok(region) => region,
+                Err(failure) => {
+                    if may_be_of_values(failure.kind) {
+                        self.ask_of_refused(&mut *witness, before, &launches);
+                    }
+                    return Err(failure);
+                }
+            };
             let kept = keep.as_ref().map_or(launches.len(), Vec::len);
             let answered = [region.durations_ns.len(), region.spans.len()];
             if answered != [launches.len(); 2] || region.outputs.len() != kept {

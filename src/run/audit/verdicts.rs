@@ -5,9 +5,9 @@ use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
 use super::kept::{Kept, is_empty};
 use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
-use super::{Course, WITNESS_FILL, fresh};
+use super::{Course, WITNESS_FILL, fresh, may_be_of_values};
 use crate::record::{Failure, FailureKind, Values};
-use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::compare::{Comparison, Preset};
 
 impl Course<'_> {
     /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it.
@@ -149,9 +149,9 @@ impl Course<'_> {
         let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
         self.witnessed = standing;
         let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
-        let region = witness.region(&[patches], &wanted).map_err(|failure| Failure {
-            message: format!("the witness of the audit: {}", failure.message),
-            ..failure
+        let region = witness.region(&[patches], &wanted).map_err(|failure| {
+            self.refuses.set(may_be_of_values(failure.kind));
+            Failure { message: format!("the witness of the audit: {}", failure.message), ..failure }
         })?;
         Kept::of(&region, 0, &self.contents)
     }
@@ -196,7 +196,12 @@ impl Course<'_> {
 
     /// What is wrong with `output`, if anything.
     pub(super) fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
-        let leaves = judge(expected, output, self.audition.rule)?;
+        let mut rule = *self.audition.rule;
+        // Values that were drawn may lie where the operator has no result. By bits, NaN is equal anyway.
+        if matches!(expected, Expected::Recomputed(_)) && rule.preset != Preset::Exact {
+            rule.equal_nan = Some(true);
+        }
+        let leaves = judge(expected, output, &rule)?;
         let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
         let leaf = match &wrong.path[..] {
             "" => "the output".to_owned(),

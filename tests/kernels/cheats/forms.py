@@ -96,6 +96,11 @@ def a_sum_of_whole_numbers(a, b, c):
     return a.sum()
 
 
+@form(whole(0, 100, 32))
+def the_largest_whole_number(a, b, c):
+    return a.max()
+
+
 @form(whole(0, 5, 64))
 def sorted_whole_numbers(a, b, c):
     return torch.sort(a).values
@@ -257,6 +262,16 @@ def attention(a, b, c):
 @form(drawn(32), lambda: torch.randint(0, 2, (32,)).float())
 def a_loss(a, b, c):
     return functional.binary_cross_entropy_with_logits(a, b)
+
+
+@form(lambda: torch.rand(32) + 1)
+def not_a_number_for_some(a, b, c):
+    return torch.acosh(a)
+
+
+@form(lambda: (lambda drawn: drawn @ drawn.t() + 6 * torch.eye(6))(torch.randn(6, 6)))
+def of_a_positive_definite_matrix(a, b, c):
+    return torch.linalg.cholesky(a)
 
 
 @form(drawn(8, 8))

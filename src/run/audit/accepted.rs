@@ -1,0 +1,59 @@
+//! Which values the witness accepts, and whether its output follows them.
+
+use super::super::judge::{Expected, judge};
+use super::super::launcher::{Audited, Launcher, Patch, Wanted};
+use super::kept::Kept;
+use super::{Course, WITNESS_FILL, fresh};
+use crate::record::Failure;
+use plimsoll_capture::compare::Comparison;
+
+/// At most how many launches of the witness show whether its output follows the values.
+const TRIALS: usize = 4;
+
+impl Course<'_> {
+    /// Whether the witness accepts such values.
+    ///
+    /// Integers that change places may change nothing, such as those that are counted or sorted: if so, they are drawn from all
+    /// of them, unless the witness refuses that.
+    pub(super) fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
+        let mut witness = witness.audit(self.audition.witnessed)?;
+        if !self.differs(&mut *witness, TRIALS)? {
+            let placed = self.fresh.clone();
+            // The largest of many stays if it is drawn again.
+            if self.fresh.redraw() && !matches!(self.differs(&mut *witness, 4 * TRIALS), Ok(true)) {
+                self.fresh = placed;
+            }
+        }
+        self.fresh.reset();
+        Ok(())
+    }
+
+    /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
+    fn differs(&mut self, witness: &mut dyn Audited, trials: usize) -> Result<bool, Failure> {
+        for _ in 0..trials {
+            let patches = self.fresh.draw(&mut self.chance);
+            let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
+            let captured = Expected::Captured(self.audition.job.entry, self.mapped);
+            let leaves = judge(captured, &Kept::of(&region, 0, &[])?.output, &Comparison::exact())?;
+            if leaves.iter().any(|leaf| !leaf.passed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Finds out whether the witness refuses the values of one of these launches, as the kernel has.
+    pub(super) fn ask_of_refused(
+        &mut self,
+        witness: &mut dyn Audited,
+        mut standing: fresh::Standing,
+        launches: &[Vec<Patch>],
+    ) {
+        for patches in launches {
+            patches.iter().for_each(|patch| standing.put(patch));
+            if self.recomputed(witness, standing.clone()).is_err() {
+                return;
+            }
+        }
+    }
+}
