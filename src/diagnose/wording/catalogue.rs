@@ -112,7 +112,7 @@ fn given(lines: &Lines, at: usize) -> bool {
         && around(lines, at, 1).any(|line| regex!(r"^\s*(?:- )?name: \S+$").is_match(line.text.trim_end()))
 }
 
-fn around<'a>(lines: &'a Lines, at: usize, far: usize) -> impl Iterator<Item = &'a Line> {
+fn around(lines: &Lines, at: usize, far: usize) -> impl Iterator<Item = &Line> {
     lines[at.saturating_sub(far)..at].iter().chain(lines[at + 1..].iter().take(far))
 }
 
