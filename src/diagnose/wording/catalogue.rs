@@ -58,7 +58,7 @@ fn coded(lines: &Lines, at: usize) -> bool {
 /// Whether line `at` is a title in a list of other pages, or of the parts of this one.
 fn titled(lines: &Lines, at: usize) -> bool {
     let head = regex!(
-        r"(?i)^\W*(?:(?:related|similar|linked|further|popular|hot(?: network)?|suggested|recommended|frequent|open|known) (?:questions?|issues?|posts?|articles?|topics?|links?|reading|threads?|discussions?|pages?|tickets?|searches|results)|related|see also|people also ask(?:ed)?|(?:table of )?contents|outline|agenda|talks?|sessions?|search results)\s*:?\W*$"
+        r"(?i)^\W*(?:(?:related|similar|linked|further|popular|hot(?: network)?|suggested|recommended|frequent|open|known) (?:questions?|issues?|posts?|articles?|topics?|links?|reading|threads?|discussions?|pages?|tickets?|searches|results)|related|see also|people also ask(?:ed)?|(?:table of )?contents|outline|agenda|search results)\s*:?\W*$"
     );
     // A title has neither a time nor a figure with a unit.
     let title = |line: &&Line| {
@@ -83,7 +83,7 @@ fn documented(lines: &Lines, at: usize) -> bool {
 
 /// Whether line `at` belongs to the section of a manual that lists errors or what a command returns.
 fn sectioned(lines: &Lines, at: usize) -> bool {
-    let deep = |line: &&Line| line.text.starts_with([' ', '\t']) || line.text.is_empty();
+    let deep = |line: &&Line| line.text.starts_with("    ") || line.text.starts_with('\t') || line.text.is_empty();
     deep(&&lines[at])
         && lines[at.saturating_sub(LIST)..at].iter().rev().find(|line| !deep(line)).is_some_and(|head| {
             regex!(r"^(?:EXIT (?:STATUS|CODES?)|RETURN (?:VALUES?|CODES?)|ERRORS|DIAGNOSTICS|(?:Exit (?:status(?:es)?|codes?)|Return (?:values?|codes?)):?)$")
@@ -95,18 +95,24 @@ fn sectioned(lines: &Lines, at: usize) -> bool {
 fn explained(lines: &Lines, at: usize) -> bool {
     let typed = |line: &&Line| regex!(r"^\S{0,60}[$#%>] \S").is_match(&line.text);
     lines[at.saturating_sub(LIST)..at].iter().rev().find(typed).is_some_and(|line| {
-        regex!(r"[$#%>] (?:sudo )?(?:\S*/)?(?:perror|errno|strerror|moreutils|kill -l|apropos|whatis|man|tldr|cheat|cowsay|fortune)\b")
+        regex!(r"[$#%>] (?:sudo )?(?:\S*/)?(?:perror|errno|strerror|kill -l|apropos|whatis|man|tldr)\b")
             .is_match(&line.text)
     })
 }
 
 /// Whether line `at` gives a variable its value: the name stands on a line beside it.
 fn given(lines: &Lines, at: usize) -> bool {
+    // Or it is the message of a task in a playbook.
+    if regex!(r"^\s*(?:- )?(?:name|(?:fail_|success_)?msg): \S").is_match(&lines[at].text)
+        && around(lines, at, 2).any(|line| regex!(r"^\s*(?:- )?(?:when|fail|assert|that|debug):").is_match(&line.text))
+    {
+        return true;
+    }
     regex!(r"^\s*(?:- )?(?:value|default): ").is_match(&lines[at].text)
         && around(lines, at, 1).any(|line| regex!(r"^\s*(?:- )?name: \S+$").is_match(line.text.trim_end()))
 }
 
-fn around<'a>(lines: &'a Lines, at: usize, far: usize) -> impl Iterator<Item = &'a Line> {
+fn around(lines: &Lines, at: usize, far: usize) -> impl Iterator<Item = &Line> {
     lines[at.saturating_sub(far)..at].iter().chain(lines[at + 1..].iter().take(far))
 }
 
@@ -133,6 +139,7 @@ mod tests {
             ("    Raises:\n        RuntimeError: out of memory at batch one.\n", "out of"),
             ("EXIT STATUS\n       137    The command was killed with SIGKILL.\n", "137"),
             ("$ perror 12\nOS error code  12:  Cannot allocate memory\n", "Cannot"),
+            ("  fail:\n    msg: \"OOMKilled\"\n  when: oom_count > 0\n", "OOM"),
             ("- name: TEXT\n  value: \"container was OOMKilled\"\n", "OOM"),
         ] {
             assert!(is(text, what), "{text}");

@@ -40,7 +40,7 @@ fn turn(line: &Line) -> Option<(&str, &str)> {
 /// Whether `words` ask, answer or speak of the speaker.
 fn talks(words: &str) -> bool {
     regex!(
-        r"(?i)[a-z]{2,}[^.:]*\?\s*$|^(?:yes|yeah|yep|no|nope|ok|okay|sure|thanks?|thx|right|hmm+|oh|ah|well|because|maybe|probably|usually|lol|same here|me too|s\xed|ja|nein|oui|non)\b[ ,.!]|\b(?:i'm|i've|i'd|we're|we've|don't know|i think|i guess)\b"
+        r"(?i)[a-z]{2,}[^.:]*\?\s*$|^(?:yes|yeah|yep|nope|sure|thanks?|thx|hmm+|lol|same here|me too|ja|oui|ok so)\b[ ,.!]|^(?:no|ok|okay|right|oh|ah|well|maybe|probably|usually),|\b(?:i'm|i've|i'd|we're|we've|don't know|i think|i guess)\b"
     )
     .is_match(words)
 }
@@ -60,6 +60,8 @@ mod tests {
         }
         for (text, at) in [
             ("loader: reading 12 files\nsolver: out of memory\n", 1),
+            ("loader: reading 12 files\nwifi_malloc: no memory left\n", 1),
+            ("ana: is this known?\nbo: slurmstepd: error: Detected 1 oom_kill event in StepId=12.0\n", 1),
             ("error: out of memory\nhint: is the limit too low?\n", 0),
             ("ana: is this known?\nbo: RuntimeError: CUDA out of memory\n", 1),
         ] {

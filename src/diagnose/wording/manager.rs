@@ -48,8 +48,9 @@ fn number(text: &str, regex: &regex::Regex) -> Option<u64> {
 fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
-    let detected =
-        regex!(r"[Dd]etected ([1-9]\d*) oom[-_]kill event\(?s?\)? in (?:step |StepId ?= ?|Step )?(\w+)?(?:\.\w+)?");
+    let detected = regex!(
+        r"[Dd]etected ([1-9]\d*) oom[-_]kill event\(?s?\)? in (?:step |StepId ?= ?|Step )?(\w+)?(?:\.\w+)?|[Ss]ome of (?:your processes|the step tasks) (?:may )?have been (?:OOM Killed|killed by the cgroup out-of-memory handler)"
+    );
     if let Some(matched) = detected.captures(text) {
         let mut sighting = Sighting::new(Cause::Limit, line).backend("slurm");
         let job = matched.get(2).map(|job| job.as_str().to_owned());

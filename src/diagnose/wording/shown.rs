@@ -64,6 +64,13 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     if regex!(r#"(?:^|: )["'\x{201c}`][^"'\x{201c}\x{201d}`]{2,60}["'\x{201d}`] (?:should (?:not |never )?(?:be|say|read)|must (?:be|not)|means?\b|hei\x{df}t|bedeutet|significa|veut dire|stands for|(?:is|are|gets?) (?:raised|thrown|printed|shown|reported|returned|logged|displayed|written)\b|(?:appears|occurs|happens|indicates|comes from|points to|shows up)\b|is (?:the|a|an|not a) (?:name|title|text|message|label|phrase|song|state|reason|common)|in (?:German|French|Spanish|English|Chinese|Japanese))"#).is_match(text) {
         return Some("a text for users, in a file of texts");
     }
+    // Boxes to tick; a rule and its text; a text with the names of what will be filled in.
+    if text.matches("[ ]").count() >= 2 {
+        return Some("a list to choose from");
+    }
+    if regex!(r#"^\W*(?i:rule|trigger|signature|detector|monitor|check)\b[^:"\n]{0,30}: ["'\x{201c}]|\{[A-Z][A-Z0-9]*(?:[._#][A-Z0-9]+)+\}"#).is_match(text) {
+        return Some("an alert or its rule: the event itself is in other logs");
+    }
     // A row of a table on a wiki; one text in several languages.
     if regex!(r#"^\|\|.*\|\|$|"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*"[^"]*",\s*"[a-z]{2}(?:[-_][A-Za-z]{2})?"\s*:\s*""#)
         .is_match(text)
@@ -110,6 +117,8 @@ mod tests {
             "OOMKilled handling is enabled",
             "Chapter 7. Out of memory",
             "|| Killed || OOM killer ||",
+            "[ ] out of memory [ ] disk full",
+            "Trigger: \"Out of memory on {HOST.NAME}\"",
             "{name: \"cuda\", line: \"CUDA out of memory\", want: true},",
             "{\"en\":\"Out of memory\",\"de\":\"Zu wenig Speicher\"}",
             "`CUDA error: out of memory` is raised if the batch does not fit.",
