@@ -1,5 +1,7 @@
 //! Verdicts on the results of a run.
 
+use plimsoll_memory::text::duration;
+
 use crate::record::{
     EntryResult, ProfileStatus, Release, Rows, Speedup, ValidationStatus, Values, Verdict, VerdictStatus,
 };
@@ -17,6 +19,8 @@ pub(crate) struct Tally {
     not_timed: usize,
     failed: usize,
     judged: usize,
+    /// The most that the times of an entry's audited launches can have hidden, in nanoseconds per launch.
+    hidden_ns: f64,
     unheld: usize,
     throttled: usize,
 }
@@ -50,6 +54,7 @@ impl Tally {
             self.throttled += usize::from(profile.state.as_ref().is_some_and(|state| !state.throttled.is_empty()));
             if let Some(audit) = &profile.audit {
                 self.judged += audit.judged as usize;
+                self.hidden_ns = self.hidden_ns.max(audit.overhead_ns);
                 self.unheld += usize::from(audit.values == Values::Captured);
             }
         }
@@ -71,10 +76,11 @@ impl Tally {
 
     /// Whether every entry was timed.
     pub fn profile(&self, subject: &str) -> Verdict {
+        let judged = format!("timed launches judged, on average at most {} longer than reported", duration(self.hidden_ns));
         let message = counts(
             format!("{} of {} entries timed", self.timed, self.entries),
             [
-                (self.judged, "timed launches judged"),
+                (self.judged, &judged),
                 (self.unheld, "on captured values alone"),
                 (self.failed, "failed"),
                 (self.not_timed, "were not run"),

@@ -291,6 +291,10 @@ fn a_record_says_what_an_audit_held_a_kernel_to() {
     let record = audited(&scene, &library, "plain", &["--untrusted"]);
     let audit = record.results.entries[0].profile.as_ref().unwrap().audit.as_ref().unwrap();
     assert!(audit.follows && audit.judged >= 24 && audit.launches > audit.judged, "{audit:#?}");
+    // Nobody wakes up a worker in no time.
+    assert!(audit.overhead_ns > 0.0);
+    let said = record.verdicts.iter().find(|verdict| verdict.subject == "profile").unwrap();
+    assert!(said.message.contains("timed launches judged, on average at most "), "{}", said.message);
     assert_eq!((audit.values, audit.reference.as_deref()), (Values::All, None));
     let isolation = record.policy.capture().unwrap().isolation.as_ref().unwrap();
     assert!(!isolation.held.is_empty());
