@@ -76,7 +76,8 @@ impl Tally {
 
     /// Whether every entry was timed.
     pub fn profile(&self, subject: &str) -> Verdict {
-        let judged = format!("timed launches judged, on average at most {} longer than reported", duration(self.hidden_ns));
+        let judged =
+            format!("timed launches judged, on average at most {} longer than reported", duration(self.hidden_ns));
         let message = counts(
             format!("{} of {} entries timed", self.timed, self.entries),
             [

@@ -52,8 +52,10 @@ const WITNESS_FILL: u8 = 0xff;
 const KINDS: usize = 8;
 /// How many of them repeat values in whole or in part.
 const REPEATED: usize = 2;
-/// How many more launches of a region are judged because they repeat values in part.
+/// How many more launches of a region are judged because they repeat values in part, and because they nearly repeat them.
 const PARTLY: usize = 2;
+/// The fewest launches of an entry that are judged because they nearly repeat the captured values.
+const NEARLY: usize = 4;
 /// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
 const ALONE: usize = 4;
 
@@ -146,6 +148,7 @@ pub(super) fn audit(
             misplaced: 0,
             beside: 0,
             alone: BTreeSet::new(),
+            nearly: 0,
             refuses: &refuses,
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
@@ -181,6 +184,8 @@ fn may_be_of_values(kind: FailureKind) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recurs {
     Nothing,
+    /// The values differ from the captured ones at a few places. Kept results are wrong, so the time counts.
+    Nearly,
     /// All storages but this one are those of the launch before.
     AllBut(usize),
     /// The values are the captured ones.
@@ -235,6 +240,8 @@ struct Course<'a> {
     beside: usize,
     /// The storages that have changed by themselves in a judged launch.
     alone: BTreeSet<usize>,
+    /// How many launches were judged whose values are nearly the captured ones.
+    nearly: usize,
     /// Whether the witness has refused values that a launch had.
     refuses: &'a Cell<bool>,
 }
@@ -299,7 +306,8 @@ impl Course<'_> {
             if fits && warmed < warmup {
                 warmed += launches.len();
             } else if fits {
-                let new = counted.filter(|&launch| recurring[launch] == Recurs::Nothing);
+                let counts = |launch: &usize| matches!(recurring[*launch], Recurs::Nothing | Recurs::Nearly);
+                let new = counted.filter(counts);
                 durations.extend(new.map(|launch| region.durations_ns[launch]));
             }
         }
@@ -330,7 +338,8 @@ impl Course<'_> {
             1 => 0,
             several => several.min(ALONE),
         };
-        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || self.alone.len() < together
+        let nearly = if self.audit.values == Values::Captured { 0 } else { NEARLY };
+        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || self.alone.len() < together || self.nearly < nearly
     }
 
     /// The values of each launch of a region, those before the region, and how much of them recurs.
@@ -346,7 +355,7 @@ impl Course<'_> {
                     let new = self.fresh.one_of(&self.alone, &mut self.chance);
                     (self.fresh.draw_alone(new, Others::Stay, &mut self.chance), Recurs::AllBut(new))
                 }
-                1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nothing),
+                1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nearly),
                 3 | 4 => {
                     let new = self.fresh.one_of(&BTreeSet::new(), &mut self.chance);
                     (self.fresh.draw_alone(new, Others::Differ, &mut self.chance), Recurs::Nothing)
@@ -368,15 +377,19 @@ impl Course<'_> {
     ) -> Result<Vec<(usize, Kept)>, Failure> {
         let mut at = self.chance.any(region.outputs.len(), JUDGED / 4);
         let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
-        // These show results that are kept by all contents of the other arguments.
+        // These show results that are kept by all contents of the other arguments, and by some contents of all.
         let partly = |at: &usize| matches!(recurring[launch(*at)], Recurs::AllBut(_));
-        let beside = self.chance.any(region.outputs.len(), region.outputs.len()).into_iter().filter(partly);
-        let beside: Vec<usize> = beside.filter(|more| !at.contains(more)).take(PARTLY).collect();
-        self.beside += beside.len();
-        at.extend(beside);
+        let nearly = |at: &usize| recurring[launch(*at)] == Recurs::Nearly;
+        for recurs in [&partly as &dyn Fn(&usize) -> bool, &nearly] {
+            let beside = self.chance.any(region.outputs.len(), region.outputs.len()).into_iter().filter(recurs);
+            let beside: Vec<usize> = beside.filter(|more| !at.contains(more)).take(PARTLY).collect();
+            self.beside += beside.len();
+            at.extend(beside);
+        }
+        self.nearly += at.iter().filter(|at| nearly(at)).count();
         self.alone.extend(at.iter().filter_map(|at| match recurring[launch(*at)] {
             Recurs::AllBut(storage) => Some(storage),
-            Recurs::Nothing | Recurs::All => None,
+            Recurs::Nothing | Recurs::Nearly | Recurs::All => None,
         }));
         at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }

@@ -10,7 +10,8 @@ use crate::record::{Failure, FailureKind, Values};
 use plimsoll_capture::compare::{Comparison, Preset};
 
 impl Course<'_> {
-    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it.
+    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The first of
+    /// them are nearly the captured ones: what it keeps by some of these is another result than in the timed process.
     pub(super) fn decoys(
         &mut self,
         witness: &mut dyn Audited,
@@ -21,8 +22,12 @@ impl Course<'_> {
         }
         let current = self.fresh.standing();
         let mut decoys = Vec::new();
-        for _ in 0..count {
-            self.fresh.draw(&mut self.chance);
+        for decoy in 0..count {
+            if decoy == 0 && (count > 1 || self.chance.below(2) == 0) {
+                self.fresh.draw_near(&mut self.chance);
+            } else {
+                self.fresh.draw(&mut self.chance);
+            }
             let standing = self.fresh.standing();
             decoys.push((standing.clone(), self.recomputed(witness, standing)?));
         }
