@@ -10,8 +10,9 @@ use crate::record::{Failure, FailureKind, Values};
 use plimsoll_capture::compare::{Comparison, Preset};
 
 impl Course<'_> {
-    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The first of
-    /// them are nearly the captured ones: what it keeps by some of these is another result than in the timed process.
+    /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The last of
+    /// several are nearly the captured ones: what it keeps by some contents of these is another result than in the timed
+    /// process. They are not the first, which a kernel may keep for good.
     pub(super) fn decoys(
         &mut self,
         witness: &mut dyn Audited,
@@ -23,7 +24,8 @@ impl Course<'_> {
         let current = self.fresh.standing();
         let mut decoys = Vec::new();
         for decoy in 0..count {
-            if decoy == 0 && (count > 1 || self.chance.below(2) == 0) {
+            let nearly = if count == 1 { self.chance.below(2) == 0 } else { decoy + 1 == count };
+            if nearly {
                 self.fresh.draw_near(&mut self.chance);
             } else {
                 self.fresh.draw(&mut self.chance);
