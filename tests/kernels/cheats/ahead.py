@@ -115,7 +115,7 @@ def all_at_once(worker, plain):
     return run
 
 
-@cheat("works ahead", "tampered")
+@cheat("works ahead", "stale-output", "tampered")
 def computes_the_region_in_its_last_launch(x, w, rows):
     frame = sys._getframe(1)
     while frame and not (frame.f_code.co_name == "run" and "rounds" in frame.f_locals):
