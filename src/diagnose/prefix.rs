@@ -94,8 +94,7 @@ pub(super) fn peel(text: &str) -> Origin {
         if rest[indent..indent + whole].ends_with(':') && behind.starts_with("  ") && !behind.starts_with("   ") {
             break;
         }
-        // An error code, such as `ORA-04030: `, is not a machine.
-        // Neither is a device.
+        // An error code, such as `ORA-04030: `, is not a machine, and neither is a device.
         if named(&["host5"]).is_some_and(|name| is_code(name) || is_device(name)) {
             break;
         }

@@ -150,6 +150,19 @@ impl Lines {
         Self::of(&Window { bytes: text.as_bytes(), offset: 0, line: 1, hits: vec![0] })
     }
 
+    /// As [`Lines::hot`], and the first line that holds `what`.
+    #[cfg(test)]
+    pub(super) fn hot_at(text: &str, what: &str) -> (Self, usize) {
+        let lines = Self::hot(text);
+        let at = lines.iter().position(|line| line.text.contains(what)).expect("the line");
+        (lines, at)
+    }
+
+    /// The lines at most `far` away from line `at`, above it and below.
+    pub(super) fn beside(&self, at: usize, far: usize) -> impl Iterator<Item = &Line> {
+        self[at.saturating_sub(far)..at].iter().chain(self[at + 1..].iter().take(far))
+    }
+
     /// The lines after line `at` from the same process, nearest first.
     pub(super) fn after(&self, at: usize) -> impl Iterator<Item = &Line> {
         let stream = self[at].origin().stream();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// The scheduler's figures of a thread. Its file stays open, as it is read twice a launch.
@@ -11,7 +12,7 @@ pub(super) struct Scheduled(Option<File>);
 
 impl Scheduled {
     /// The figures of the thread with this `schedstat`.
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn of(path: impl AsRef<Path>) -> Self {
         Self(File::open(path).ok())
     }
 

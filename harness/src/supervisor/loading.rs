@@ -8,7 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::building::ticks_below;
-use super::clock::processor_time;
+use super::clock::{Scheduled, processor_time};
 
 /// How often a worker is looked at within the time that it may be idle.
 const LOOKS: u32 = 10;
@@ -137,14 +137,14 @@ impl Loading {
 
 /// For how long the threads of a process have waited for a processor, and whether one waits for a disk.
 fn threads(pid: u32) -> (Duration, bool) {
-    let (mut queued, mut waits) = (0, false);
+    let (mut queued, mut waits) = (Duration::ZERO, false);
     for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-        let text = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-        queued += text("schedstat").split(' ').nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0);
+        queued += Scheduled::of(thread.path().join("schedstat")).times().1;
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
         // The name stands in brackets and may hold anything; the state comes next.
-        waits |= text("stat").rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'));
+        waits |= stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'));
     }
-    (Duration::from_nanos(queued), waits)
+    (queued, waits)
 }
 
 /// The bytes that a process has read and written, from the disk for mapped files; 0 if the system does not say.

@@ -37,7 +37,7 @@ impl SharedOutputs {
         &self.file
     }
 
-    /// The words at these offsets, as they are now; zeros where there are none.
+    /// The current words at these offsets; one beyond the end of the memory is zero.
     pub fn words(&self, at: &[usize]) -> Vec<[u8; WORD]> {
         let word = |offset: &usize| {
             let mut word = [0; WORD];

@@ -34,7 +34,7 @@ const READS: usize = 64;
 /// How long a worker may take to end after the request to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a worker that hangs may take to write where it is.
+/// How long a worker that hangs may take to write its calls.
 const TRACE: Duration = Duration::from_millis(500);
 
 /// The descriptor of a worker's own source, if it is given one.
@@ -496,7 +496,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Lets a worker that hangs write where it is: Python's does at a signal that ends others.
+    /// Lets a worker that hangs write its calls: Python's does at a signal that ends others.
     fn ask_where(&mut self) {
         drain(&mut self.stderr, &mut self.complained);
         if !catches(self.pid, Signal::QUIT) || rustix::process::kill_process(self.pid, Signal::QUIT).is_err() {

@@ -14,8 +14,8 @@ pub struct Coarse {
     /// One value in every element; absent if there are fewer than two.
     pub constant: Option<bool>,
     /// The right output, rounded to `bfloat16` or to `float16`; absent if there are fewer than four elements, if rounding
-    /// changes nothing, and if the rule's relative tolerance is wider than both, or its absolute one is for the largest element: half precision is right by
-    /// such a rule.
+    /// changes nothing, and if the rule's relative tolerance is wider than both, or its absolute one is for the largest
+    /// element: half precision is right by such a rule.
     pub half_precision: Option<bool>,
 }
 

@@ -34,7 +34,7 @@ fn named(lines: &Lines, at: usize) -> bool {
     let key = |line: &Line| Some(entry.captures(line.text.trim_end())?.name("key")?.as_str().to_owned());
     let names = regex!(r"(?i)oom|mem|killed|heap|alloc|vram|^\d+$|^[a-z]{1,4}[_-]?\d{2,6}$");
     key(&lines[at]).is_some_and(|own| {
-        names.is_match(&own) && around(lines, at, BESIDE).any(|line| key(line).is_some_and(|other| other != own))
+        names.is_match(&own) && lines.beside(at, BESIDE).any(|line| key(line).is_some_and(|other| other != own))
     })
 }
 
@@ -45,7 +45,7 @@ fn coded(lines: &Lines, at: usize) -> bool {
     // What a test gives, and what it expects.
     let gives = regex!(r#"^\s*(?:- )?(?:input|line|text|log|message|given|sample): ["']"#);
     let expects = regex!(r"^\s*(?:- )?(?:expect(?:ed|s)?|want|should|label|category|class): \S");
-    if gives.is_match(&lines[at].text) && around(lines, at, 1).any(|line| expects.is_match(&line.text)) {
+    if gives.is_match(&lines[at].text) && lines.beside(at, 1).any(|line| expects.is_match(&line.text)) {
         return true;
     }
     let is = |index: usize| {
@@ -104,16 +104,12 @@ fn explained(lines: &Lines, at: usize) -> bool {
 fn given(lines: &Lines, at: usize) -> bool {
     // Or it is the message of a task in a playbook.
     if regex!(r"^\s*(?:- )?(?:name|(?:fail_|success_)?msg): \S").is_match(&lines[at].text)
-        && around(lines, at, 2).any(|line| regex!(r"^\s*(?:- )?(?:when|fail|assert|that|debug):").is_match(&line.text))
+        && lines.beside(at, 2).any(|line| regex!(r"^\s*(?:- )?(?:when|fail|assert|that|debug):").is_match(&line.text))
     {
         return true;
     }
     regex!(r"^\s*(?:- )?(?:value|default): ").is_match(&lines[at].text)
-        && around(lines, at, 1).any(|line| regex!(r"^\s*(?:- )?name: \S+$").is_match(line.text.trim_end()))
-}
-
-fn around(lines: &Lines, at: usize, far: usize) -> impl Iterator<Item = &Line> {
-    lines[at.saturating_sub(far)..at].iter().chain(lines[at + 1..].iter().take(far))
+        && lines.beside(at, 1).any(|line| regex!(r"^\s*(?:- )?name: \S+$").is_match(line.text.trim_end()))
 }
 
 #[cfg(test)]
@@ -122,8 +118,8 @@ mod tests {
 
     /// Whether the line that holds `what` is dismissed.
     fn is(text: &str, what: &str) -> bool {
-        let lines = Lines::hot(text);
-        dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line")).is_some()
+        let (lines, at) = Lines::hot_at(text, what);
+        dismissed(&lines, at).is_some()
     }
 
     #[test]

@@ -13,8 +13,7 @@ pub(super) fn holds(lines: &Lines, at: usize) -> bool {
     if pasted(words) {
         return false;
     }
-    let beside = lines[at.saturating_sub(TURNS)..at].iter().rev().chain(lines[at + 1..].iter().take(TURNS));
-    let others: Vec<(&str, &str)> = beside.filter_map(turn).collect();
+    let others: Vec<(&str, &str)> = lines.beside(at, TURNS).filter_map(turn).collect();
     others.iter().any(|(name, _)| *name != own) && (talks(words) || others.iter().any(|(_, words)| talks(words)))
 }
 

@@ -285,8 +285,8 @@ mod tests {
 
     /// Whether the line that holds `what` is dismissed.
     fn is(text: &str, what: &str) -> bool {
-        let lines = Lines::hot(text);
-        dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line")).is_some()
+        let (lines, at) = Lines::hot_at(text, what);
+        dismissed(&lines, at).is_some()
     }
 
     #[test]

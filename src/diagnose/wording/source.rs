@@ -143,8 +143,8 @@ mod tests {
 
     /// Whether the line that holds `what` is in a source file.
     fn is(text: &str, what: &str) -> bool {
-        let lines = Lines::hot(text);
-        let at = lines.iter().position(|line| line.text.contains(what)).expect("the line");
+        let (lines, at) = Lines::hot_at(text, what);
+        let at = at;
         holds(&lines, at) || source(lines[at].text.trim_start())
     }
 
