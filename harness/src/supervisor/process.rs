@@ -217,7 +217,7 @@ impl WorkerProcess {
             rustix::io::ioctl_fionbio(fd, true)?;
         }
         let sizes = File::open(format!("/proc/{}/statm", number(pid))).ok();
-        let first = Scheduled::of(&format!("/proc/{0}/task/{0}/schedstat", number(pid)));
+        let first = Scheduled::of(format!("/proc/{0}/task/{0}/schedstat", number(pid)));
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self {
             process,

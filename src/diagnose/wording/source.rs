@@ -144,7 +144,6 @@ mod tests {
     /// Whether the line that holds `what` is in a source file.
     fn is(text: &str, what: &str) -> bool {
         let (lines, at) = Lines::hot_at(text, what);
-        let at = at;
         holds(&lines, at) || source(lines[at].text.trim_start())
     }
 
