@@ -2,7 +2,7 @@
 
 use crate::gate::{self, Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Summary, Unit};
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_memory::text::{duration, number, short};
+use plimsoll_memory::text::{clean, duration, number, short};
 
 /// The methods that the intervals come from, each once, with its confidence.
 pub(crate) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
@@ -67,7 +67,8 @@ pub(crate) fn remarks<'a>(
 ) -> Vec<(gate::Outcome, Vec<&'a str>, String)> {
     let mut remarks: Vec<(gate::Outcome, Vec<&str>, String)> = Vec::new();
     for figure in figures {
-        let words = figure_words(figure);
+        // Texts that are shown alike are one remark, whatever stands in them.
+        let words = clean(&figure_words(figure));
         match remarks.iter_mut().find(|(outcome, _, known)| *outcome == figure.outcome && *known == words) {
             Some((_, names, _)) => names.push(&figure.name),
             None => remarks.push((figure.outcome, vec![&figure.name], words)),

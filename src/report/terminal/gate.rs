@@ -41,7 +41,7 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
         None => String::new(),
     };
     let name = clean(&subject.subject.to_string());
-    let rest = format!("  {}{against}", runs(subject.runs));
+    let rest = clean(&format!("  {}{against}", runs(subject.runs)));
     let mut text = format!(" {}", styled(&cut(&name, screen.width() - 1), palette.heading));
     if width(&name) + width(&rest) < screen.width() {
         text.push_str(&styled(&rest, palette.dim));

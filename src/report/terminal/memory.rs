@@ -114,10 +114,10 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
         text.push_str(&labelled("", palette.dim, &words, 0, screen));
     }
     for (metric, title, _) in shown(phases) {
-        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for phase in phases {
             if let Some(reason) = phase.unavailable.get(&metric) {
-                reasons.entry(reason).or_default().push(&phase.phase);
+                reasons.entry(clean(reason)).or_default().push(&phase.phase);
             }
         }
         for (reason, phases) in reasons {
