@@ -225,6 +225,9 @@ torch_tests() {
     export PATH="${python%/*}:$cuda/bin:$PATH"
     export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
     export TORCH_EXTENSIONS_DIR="$target/torch-extensions"
+    # Threads of OpenMP sleep while they wait. By default each spins for milliseconds after every operator, which takes the
+    # processors from other tests: most of the time of an audit's tests on two processors.
+    export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
     run cargo clippy "${with_libtorch[@]}" --all-targets -- -D warnings || failed+=("clippy with torch")
     if has_nextest; then
         tests "rust with torch" cargo nextest run "${with_libtorch[@]}" --profile ci -E "package(plimsoll-torch) | $of_torch"

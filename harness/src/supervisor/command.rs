@@ -37,6 +37,9 @@ const PYTHON_WORKER: [(&str, &str); 13] = [
 const START: &str = "import json, os; SOURCES = json.loads(os.pread({fd}, os.fstat({fd}).st_size, 0)); os.close({fd}); \
     exec(compile(SOURCES['plimsoll_sealed.py'], '<plimsoll>/plimsoll_sealed.py', 'exec'))";
 
+/// How threads of OpenMP wait for work. By default they spin for some milliseconds after each parallel region.
+const WAIT_POLICY: &str = "OMP_WAIT_POLICY";
+
 /// How workers for one kernel are started.
 pub struct WorkerCommand {
     kernel: KernelSpec,
@@ -48,6 +51,8 @@ pub struct WorkerCommand {
     sources: Option<OwnedFd>,
     /// The implementation of the ABI, for a library that needs one.
     runtime: Option<PathBuf>,
+    /// Whether no launch of its workers is ever timed.
+    untimed: bool,
     /// Removes the rights of its user from the worker.
     untrusted: Option<Untrusted>,
 }
@@ -59,21 +64,25 @@ impl WorkerCommand {
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
     pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
+        let started = |kernel, program, own| Self {
+            kernel,
+            program,
+            own,
+            sources: None,
+            runtime: None,
+            untimed: false,
+            untrusted: None,
+        };
         match kernel {
-            KernelSpec::Builtin(_) => {
-                Ok(Self { kernel, program: own.to_owned(), own: true, sources: None, runtime: None, untrusted: None })
+            KernelSpec::Builtin(_) => Ok(started(kernel, own.to_owned(), true)),
+            KernelSpec::Library { file, symbol } => {
+                let runtime = runtime(&file, &python);
+                let kernel = KernelSpec::Library { file: std::path::absolute(file)?, symbol };
+                Ok(Self { runtime, ..started(kernel, own.to_owned(), true) })
             }
-            KernelSpec::Library { file, symbol } => Ok(Self {
-                runtime: runtime(&file, &python),
-                kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
-                program: own.to_owned(),
-                own: true,
-                sources: None,
-                untrusted: None,
-            }),
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
-                Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None })
+                Ok(started(kernel, program, false))
             }
             KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
                 let kernel = match kernel {
@@ -85,16 +94,16 @@ impl WorkerCommand {
                 };
                 let sources = BTreeMap::from(PYTHON_WORKER);
                 let text = serde_json::to_vec(&sources).expect("texts by name");
-                Ok(Self {
-                    kernel,
-                    program: python,
-                    own: false,
-                    sources: Some(sealed::memory("plimsoll-worker", &text)?),
-                    runtime: None,
-                    untrusted: None,
-                })
+                let sources = Some(sealed::memory("plimsoll-worker", &text)?);
+                Ok(Self { sources, ..started(kernel, python, false) })
             }
         }
+    }
+
+    /// Starts workers that are never timed: while they wait, they leave the processors to the one that is.
+    pub fn untimed(mut self) -> Self {
+        self.untimed = true;
+        self
     }
 
     /// Starts workers without the rights of their user.
@@ -170,6 +179,9 @@ impl WorkerCommand {
         if let Some(runtime) = &self.runtime {
             command.env(RUNTIME_VARIABLE, runtime);
         }
+        if self.untimed && std::env::var_os(WAIT_POLICY).is_none() {
+            command.env(WAIT_POLICY, "passive");
+        }
         if let Some(untrusted) = &self.untrusted {
             command = untrusted.command(&command);
         }
@@ -210,4 +222,23 @@ fn runtime(library: &Path, python: &Path) -> Option<PathBuf> {
     }
     let path = PathBuf::from(asked_once(python, &["-c", FIND]).trim());
     path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_worker_that_is_never_timed_sleep_while_they_wait() {
+        let waits = |untimed: bool| {
+            let kernel = "builtin:embedding".parse().expect("a kernel");
+            let command =
+                WorkerCommand::new(kernel, Path::new("plimsoll"), PathBuf::from("python3")).expect("a command");
+            let command = if untimed { command.untimed() } else { command };
+            let (command, _) = command.build().expect("no descriptor is needed");
+            command.get_envs().any(|(name, value)| name == WAIT_POLICY && value == Some("passive".as_ref()))
+        };
+        assert_eq!(waits(true), std::env::var_os(WAIT_POLICY).is_none(), "what the user has set stays");
+        assert!(!waits(false), "a kernel is timed as its user runs it");
+    }
 }

@@ -148,6 +148,9 @@ impl<'a> WorkerLauncher<'a> {
             Role::Witness => "witness",
         };
         let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
+        if matches!(role, Role::Reference | Role::Witness) {
+            command = command.untimed();
+        }
         if let Some(hidden) = &settings.hidden {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }
