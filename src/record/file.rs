@@ -152,7 +152,7 @@ impl Record {
             Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
         };
         let mut file = File::open(file).map_err(io_error)?;
-        fn bounded(file: &File) -> Texts<impl Read> {
+        fn bounded(file: &File) -> impl Read {
             Texts::new(Read::take(file, MAX_RECORD.bytes() + 1))
         }
         // A file is read twice, so that its bytes are never all in memory. What is not a file can be read only once.
@@ -166,22 +166,19 @@ impl Record {
         }
         Self::parse(path, || {
             (&file).rewind()?;
-            Ok(bounded(&file))
+            Ok(Box::new(bounded(&file)))
         })
     }
 
     /// Reads a record from `bytes`; `path` is for messages.
     pub(crate) fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
-        Self::parse(path, || Ok(Texts::new(bytes)))
+        Self::parse(path, || Ok(Box::new(Texts::new(bytes))))
     }
 
     /// Reads from a new reader of `open` each time.
-    fn parse<R: Read>(path: &Path, open: impl Fn() -> io::Result<R>) -> Result<Self, RecordError> {
+    fn parse<'a>(path: &Path, open: impl Fn() -> io::Result<Box<dyn Read + 'a>>) -> Result<Self, RecordError> {
         let path = || path.to_owned();
-        let again = || match open() {
-            Ok(reader) => Ok(BufReader::with_capacity(1 << 16, reader)),
-            Err(source) => Err(RecordError::Io { path: path(), doing: "read", source }),
-        };
+        let again = || open().map_err(|source| RecordError::Io { path: path(), doing: "read", source });
         let failed = |source: serde_json::Error, other: fn(PathBuf, serde_json::Error) -> RecordError| {
             if !source.is_io() {
                 return other(path(), source);
@@ -193,11 +190,11 @@ impl Record {
         };
         let no_json = |path, source| RecordError::NotJson { path, source };
         // Check the schema first, so that another version is reported as such.
-        match head::schema(again()?).map_err(|source| failed(source, no_json))? {
+        match head::schema(BufReader::with_capacity(1 << 16, again()?)).map_err(|source| failed(source, no_json))? {
             Some(found) if found == SCHEMA => {}
             found => return Err(RecordError::WrongSchema { path: path(), found }),
         }
-        let record: Self = serde_json::from_reader(again()?).map_err(|source| {
+        let record = Self::deserialize_from(again()?).map_err(|source| {
             if source.is_data() {
                 return failed(source, |path, source| RecordError::NotARecord { path, source });
             }
@@ -205,6 +202,11 @@ impl Record {
         })?;
         record.check().map_err(|fault| RecordError::InFile { path: path(), fault: Box::new(fault) })?;
         Ok(record)
+    }
+
+    /// Reads JSON, from one type of reader: what reads the many types of a record is compiled for each type anew.
+    pub(crate) fn deserialize_from(reader: Box<dyn Read + '_>) -> serde_json::Result<Self> {
+        serde_json::from_reader(BufReader::with_capacity(1 << 16, reader))
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::ser::{Formatter, Serializer};
 use plimsoll_memory::bytes::ByteSize;
 
 /// Writes `value` and a line feed.
-pub(crate) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut writer, Layout::default()))?;
+pub(crate) fn write(writer: &mut dyn io::Write, value: &impl Serialize) -> io::Result<()> {
+    serialize(writer, value, Layout::default())?;
     writer.write_all(b"\n")?;
     writer.flush()
 }
@@ -19,8 +19,7 @@ pub(crate) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::
 /// The text of `value`, indented for this many enclosing objects.
 pub(crate) fn within(depth: usize, value: &impl Serialize) -> Vec<u8> {
     let mut text = Vec::new();
-    let layout = Layout { depth, empty: false };
-    value.serialize(&mut Serializer::with_formatter(&mut text, layout)).expect("records have text keys alone");
+    serialize(&mut text, value, Layout { depth, empty: false }).expect("records have text keys alone");
     text
 }
 
@@ -39,6 +38,11 @@ pub(super) fn length(value: &impl Serialize) -> ByteSize {
     let mut count = Count(0);
     write(&mut count, value).expect("counting does not fail, and records have text keys alone");
     ByteSize::new(count.0)
+}
+
+/// Into one type of writer: what serializes the many types of a record is compiled for each type anew.
+fn serialize(writer: &mut dyn io::Write, value: &impl Serialize, layout: Layout) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(writer, layout))
 }
 
 #[derive(Default)]

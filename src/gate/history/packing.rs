@@ -1,6 +1,6 @@
 //! A record as a history keeps it: JSON, compressed by zstd. Its text is never in memory.
 
-use std::io::{self, BufReader, BufWriter, Read as _, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 
 use super::defence::{MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use crate::record::{Record, Texts};
@@ -21,7 +21,7 @@ pub(super) fn unpacked(packed: &[u8]) -> Result<Record, String> {
     let mut decoder = zstd::Decoder::with_buffer(packed).map_err(|error| error.to_string())?;
     decoder.window_log_max(WINDOW_LOG).map_err(|error| error.to_string())?;
     let mut text = Texts::new(decoder.take(MAX_TEXT.bytes() + 1));
-    let read: Result<Record, _> = serde_json::from_reader(BufReader::with_capacity(1 << 16, &mut text));
+    let read = Record::deserialize_from(Box::new(&mut text));
     if text.into_inner().limit() == 0 {
         return Err(format!("it has more than {MAX_TEXT}"));
     }
