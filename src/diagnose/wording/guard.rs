@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{catalogue, conversation, mention, page, regex, shown, source};
+use super::{catalogue, conversation, mention, page, regex, shown, source, speech};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -51,6 +51,12 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     }
     if conversation::holds(lines, at) {
         return Some("words of a conversation");
+    }
+    if speech::enclosed(lines, at) {
+        return Some("a comment");
+    }
+    if speech::step(lines, at) {
+        return Some("a line of a test run");
     }
     if source::holds(lines, at) {
         return Some("a line of code");

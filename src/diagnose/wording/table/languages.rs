@@ -8,7 +8,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "go",
         "The Go runtime could not get memory from the system.",
-        r"runtime: out of memory: cannot allocate (?P<tried>\d+)-byte block|fatal error: (?:runtime: )?(?:cannot allocate memory|out of memory)\b|runtime: cannot allocate (?:memory|heap)|runtime\.sysMap[^\n]*: runtime: out of memory",
+        r"runtime: out of memory: cannot allocate (?P<tried>\d+)-byte block|fatal error: (?:runtime: )?(?:cannot allocate memory|out of memory)\b|runtime: cannot (?:allocate (?:memory|heap)|map pages in arena address space)|runtime\.sysMap[^\n]*: runtime: out of memory",
         "runtime: out of memory: cannot allocate 137438953472-byte block (8257536 in use)",
         "go: runtime/malloc.go",
     ),

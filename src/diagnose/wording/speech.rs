@@ -1,0 +1,138 @@
+//! What a sentence does with the wording in it: it reports the event, or quotes, asks for, compares with or describes
+//! such words. The form of the sentence decides, whatever the wording names.
+
+use super::super::window::Lines;
+use super::regex;
+
+/// How many lines above a line may open the comment or the string that it belongs to.
+const OPENED: usize = 120;
+
+pub(super) const QUOTED: &str = "advice or documentation about such errors";
+
+/// Why the wording between `before` and `after` belongs to code, a query or an example, whatever numbers it has.
+pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
+    // A text that is still to be filled in.
+    if regex!(
+        r#"^[^\n]{0,200}?[\s("'=](?:\{(?:[a-zA-Z_][a-zA-Z_.]*)?(?::[^{}\s]{0,8})?\}|%(?:\d+\$)?[-+#0]*(?:\.?\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXpfgiv]\b|%\([a-z_]+\)[sdf]|[$#]\{[\w.]+\}|<(?:size|pid|name|bytes|amount|num|number|count|process|limit|n|N)>)(?:[\s)"',.;:]|[KMG]i?B|$)"#
+    )
+    .is_match(after)
+    {
+        return Some("a line of code");
+    }
+    // A value that is compared with, or searched for.
+    if regex!(
+        r#"(?:==|!=|=~|!~|\|=|\|~|<>|\b(?:not )?(?i:in|like|ilike|rlike|regexp|has|has_any|has_cs|contains|matches|startswith|endswith|includes)\b|\b(?:grep|egrep|zgrep|rg|ag|findstr|Select-String|LIKE)(?: +-{1,2}[\w=]+)*)\s*[(\[]?\s*@?(?:["'][^"']*["'],\s*)*["'`/%][^"'`]*$"#
+    )
+    .is_match(before)
+    {
+        return Some("a text that was searched for, fetched or described");
+    }
+    if before.rfind("<!--").is_some_and(|open| !before[open..].contains("-->")) {
+        return Some("a comment");
+    }
+    // A label that announces an example.
+    if regex!(
+        r"^\W*(?i:examples?|samples?|typical (?:errors?|outputs?|messages?)|e\.g|(?:search )?patterns?|regex|query|keywords?|symptoms?|synopsis|scenario|expected(?: \w+)?|faq|see also)\W{0,3}:\W"
+    )
+    .is_match(before)
+    {
+        return Some("an example");
+    }
+    None
+}
+
+/// Why the sentence around the wording, whose dots within names were taken out, does not report it; a message with its
+/// numbers is a report all the same.
+pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
+    let clause = before.rsplit(['.', ';', '!']).next().unwrap_or_default();
+    let happened = regex!(
+        r"(?i)\b(?:exited|failed|terminated|died|killed|crashed|aborted|ended|stopped|got|was|were|has|had|have|threw|raised|returned|reported|said|received|caught|panicked|rejected|did|could|encountered|hit|ran|gave|finished|completed|started|restarted|evicted|lost)\b"
+    );
+    let quote = opened(clause);
+    // Words that lead to a quotation without a mark of their own, in a clause in which nothing has happened.
+    if let Some(open) = quote {
+        let head = clause[..open].trim_end();
+        let words = head.split_whitespace().filter(|word| word.chars().all(|c| c.is_alphabetic() || c == '\'')).count();
+        let speaks = regex!(
+            r"(?i)\b(?:reports?|says?|shows?|prints?|throws?|raises?|returns?|causes?|makes?|aborts?|fails?|crash(?:es)?|dies?|ends?|exits?|leads?|results?|produces?|triggers?|yields?|gives?|emits?|logs?|displays?|contains?|reads?|sees?|seeing|getting|gets?|detects?|match(?:es)?|finds?|means?|called|named|titled|labell?ed|keywords?|phrases?|strings?|texts?|patterns?|entry|entries|lines?|word|words|term|status|state|reason)$|\b(?:reports?|says|shows|prints|throws|raises|returns|causes|makes|aborts|fails|crashes|dies|ends|exits|leads|results|produces|triggers|yields|gives|emits|logs|displays|contains|sees|detects|matches|finds|means)\b"
+        );
+        if words >= 2
+            && head.ends_with(|c: char| c.is_alphabetic())
+            && !happened.is_match(head)
+            && speaks.is_match(head)
+        {
+            return Some(QUOTED);
+        }
+    }
+    // What a kind of thing does, as its description has it.
+    let does = regex!(
+        r"(?i)\b(?:throws|raises|(?:aborts|crashes|dies|ends|exits|abort|crash|die|end|exit) with|leads? to|results? in|causes|triggers|produces|emits|yields)\s+(?:(?:an?|the)\s+)?(?:[\w:]+\s){0,2}[\x22'`\x{201c}*]*(?:\w+::|[\w.]+(?:Error|Exception): ?)?$"
+    );
+    // The launcher of DeepSpeed says that a process `exits with return code = -9`.
+    let coded = regex!(r"^\W*(?i:return|exit|error|signal|code|status|-?\d)").is_match(after);
+    if !coded && does.is_match(clause) && !happened.is_match(clause) {
+        return Some(QUOTED);
+    }
+    // What would be, or is only imagined.
+    if regex!(r"(?i)\b(?:as if|as though|imagine|suppose|assum(?:e|ing)|let's say|hypothetical(?:ly)?|would have|what if|in theory|by design)\b[^:]{0,120}$").is_match(clause) {
+        return Some(QUOTED);
+    }
+    // What is over.
+    if regex!(r"(?i)^[^\n]{0,160}?\b(?:(?:was|is|has been|have been|got|now) (?:now )?(?:fixed|resolved|solved|gone)\b|(?:fixed|solved|resolved) (?:by|in|with|since|after)\b|went away\b|(?:works?|trains?|runs?|builds?|passes) (?:now|fine|again)\b)").is_match(after)
+        || regex!(r"(?i)\b(?:fix(?:es|ed)?|resolv(?:es|ed)|solv(?:es|ed)|closes|prevents?|avoids?|workaround for|mitigates?|reduces)\b(?: \w+){0,4} [\x22'`\x{201c}(]*(?:\w+: ?)?$").is_match(clause)
+    {
+        return Some("release notes");
+    }
+    // A question; a program that guesses does so in brackets.
+    if regex!(r#"^[^.!;?\n]{0,200}\?(?:$|["'*_\x{201d}]*(?:\s|$))"#).is_match(after)
+        && !regex!(r"^[^?\n]*\([^)?\n]*\?").is_match(after)
+        && !after.starts_with("Killed")
+    {
+        return Some("words of a conversation");
+    }
+    None
+}
+
+/// Where the quotation begins that is open at the end of `text`.
+fn opened(text: &str) -> Option<usize> {
+    let curly = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')].into_iter().filter_map(|(open, close)| {
+        let at = text.rfind(open)?;
+        (!text[at + open.len_utf8()..].contains(close)).then_some(at)
+    });
+    let plain = ['"', '`'].into_iter().filter_map(|mark| {
+        let at = text.rfind(mark)?;
+        (text.matches(mark).count() % 2 == 1).then_some(at)
+    });
+    curly.chain(plain).max()
+}
+
+/// Whether line `at` is within a comment of a page, or within a text that documents code: it was opened above.
+pub(super) fn enclosed(lines: &Lines, at: usize) -> bool {
+    let above = &lines[at.saturating_sub(OPENED)..at];
+    let comment = || {
+        above.iter().rev().find_map(|line| {
+            let (open, close) = (line.text.rfind("<!--"), line.text.rfind("-->"));
+            (open.is_some() || close.is_some()).then(|| open > close)
+        })
+    };
+    let docstring = || {
+        let marks = |text: &str| text.matches("\"\"\"").count() + text.matches("'''").count();
+        let first = above.iter().position(|line| marks(&line.text) > 0);
+        let code = |line: &&super::super::window::Line| {
+            regex!(r"^\s*(?:async )?(?:def|class) \w+|^\s*[a-z_]\w*\s*=\s*[fr]?(?:\x22{3}|'{3})").is_match(&line.text)
+        };
+        first.is_some_and(|first| {
+            above[first.saturating_sub(6)..].iter().any(|line| code(&line))
+                && above.iter().map(|line| marks(&line.text)).sum::<usize>() % 2 == 1
+        })
+    };
+    comment().unwrap_or(false) || docstring()
+}
+
+/// Whether line `at` is a step of a specification: other steps are beside it.
+pub(super) fn step(lines: &Lines, at: usize) -> bool {
+    let step = |line: &super::super::window::Line| {
+        regex!(r"^\s*(?:Feature|Scenario(?: Outline)?|Background|Given|When|Then|And|But|Examples):? \S").is_match(&line.text)
+    };
+    step(&lines[at]) && lines.beside(at, 3).filter(|line| step(line)).count() >= 2
+}
