@@ -55,6 +55,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if speech::enclosed(lines, at) {
         return Some("a comment");
     }
+    if speech::explained(lines, at) {
+        return Some("a manual");
+    }
     if speech::step(lines, at) {
         return Some("a line of a test run");
     }

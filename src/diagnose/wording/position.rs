@@ -273,7 +273,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     if (denied && !happened) || not_then.is_match(after) {
         return Some("the text denies it");
     }
-    speech::mentioned(before, after)
+    speech::mentioned(before, &undotted(after))
 }
 
 /// `text` without the dots within names, which end no sentence.

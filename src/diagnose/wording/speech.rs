@@ -30,6 +30,29 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     if before.rfind("<!--").is_some_and(|open| !before[open..].contains("-->")) {
         return Some("a comment");
     }
+    // The value of a command's option, and the name of a type where it is declared or caught.
+    if regex!(r#"\s--?[A-Za-z][\w-]*[= ](?:"[^"]*|'[^']*)$"#).is_match(before)
+        && !regex!(r"(?i)\b(?:error|failed|exception|fatal)\b").is_match(before)
+    {
+        return Some("a command that was typed");
+    }
+    if regex!(r"(?:^exception|(?:^|\s)(?:class|struct|enum|interface|trait|extends|implements|throws|import|instanceof|new|except|catch|rescue|raises?|@throws))\s+\(?(?:\w+(?:\.|::|\\))*$").is_match(before)
+        && regex!(r"^[\w.:]+\s*(?:$|[;,{()])").is_match(after)
+    {
+        return Some("a line of code");
+    }
+    // A longer name that only holds the words, and what is said of it.
+    let set = regex!(r"^[A-Z]\w*\s+(?:is|=|:=|was|set|enabled|disabled|on|off|true|false)\b").is_match(after);
+    if set && (before.ends_with(|c: char| c.is_ascii_alphanumeric()) || regex!(r"^[A-Z][a-z]+\w*On[A-Z]").is_match(after)) {
+        return Some("a setting");
+    }
+    // A sentence in a comment; pasted lines begin with the message, or have a time or a number.
+    if regex!(r"^\s*(?:#+|//+|--|;+|REM|rem|%+|\*|<!--)\s(?:[^\d\[]|\w\d)*$").is_match(before)
+        && plain(before) >= 4
+        && !regex!(r"(?:Error|Exception|ERROR|FATAL|[Ee]rror): ?").is_match(before)
+    {
+        return Some("a comment");
+    }
     // A label that announces an example.
     if regex!(
         r"^\W*(?i:examples?|samples?|typical (?:errors?|outputs?|messages?)|e\.g|(?:search )?patterns?|regex|query|keywords?|symptoms?|synopsis|scenario|expected(?: \w+)?|faq|see also)\W{0,3}:\W"
@@ -52,11 +75,10 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     // Words that lead to a quotation without a mark of their own, in a clause in which nothing has happened.
     if let Some(open) = quote {
         let head = clause[..open].trim_end();
-        let words = head.split_whitespace().filter(|word| word.chars().all(|c| c.is_alphabetic() || c == '\'')).count();
         let speaks = regex!(
             r"(?i)\b(?:reports?|says?|shows?|prints?|throws?|raises?|returns?|causes?|makes?|aborts?|fails?|crash(?:es)?|dies?|ends?|exits?|leads?|results?|produces?|triggers?|yields?|gives?|emits?|logs?|displays?|contains?|reads?|sees?|seeing|getting|gets?|detects?|match(?:es)?|finds?|means?|called|named|titled|labell?ed|keywords?|phrases?|strings?|texts?|patterns?|entry|entries|lines?|word|words|term|status|state|reason)$|\b(?:reports?|says|shows|prints|throws|raises|returns|causes|makes|aborts|fails|crashes|dies|ends|exits|leads|results|produces|triggers|yields|gives|emits|logs|displays|contains|sees|detects|matches|finds|means)\b"
         );
-        if words >= 2
+        if plain(head) >= 2
             && head.ends_with(|c: char| c.is_alphabetic())
             && !happened.is_match(head)
             && speaks.is_match(head)
@@ -73,9 +95,36 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     if !coded && does.is_match(clause) && !happened.is_match(clause) {
         return Some(QUOTED);
     }
+    // A sentence in which nothing has happened.
+    let words = before.rsplit(['.', ';', '!', ':', '|', ']', '=', '>']).next().unwrap_or_default();
+    let rest = after.split(['.', ';', '!', '\n']).next().unwrap_or_default();
+    let fails = regex!(
+        r"(?i)\b(?:cannot|can't|unable|unexpected|unhandled|exceptions?|errors?|fatal|exit codes?|due to|caused|\w+ing$|terminating|aborting|exiting|killing|stopping)\b"
+    );
+    if plain(words) >= 3
+        && !words.contains(|c: char| c.is_ascii_digit())
+        && [words, rest].iter().all(|text| !happened.is_match(text))
+        && !fails.is_match(words)
+    {
+        return Some(QUOTED);
+    }
+    // What everyone knows, and what a text is about.
+    if regex!(r"(?i)\b(?:every(?:one|body)?|everyone's|many|most|often|usually|people|users|familiar|famous|infamous|dreaded|classic|notorious|beginners?|newcomers?)\b[^.!?]*$").is_match(before)
+        && plain(before) >= 3
+        && !before.contains(|c: char| c.is_ascii_digit())
+        || regex!(r"\b[Ii]n this (?:post|article|tutorial|guide|video|chapter|section|talk|lesson|blog|document|page|notebook)\b").is_match(after)
+    {
+        return Some(QUOTED);
+    }
     // What would be, or is only imagined.
     if regex!(r"(?i)\b(?:as if|as though|imagine|suppose|assum(?:e|ing)|let's say|hypothetical(?:ly)?|would have|what if|in theory|by design)\b[^:]{0,120}$").is_match(clause) {
         return Some(QUOTED);
+    }
+    // A guess at why something ended, which it did in any case.
+    if regex!(r"(?i)\b(?:killed|exited|ended|died|terminated|disappeared|lost)\b[^.;\n]{0,80}\b(?:likely|possibly|probably|perhaps|maybe)\s+(?:(?:due to|because of|by|from)\s+)?(?:running\s+)?$")
+        .is_match(before)
+    {
+        return Some("a guess: nothing shows that memory was the reason");
     }
     // What is over.
     if regex!(r"(?i)^[^\n]{0,160}?\b(?:(?:was|is|has been|have been|got|now) (?:now )?(?:fixed|resolved|solved|gone)\b|(?:fixed|solved|resolved) (?:by|in|with|since|after)\b|went away\b|(?:works?|trains?|runs?|builds?|passes) (?:now|fine|again)\b)").is_match(after)
@@ -84,13 +133,20 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         return Some("release notes");
     }
     // A question; a program that guesses does so in brackets.
-    if regex!(r#"^[^.!;?\n]{0,200}\?(?:$|["'*_\x{201d}]*(?:\s|$))"#).is_match(after)
+    if before.contains('\u{bf}') || regex!(r#"^[^.!;?\n]{0,200}(?:\S\?["'*_\x{201d}]*(?:\s|$)|\s\?$)"#).is_match(after)
         && !regex!(r"^[^?\n]*\([^)?\n]*\?").is_match(after)
         && !after.starts_with("Killed")
     {
         return Some("words of a conversation");
     }
     None
+}
+
+/// How many of the words of `text` are plain ones.
+fn plain(text: &str) -> usize {
+    text.split_whitespace()
+        .filter(|word| word.trim_end_matches(',').chars().all(|c| c.is_alphabetic() || c == '\''))
+        .count()
 }
 
 /// Where the quotation begins that is open at the end of `text`.
@@ -127,6 +183,17 @@ pub(super) fn enclosed(lines: &Lines, at: usize) -> bool {
         })
     };
     comment().unwrap_or(false) || docstring()
+}
+
+/// Whether line `at` is the title of an explanation: the sentences below it say what to do about `this error`.
+pub(super) fn explained(lines: &Lines, at: usize) -> bool {
+    let own = &lines[at];
+    own.message().len() == own.text.len()
+        && !own.text.contains(|c: char| c.is_ascii_digit())
+        && lines[at + 1..].iter().take(3).any(|line| {
+            regex!(r"\b(?:To|to|How to) (?:resolve|fix|troubleshoot|avoid|prevent|solve|address) (?:this|the|such an?) (?:error|issue|problem|exception|message|failure)\b|^(?:This|The) (?:error|message|exception|failure) (?:usually |typically |often |generally )?(?:means|occurs|happens|indicates|is (?:raised|thrown|returned|shown))\b")
+                .is_match(line.message())
+        })
 }
 
 /// Whether line `at` is a step of a specification: other steps are beside it.
