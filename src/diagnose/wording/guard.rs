@@ -52,7 +52,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if conversation::holds(lines, at) {
         return Some("words of a conversation");
     }
-    if speech::enclosed(lines, at) {
+    if speech::enclosed(lines, at) || speech::remark(lines, at) {
         return Some("a comment");
     }
     if speech::explained(lines, at) {

@@ -11,6 +11,7 @@ pub(super) const QUOTED: &str = "advice or documentation about such errors";
 
 /// Why the wording between `before` and `after` belongs to code, a query or an example, whatever numbers it has.
 pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
+    let after = after.trim_start();
     // A text that is still to be filled in.
     if regex!(
         r#"^[^\n]{0,200}?[\s("'=](?:\{(?:[a-zA-Z_][a-zA-Z_.]*)?(?::[^{}\s]{0,8})?\}|%(?:\d+\$)?[-+#0]*(?:\.?\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXpfgiv]\b|%\([a-z_]+\)[sdf]|[$#]\{[\w.]+\}|<(?:size|pid|name|bytes|amount|num|number|count|process|limit|n|N)>)(?:[\s)"',.;:]|[KMG]i?B|$)"#
@@ -45,13 +46,6 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     let set = regex!(r"^[A-Z]\w*\s+(?:is|=|:=|was|set|enabled|disabled|on|off|true|false)\b").is_match(after);
     if set && (before.ends_with(|c: char| c.is_ascii_alphanumeric()) || regex!(r"^[A-Z][a-z]+\w*On[A-Z]").is_match(after)) {
         return Some("a setting");
-    }
-    // A sentence in a comment; pasted lines begin with the message, or have a time or a number.
-    if regex!(r"^\s*(?:#+|//+|--|;+|REM|rem|%+|\*|<!--)\s(?:[^\d\[]|\w\d)*$").is_match(before)
-        && plain(before) >= 4
-        && !regex!(r"(?:Error|Exception|ERROR|FATAL|[Ee]rror): ?").is_match(before)
-    {
-        return Some("a comment");
     }
     // A label that announces an example.
     if regex!(
@@ -96,7 +90,7 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         return Some(QUOTED);
     }
     // A sentence in which nothing has happened.
-    let words = before.rsplit(['.', ';', '!', ':', '|', ']', '=', '>']).next().unwrap_or_default();
+    let words = before.rsplit(['.', ';', '!', '?', ':', '|', ']', '=', '>']).next().unwrap_or_default();
     let rest = after.split(['.', ';', '!', '\n']).next().unwrap_or_default();
     let fails = regex!(
         r"(?i)\b(?:cannot|can't|unable|unexpected|unhandled|exceptions?|errors?|fatal|exit codes?|due to|caused|\w+ing$|terminating|aborting|exiting|killing|stopping)\b"
@@ -194,6 +188,16 @@ pub(super) fn explained(lines: &Lines, at: usize) -> bool {
             regex!(r"\b(?:To|to|How to) (?:resolve|fix|troubleshoot|avoid|prevent|solve|address) (?:this|the|such an?) (?:error|issue|problem|exception|message|failure)\b|^(?:This|The) (?:error|message|exception|failure) (?:usually |typically |often |generally )?(?:means|occurs|happens|indicates|is (?:raised|thrown|returned|shown))\b")
                 .is_match(line.message())
         })
+}
+
+/// Whether line `at` is a sentence in a comment that says what happens in a case, or why something is as it is; pasted
+/// lines have a number, a time or the class of an error.
+pub(super) fn remark(lines: &Lines, at: usize) -> bool {
+    let text = lines[at].text.as_str();
+    regex!(r"^\s*(?:#+|//+|--|;+|REM|rem|%+)\s+[^\d\[]*(?:[a-z]\d[^\d\[]*)*$").is_match(text)
+        && plain(text) >= 5
+        && !regex!(r"(?:Error|Exception|ERROR|FATAL|[Ee]rror|[Ff]atal)\b:? ?|^\s*#\s+[A-Z][^.]*\.\s*$").is_match(text)
+        && regex!(r"(?i)\b(?:with(?:out)?|because|so (?:that|we)|otherwise|or else|would|may|might|unless|until|default|when|if|since|avoids?|prevents?|needs?|must|should|too|here|we|our|is|are|gets?|be)\b").is_match(text)
 }
 
 /// Whether line `at` is a step of a specification: other steps are beside it.
