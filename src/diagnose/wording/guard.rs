@@ -58,6 +58,12 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if speech::explained(lines, at) {
         return Some("a manual");
     }
+    if speech::listed(lines, at) {
+        return Some("a list of errors in a manual");
+    }
+    if speech::printed(lines, at) {
+        return Some("a text that was searched for, fetched or described");
+    }
     if speech::step(lines, at) {
         return Some("a line of a test run");
     }

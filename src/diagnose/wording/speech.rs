@@ -7,6 +7,9 @@ use super::regex;
 /// How many lines above a line may open the comment or the string that it belongs to.
 const OPENED: usize = 120;
 
+/// How many lines above a line the command that printed it may be.
+const OUTPUT: usize = 30;
+
 pub(super) const QUOTED: &str = "advice or documentation about such errors";
 
 /// Why the wording between `before` and `after` belongs to code, a query or an example, whatever numbers it has.
@@ -92,6 +95,9 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     // A sentence in which nothing has happened.
     let words = before.rsplit(['.', ';', '!', '?', ':', '|', ']', '=', '>']).next().unwrap_or_default();
     let rest = after.split(['.', ';', '!', '\n']).next().unwrap_or_default();
+    // What a case brings about has not happened, and a participle behind an article is no verb.
+    let rest = regex!(r"(?i)\b(?:once|when|whenever|if|until|as soon as)\b").split(rest).next().unwrap_or_default();
+    let words = &*regex!(r"(?i)\b(?:an?|any|each|every) \w+ed\b").replace_all(words, "one");
     let fails = regex!(
         r"(?i)\b(?:cannot|can't|unable|unexpected|unhandled|exceptions?|errors?|fatal|exit codes?|due to|caused|\w+ing$|terminating|aborting|exiting|killing|stopping)\b"
     );
@@ -177,6 +183,47 @@ pub(super) fn enclosed(lines: &Lines, at: usize) -> bool {
         })
     };
     comment().unwrap_or(false) || docstring()
+}
+
+/// Whether line `at` was printed by a command that shows a text, a program or its history, and runs nothing: the nearest
+/// prompt above has the command.
+pub(super) fn printed(lines: &Lines, at: usize) -> bool {
+    let prompt = |text: &str| {
+        regex!(r"^\S{0,60}[$#%] (?:sudo )?(?P<command>[a-z][\w./-]*(?: .*)?)$|^> (?P<other>[a-z][\w./-]* -.*)$")
+            .captures(text.trim_end())
+            .and_then(|found| found.name("command").or(found.name("other")).map(|command| command.as_str().to_owned()))
+    };
+    // A line that was pasted behind `#` looks like a prompt.
+    let Some(command) = lines[at.saturating_sub(OUTPUT)..at].iter().rev().find_map(|line| prompt(&line.text)) else {
+        return false;
+    };
+    // A log has prefixes of its own; the shell, or the command itself, may fail.
+    if lines[at].message().len() < lines[at].text.len() {
+        return false;
+    }
+    let own = lines[at].text.trim_start_matches('-');
+    let speaker = own.split(':').next().unwrap_or_default();
+    if regex!(r"^(?:[a-z]*sh|fatal|error)$").is_match(speaker) || command.split(' ').next() == Some(speaker) {
+        return false;
+    }
+    regex!(
+        r"^(?:strings|nm|objdump|readelf|man|apropos|whatis|info|ls|find|tree|locate|errno|history|alias|crontab|tldr|perldoc|pydoc|godoc|cargo doc|git (?:log|show|diff|grep|blame|status)|gh (?:issue|pr) (?:list|view)|helm (?:template|show|get)|kubectl (?:explain|get (?:prometheusrules?|rules?|cm|configmaps?))|systemctl cat|apt(?:-get)? changelog|npm view|\S+ (?:--help|help)|(?:cat|less|more|head|tail|bat|sed|grep|egrep|rg|awk)\b.*\.(?:py|c|h|cc|cpp|cu|rs|go|java|kt|js|ts|rb|php|md|rst|adoc|html?|po|pot|properties|ya?ml|toml|ini|conf|cfg|service|xml|sql|tf|proto))\b"
+    )
+    .is_match(&command)
+}
+
+/// Whether line `at` is an entry of a catalogue of errors: its cause and its remedy are below, or its name and number
+/// above.
+pub(super) fn listed(lines: &Lines, at: usize) -> bool {
+    let name = |line: &super::super::window::Line| regex!(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$").is_match(line.text.trim());
+    let number = |line: &super::super::window::Line| regex!(r"^-?\d{1,6} \(0[xX][0-9A-Fa-f]+\)$|^0[xX][0-9A-Fa-f]+$").is_match(line.text.trim());
+    let below: Vec<_> = lines[at + 1..].iter().take(6).collect();
+    let has = |label: &str| {
+        below.iter().any(|line| line.text.trim_start().trim_start_matches('*').to_ascii_lowercase().starts_with(label))
+    };
+    has("cause:") && (has("action:") || has("solution:") || has("remedy:") || has("resolution:"))
+        || name(&lines[at]) && below.first().is_some_and(|line| number(line))
+        || at >= 2 && number(&lines[at - 1]) && name(&lines[at - 2])
 }
 
 /// Whether line `at` is the title of an explanation: the sentences below it say what to do about `this error`.
