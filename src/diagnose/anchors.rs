@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 121] = [
+const ANCHORS: [&str; 123] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -40,6 +40,8 @@ const ANCHORS: [&str; 121] = [
     "\u{5206}\u{914d}\u{5927}\u{5c0f}",
     "\u{30d9}\u{30af}\u{30c8}\u{30eb}\u{3092}",
     "nlarge memory",
+    "maxResultSize",
+    "system resources",
     "cannot map pages",
     "SIGBUS",
     "ignal",

@@ -1,7 +1,7 @@
 //! What a sentence does with the wording in it: it reports the event, or quotes, asks for, compares with or describes
 //! such words. The form of the sentence decides, whatever the wording names.
 
-use super::super::window::Lines;
+use super::super::window::{Line, Lines};
 use super::regex;
 
 /// How many lines above a line may open the comment or the string that it belongs to.
@@ -116,6 +116,12 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some(QUOTED);
     }
+    // What the words stand for.
+    if regex!(r"^[\w\s-]{0,40}(?:\([^)]*\)\s*)?[\x22'`*\x{201d}]*\s*\b(?:is|are|refers? to|describes?|denotes?)\s+(?:an?|the|when|where|what|one of)\s+(?:\w+ly |often |common )*[a-z]{3,}").is_match(after)
+        && !before.contains(':')
+    {
+        return Some(QUOTED);
+    }
     // What would be, or is only imagined.
     if regex!(r"(?i)\b(?:as if|as though|imagine|suppose|assum(?:e|ing)|let's say|hypothetical(?:ly)?|would have|what if|in theory|by design)\b[^:]{0,120}$").is_match(clause) {
         return Some(QUOTED);
@@ -174,7 +180,7 @@ pub(super) fn enclosed(lines: &Lines, at: usize) -> bool {
     let docstring = || {
         let marks = |text: &str| text.matches("\"\"\"").count() + text.matches("'''").count();
         let first = above.iter().position(|line| marks(&line.text) > 0);
-        let code = |line: &&super::super::window::Line| {
+        let code = |line: &&Line| {
             regex!(r"^\s*(?:async )?(?:def|class) \w+|^\s*[a-z_]\w*\s*=\s*[fr]?(?:\x22{3}|'{3})").is_match(&line.text)
         };
         first.is_some_and(|first| {
@@ -215,8 +221,8 @@ pub(super) fn printed(lines: &Lines, at: usize) -> bool {
 /// Whether line `at` is an entry of a catalogue of errors: its cause and its remedy are below, or its name and number
 /// above.
 pub(super) fn listed(lines: &Lines, at: usize) -> bool {
-    let name = |line: &super::super::window::Line| regex!(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$").is_match(line.text.trim());
-    let number = |line: &super::super::window::Line| regex!(r"^-?\d{1,6} \(0[xX][0-9A-Fa-f]+\)$|^0[xX][0-9A-Fa-f]+$").is_match(line.text.trim());
+    let name = |line: &Line| regex!(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$").is_match(line.text.trim());
+    let number = |line: &Line| regex!(r"^-?\d{1,6} \(0[xX][0-9A-Fa-f]+\)$|^0[xX][0-9A-Fa-f]+$").is_match(line.text.trim());
     let below: Vec<_> = lines[at + 1..].iter().take(6).collect();
     let has = |label: &str| {
         below.iter().any(|line| line.text.trim_start().trim_start_matches('*').to_ascii_lowercase().starts_with(label))
@@ -224,6 +230,17 @@ pub(super) fn listed(lines: &Lines, at: usize) -> bool {
     has("cause:") && (has("action:") || has("solution:") || has("remedy:") || has("resolution:"))
         || name(&lines[at]) && below.first().is_some_and(|line| number(line))
         || at >= 2 && number(&lines[at - 1]) && name(&lines[at - 2])
+}
+
+/// Whether line `at` is a member of a description of what is expected: a member beside it says so.
+pub(super) fn expected(lines: &Lines, at: usize) -> bool {
+    let member = |line: &Line| regex!(r#"^\s*(?:- )?["']?[a-z][\w-]*["']?\s?[:=]\s?\S"#).is_match(&line.text);
+    let expects = |line: &Line| {
+        regex!(r#"^\s*(?:- )?["']?(?:expect(?:ed|s)?(?:_\w+)?|should(?:_\w+)?|want|asserts?|xfail|simulate|inject|mock)["']?\s?[:=]"#).is_match(&line.text)
+    };
+    let beside = |lines: &[Line]| lines.iter().take_while(|line| member(line)).take(4).any(expects);
+    member(&lines[at])
+        && (beside(&lines[at + 1..]) || lines[..at].iter().rev().take_while(|line| member(line)).take(4).any(expects))
 }
 
 /// Whether line `at` is the title of an explanation: the sentences below it say what to do about `this error`.
@@ -249,7 +266,7 @@ pub(super) fn remark(lines: &Lines, at: usize) -> bool {
 
 /// Whether line `at` is a step of a specification: other steps are beside it.
 pub(super) fn step(lines: &Lines, at: usize) -> bool {
-    let step = |line: &super::super::window::Line| {
+    let step = |line: &Line| {
         regex!(r"^\s*(?:Feature|Scenario(?: Outline)?|Background|Given|When|Then|And|But|Examples):? \S").is_match(&line.text)
     };
     step(&lines[at]) && lines.beside(at, 3).filter(|line| step(line)).count() >= 2
