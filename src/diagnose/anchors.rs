@@ -163,7 +163,20 @@ const ANCHORS: [&str; 149] = [
 
 /// Numbers of signals, exits and errors, matched as whole numbers.
 const NUMBERS: [&str; 14] = [
-    " 137", "=137", ":137", "(137", " -9", "=-9", ":-9", "(-9", "'-9", "1455", "rrno 12", "rrno=12", "rrno: 12", "s error 12",
+    " 137",
+    "=137",
+    ":137",
+    "(137",
+    " -9",
+    "=-9",
+    ":-9",
+    "(-9",
+    "'-9",
+    "1455",
+    "rrno 12",
+    "rrno=12",
+    "rrno: 12",
+    "s error 12",
 ];
 
 /// Words that introduce the factors of the effective batch.

@@ -134,7 +134,9 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("words of a conversation");
     }
     // An error quoted in the description of another error.
-    let passed = regex!(r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)|"(?:reason|severity|level|type)"\s*:\s*"(?:OOM\w*|Warning|(?i:error|fatal|critical|failed))""#);
+    let passed = regex!(
+        r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)|"(?:reason|severity|level|type)"\s*:\s*"(?:OOM\w*|Warning|(?i:error|fatal|critical|failed))""#
+    );
     if !passed.is_match(text) && regex!(
         r#"https?://\S+ ["'(]|"(?:query|match|match_phrase|term|terms|wildcard|regexp|query_string|filter)"\s*:\s*\{|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|template|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )

@@ -52,7 +52,7 @@ fn failing_device(text: &str) -> bool {
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
     if regex!(
-        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed|aborted|stopped|terminated|ended|interrupted|cancell?ed)\b[^.!?]{0,80}\b(?:because (?:it |they |there (?:is |was )?)?|due to |owing to |because of |for )$"
+        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed|aborted|stopped|terminated|ended|interrupted|cancell?ed|restart(?:ed)?|recycled?)\b[^.!?]{0,80}\b(?:because (?:it |they |there (?:is |was )?)?|due to |owing to |because of |for )$"
     )
     .is_match(before)
     {

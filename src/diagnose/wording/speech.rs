@@ -31,6 +31,23 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some("a text that was searched for, fetched or described");
     }
+    // A statement of a query language, whose texts are in quotes.
+    if regex!(r"\b(?:UPDATE \S+ SET|INSERT INTO \S+|SELECT\b.*\bFROM \S+|DELETE FROM \S+|WHERE)\b[^\n]*'[^']*$")
+        .is_match(before)
+    {
+        return Some("a statement of a query language");
+    }
+    // A text and what it is translated or mapped to.
+    if regex!(r#"^[^"'\x{201d}\x{bb}\n]{0,80}["'\x{201d}\x{bb}]\s*(?:\x{2192}|\x{21d2})\s"#).is_match(after)
+        || regex!(r#"["'\x{201d}\x{bb}]\s*(?:\x{2192}|\x{21d2})\s*["'\x{201c}\x{ab}][^"'\x{201d}\x{bb}]*$"#)
+            .is_match(before)
+    {
+        return Some("a text for users, in a file of texts");
+    }
+    // A part of a longer name: an option, a branch, a file.
+    if regex!(r"^[a-z]+(?:-[a-z]+){2,}").is_match(after) && before.ends_with(['-', '/', '_']) {
+        return Some("a name: of a package, a branch or a page");
+    }
     if before.rfind("<!--").is_some_and(|open| !before[open..].contains("-->")) {
         return Some("a comment");
     }
@@ -47,7 +64,9 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     }
     // A longer name that only holds the words, and what is said of it.
     let set = regex!(r"^[A-Z]\w*\s+(?:is|=|:=|was|set|enabled|disabled|on|off|true|false)\b").is_match(after);
-    if set && (before.ends_with(|c: char| c.is_ascii_alphanumeric()) || regex!(r"^[A-Z][a-z]+\w*On[A-Z]").is_match(after)) {
+    if set
+        && (before.ends_with(|c: char| c.is_ascii_alphanumeric()) || regex!(r"^[A-Z][a-z]+\w*On[A-Z]").is_match(after))
+    {
         return Some("a setting");
     }
     // A label that announces an example.
@@ -139,9 +158,10 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         return Some("release notes");
     }
     // A question; a program that guesses does so in brackets.
-    if before.contains('\u{bf}') || regex!(r#"^[^.!;?\n]{0,200}(?:\S\?["'*_\x{201d}]*(?:\s|$)|\s\?$)"#).is_match(after)
-        && !regex!(r"^[^?\n]*\([^)?\n]*\?").is_match(after)
-        && !after.starts_with("Killed")
+    if before.contains('\u{bf}')
+        || regex!(r#"^[^.!;?\n]{0,200}(?:\S\?["'*_\x{201d}]*(?:\s|$)|\s\?$)"#).is_match(after)
+            && !regex!(r"^[^?\n]*\([^)?\n]*\?").is_match(after)
+            && !after.starts_with("Killed")
     {
         return Some("words of a conversation");
     }
@@ -157,10 +177,12 @@ fn plain(text: &str) -> usize {
 
 /// Where the quotation begins that is open at the end of `text`.
 fn opened(text: &str) -> Option<usize> {
-    let curly = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')].into_iter().filter_map(|(open, close)| {
-        let at = text.rfind(open)?;
-        (!text[at + open.len_utf8()..].contains(close)).then_some(at)
-    });
+    let curly = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')].into_iter().filter_map(
+        |(open, close)| {
+            let at = text.rfind(open)?;
+            (!text[at + open.len_utf8()..].contains(close)).then_some(at)
+        },
+    );
     let plain = ['"', '`'].into_iter().filter_map(|mark| {
         let at = text.rfind(mark)?;
         (text.matches(mark).count() % 2 == 1).then_some(at)
@@ -222,7 +244,8 @@ pub(super) fn printed(lines: &Lines, at: usize) -> bool {
 /// above.
 pub(super) fn listed(lines: &Lines, at: usize) -> bool {
     let name = |line: &Line| regex!(r"^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$").is_match(line.text.trim());
-    let number = |line: &Line| regex!(r"^-?\d{1,6} \(0[xX][0-9A-Fa-f]+\)$|^0[xX][0-9A-Fa-f]+$").is_match(line.text.trim());
+    let number =
+        |line: &Line| regex!(r"^-?\d{1,6} \(0[xX][0-9A-Fa-f]+\)$|^0[xX][0-9A-Fa-f]+$").is_match(line.text.trim());
     let below: Vec<_> = lines[at + 1..].iter().take(6).collect();
     let has = |label: &str| {
         below.iter().any(|line| line.text.trim_start().trim_start_matches('*').to_ascii_lowercase().starts_with(label))
@@ -267,7 +290,84 @@ pub(super) fn remark(lines: &Lines, at: usize) -> bool {
 /// Whether line `at` is a step of a specification: other steps are beside it.
 pub(super) fn step(lines: &Lines, at: usize) -> bool {
     let step = |line: &Line| {
-        regex!(r"^\s*(?:Feature|Scenario(?: Outline)?|Background|Given|When|Then|And|But|Examples):? \S").is_match(&line.text)
+        regex!(r"^\s*(?:Feature|Scenario(?: Outline)?|Background|Given|When|Then|And|But|Examples):? \S")
+            .is_match(&line.text)
     };
     step(&lines[at]) && lines.beside(at, 3).filter(|line| step(line)).count() >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the sentence does with the words at `what`.
+    fn of(text: &str, what: &str) -> Option<&'static str> {
+        let (before, after) = text.split_at(text.find(what).expect("the words"));
+        shown(before, after).or_else(|| mentioned(before, after))
+    }
+
+    #[test]
+    fn words_that_a_sentence_quotes_compares_or_describes_are_no_report() {
+        for (text, what) in [
+            ("Pods that exceed it now report the reason \"OOMKilled\" to the driver.", "OOMKilled"),
+            ("| where Reason in (\"Evicted\", \"OOMKilled\")", "OOMKilled"),
+            ("log filter --pattern '\"OutOfMemoryError\"'", "OutOfMemory"),
+            ("write(f, \"out of memory: {n} bytes\"),", "out of"),
+            ("allocate() throws std::bad_alloc", "std::"),
+            ("Every engineer has seen it: RuntimeError: CUDA out of memory", "CUDA"),
+            ("The kernel sets the status of a terminated container to OOMKilled", "OOMKilled"),
+            ("It ended with \"CUDA out of memory\", works now with a smaller batch", "CUDA"),
+            ("Is it \"CUDA out of memory\"?", "CUDA"),
+            ("<!-- Paste the log: CUDA out of memory -->", "CUDA"),
+            ("class acme.OutOfMemoryError", "OutOf"),
+            ("Config - ExitOnOutOfMemoryError is set", "OutOf"),
+            ("Out of memory (OOM) is a state of a computer", "Out"),
+            ("\"Out of memory\" \u{2192} \u{ab} Plus de m\u{e9}moire \u{bb}", "Out"),
+            ("feature/cuda-out-of-memory", "cuda"),
+            ("UPDATE jobs SET reason='OOMKilled'", "OOM"),
+            ("the worker exited, likely out of memory", "out of"),
+        ] {
+            assert!(of(text, what).is_some(), "{text}");
+        }
+        for (text, what) in [
+            ("The pod failed with reason \"OOMKilled\"", "OOMKilled"),
+            ("level=error msg=\"out of memory\"", "out of"),
+            ("Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", "java"),
+            ("Process 41920 exits with return code = -9", "return code"),
+            ("Error: failed to build: out of memory", "out of"),
+            ("the worker was killed: out of memory", "out of"),
+            ("\"exit_description\"=>\"out of memory\"", "out of"),
+        ] {
+            assert_eq!(of(text, what), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_of_comments_of_printed_texts_and_of_catalogues_are_known_by_the_lines_around_them() {
+        type Judge = fn(&Lines, usize) -> bool;
+        let judged: [(Judge, &str, &str); 7] = [
+            (enclosed, "def f():\n    \"\"\"\n    CUDA out of memory\n    \"\"\"\n", "CUDA"),
+            (enclosed, "<!-- the log, for example\nCUDA out of memory\n-->\n", "CUDA"),
+            (remark, "# with more jobs the compiler is killed, out of memory\n", "out of"),
+            (printed, "$ strings /bin/x\nout of memory\n", "out of"),
+            (listed, "ORA-04030: out of process memory\nCause: too little.\nAction: add some.\n", "out of"),
+            (step, "Given a worker\nWhen it allocates\nThen it is out of memory\n", "out of"),
+            (expected, "  - expected: oom\n    message: CUDA out of memory\n", "CUDA"),
+        ];
+        for (judge, text, what) in judged {
+            let (lines, at) = Lines::hot_at(text, what);
+            assert!(judge(&lines, at), "{text}");
+        }
+        let reported: [(Judge, &str, &str); 5] = [
+            (enclosed, "<!-- the log -->\nCUDA out of memory\n", "CUDA"),
+            (remark, "# [12.5] Out of memory: Killed process 7 (python)\n", "Out of"),
+            (printed, "$ ./solver\nout of memory\n", "out of"),
+            (printed, "$ ls\nbash: fork: Cannot allocate memory\n", "Cannot"),
+            (listed, "out of memory\nCaused by: too little\n", "out of"),
+        ];
+        for (judge, text, what) in reported {
+            let (lines, at) = Lines::hot_at(text, what);
+            assert!(!judge(&lines, at), "{text}");
+        }
+    }
 }

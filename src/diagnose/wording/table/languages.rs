@@ -158,6 +158,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "ada",
+        "The heap or the stack of an Ada program is exhausted.",
+        r"raised STORAGE_ERROR : [^\n]*(?:heap exhausted|object too large)",
+        "raised STORAGE_ERROR : s-memory.adb:65 heap exhausted",
+        "GNAT: s-memory.adb",
+    ),
+    row(
+        Host,
         "lisp",
         "The Lisp heap is exhausted.",
         r"Heap exhausted (?:during \w+(?: \w+)?|\([^)]*\)): (?P<free>\d+) bytes available, (?P<tried>\d+) requested|Heap exhausted(?:,| during| \()|HEAP-EXHAUSTED-ERROR|Aborting!: out of memory",
