@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 120] = [
+const ANCHORS: [&str; 149] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -40,10 +40,39 @@ const ANCHORS: [&str; 120] = [
     "\u{5206}\u{914d}\u{5927}\u{5c0f}",
     "\u{30d9}\u{30af}\u{30c8}\u{30eb}\u{3092}",
     "nlarge memory",
+    "esources exceeded",
+    "SQL095",
+    "ORA-27",
+    "pool size exceeded",
+    "verhead limit",
+    "reate native",
+    "ss limit",
+    "em quota",
+    "em budget",
+    " ram",
+    "swap_pager",
+    "low swap",
+    "end SIGTERM",
+    "HEAP-EX",
+    "array_new_length",
+    "max_map_count",
+    "xit_status=-2",
+    "\"s_",
+    "due to GC",
+    "0x505",
+    "lmk:",
+    "JavaScript invalid",
+    "dispatched on the",
+    "ldele minne",
+    "zone-map-ex",
+    "(12: ",
+    "maxResultSize",
+    "system resources",
+    "cannot map pages",
     "SIGBUS",
     "ignal",
     "kill -",
-    "ENOMEM",
+    "NOMEM",
     "NO_MEM",
     "stem resources exist",
     "800705a",
@@ -133,8 +162,22 @@ const ANCHORS: [&str; 120] = [
 ];
 
 /// Numbers of signals, exits and errors, matched as whole numbers.
-const NUMBERS: [&str; 12] =
-    [" 137", "=137", ":137", "(137", " -9", "=-9", ":-9", "(-9", "'-9", "1455", "rrno 12", "rrno=12"];
+const NUMBERS: [&str; 14] = [
+    " 137",
+    "=137",
+    ":137",
+    "(137",
+    " -9",
+    "=-9",
+    ":-9",
+    "(-9",
+    "'-9",
+    "1455",
+    "rrno 12",
+    "rrno=12",
+    "rrno: 12",
+    "s error 12",
+];
 
 /// Words that introduce the factors of the effective batch.
 const FACTORS: [&str; 15] = [

@@ -23,7 +23,8 @@ use unitless::without_units;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 32] = [
+const OTHER: [&str; 33] = [
+    "reserved for KV",
     "out of memory",
     "OutOf",
     "ried to allocate",

@@ -41,6 +41,12 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
+                r"(?i)\b(?:did not|didn't|does not|doesn't|has not|not) (?:answer|respond|repl(?:y|ied)|report|responding|heard from|sent a heartbeat)\w*\b[^\n]{0,60}\b(?:SIGKILL|kill(?:ing|ed)?)\b|\b(?:heartbeat|unresponsive|hung|stuck|frozen|deadlock\w*)\b[^\n]{0,60}\b(?:SIGKILL|kill(?:ing|ed)?)\b"
+            ),
+            "it no longer answered",
+        ),
+        (
+            regex!(
                 r"(?i)\bchaos[- ]?(?:mesh|monkey|toolkit|engine)\b|\b(?:inject(?:ing|ed)|simulat(?:ing|ed)|fault)\b[^\n]{0,30}\b(?:\w*kill\w*|faults?|chaos|crash(?:es)?)\b"
             ),
             "an experiment ended it",

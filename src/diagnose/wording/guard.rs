@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{catalogue, conversation, mention, page, regex, shown, source};
+use super::{catalogue, conversation, mention, page, regex, shown, source, speech};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -51,6 +51,21 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     }
     if conversation::holds(lines, at) {
         return Some("words of a conversation");
+    }
+    if speech::enclosed(lines, at) || speech::remark(lines, at) {
+        return Some("a comment");
+    }
+    if speech::explained(lines, at) {
+        return Some("a manual");
+    }
+    if speech::listed(lines, at) {
+        return Some("a list of errors in a manual");
+    }
+    if speech::printed(lines, at) {
+        return Some("a text that was searched for, fetched or described");
+    }
+    if speech::step(lines, at) || speech::expected(lines, at) {
+        return Some("a line of a test run");
     }
     if source::holds(lines, at) {
         return Some("a line of code");
@@ -119,7 +134,9 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("words of a conversation");
     }
     // An error quoted in the description of another error.
-    let passed = regex!(r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)"#);
+    let passed = regex!(
+        r#"\b(?:description|summary)["']?\s*[=:]\s*["'][^"']{0,80}\b(?:Error: |failed with status)|"(?:reason|severity|level|type)"\s*:\s*"(?:OOM\w*|Warning|(?i:error|fatal|critical|failed))""#
+    );
     if !passed.is_match(text) && regex!(
         r#"https?://\S+ ["'(]|"(?:query|match|match_phrase|term|terms|wildcard|regexp|query_string|filter)"\s*:\s*\{|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|template|match|description|summary|help|doc|example|examples|enum|_?comments?|notes?|hint|tip|tooltip|label|caption|placeholder|changelog|todo|faq)["']?\s*[=:]\s*["']|"//"\s*:"#
     )

@@ -26,6 +26,7 @@ mod shown;
 mod side;
 mod size;
 mod source;
+mod speech;
 mod table;
 
 pub use table::{KnownWording, known_wordings};

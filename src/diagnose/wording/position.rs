@@ -1,7 +1,7 @@
 //! The position of a wording in its line: whether it is something that happened, or something that is said about it.
 
 use super::super::code::is_code;
-use super::regex;
+use super::{regex, speech};
 
 /// The position of a wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +128,13 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     if chat.is_match(before) {
         return Some("words of a conversation");
     }
+    if let Some(reason) = speech::shown(before, after) {
+        return Some(reason);
+    }
     let example = regex!(
         r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?(?:[^.;:]|(?:Error|Exception): ?){0,40}$"
     );
-    example.is_match(before).then_some("an example")
+    example.is_match(&undotted(before)).then_some("an example")
 }
 
 /// Whether the words are a part of one longer name in lower case: `fix-cuda-out-of-memory`.
@@ -172,7 +175,7 @@ fn names_a_thing(before: &str, after: &str) -> bool {
 fn said(before: &str, after: &str) -> Option<&'static str> {
     // The package of a class belongs to it: its dots do not end a sentence.
     let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
-    let before = &before[..package];
+    let before = &undotted(&before[..package]);
     let advice = regex!(
         r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\b(?:and|so|then|,) you(?:'ll| will| may| might| can| could| should)? (?:see|get|find|notice|observe)\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\b(?:messages?|errors?|lines?|exceptions?) (?:beginning|starting|containing|of the form|that (?:say|contain|begin)s?)\b|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
@@ -267,7 +270,20 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let scarce = regex!(r"(?i)\b(?:not|no) (?:enough|more|sufficient|free|available|space|memory|room)\b")
         .replace_all(before, "little");
     let denied = denied.is_match(&scarce) && !counted.is_match(before);
-    ((denied && !happened) || not_then.is_match(after)).then_some("the text denies it")
+    if (denied && !happened) || not_then.is_match(after) {
+        return Some("the text denies it");
+    }
+    speech::mentioned(before, &undotted(after))
+}
+
+/// `text` without the dots within names, which end no sentence.
+fn undotted(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let word = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    let within = |at: usize| bytes[at] == b'.' && word(at.checked_sub(1)) && word(Some(at + 1));
+    text.char_indices().map(|(at, c)| if within(at) { '_' } else { c }).collect()
 }
 
 #[cfg(test)]

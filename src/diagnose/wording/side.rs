@@ -27,7 +27,7 @@ pub(super) fn pins(lines: &Lines, at: usize) -> bool {
 
 fn device(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|(?-i:cl[A-Z]\w+)|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix\w*|sycl|dxvk\w*|amdgpu\w*|i915|nouveau|hardware (?:frame|surface)s?|level.?zero|(?-i:\w*(?:Cuda|Gpu)[A-Z]\w*)|dml\w*|directml|ipus?|popart|poptorch|poplar|mlu|musa|dcu|gcu|neuron(?:core)?s?|trainium|inferentia|on-chip memory|\w*hpu|video memory|graphics memory|device memory)\b|\bcreate (?:an? )?(?:stream|event)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
+        r"(?i)\b(?:cuda\w*|gpus?|gpu\w+|nvidia|radeon|geforce|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|(?-i:cl[A-Z]\w+)|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix\w*|sycl|dxvk\w*|amdgpu\w*|i915|nouveau|hardware (?:frame|surface)s?|level.?zero|(?-i:\w*(?:Cuda|Gpu)[A-Z]\w*)|dml\w*|directml|ipus?|popart|poptorch|poplar|mlu|musa|dcu|gcu|neuron(?:core)?s?|trainium|inferentia|tt_(?:fatal|metal\w*)|on-chip memory|\w*hpu|video memory|graphics memory|device memory)\b|\bcreate (?:an? )?(?:stream|event)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
     )
     .is_match(text)
 }
@@ -52,7 +52,7 @@ fn failing_device(text: &str) -> bool {
 pub(super) fn named(text: &str, start: usize) -> bool {
     let before = &text[..start];
     if regex!(
-        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed|aborted|stopped|terminated|ended|interrupted|cancell?ed)\b[^.!?]{0,80}\b(?:because (?:it |they |there (?:is |was )?)?|due to |owing to |because of |for )$"
+        r"(?i)\b(?:could not|couldn't|cannot|can't|unable to|failed|aborted|stopped|terminated|ended|interrupted|cancell?ed|restart(?:ed)?|recycled?)\b[^.!?]{0,80}\b(?:because (?:it |they |there (?:is |was )?)?|due to |owing to |because of |for )$"
     )
     .is_match(before)
     {

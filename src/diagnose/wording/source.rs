@@ -123,6 +123,10 @@ pub(super) fn source(text: &str) -> bool {
     if regex!(r#"^#!?\[[a-z_]+\(.*\)\]$|^(?:it|test|describe|context|specify)(?:\.\w+)?\(\s*["'`]|^(?:expect|assert\w*)\(|^(?:(?:var|let|const|val|auto|final)\s+)?[A-Za-z_]\w*\s*:?=\s*[A-Za-z_][\w.:]*\(\s*["'`][^"'`]*["'`]\)?[;,)]*$"#).is_match(text) {
         return true;
     }
+    // A declaration with its value, and a branch of a match.
+    if regex!(r#"^(?:[A-Za-z_][\w.:]*(?:<[^<>]*>)?[*&]?\s+)[A-Za-z_]\w*\s*=\s.*\);$|^case\b[^"]*=>|^(?:\|\s*)?[A-Za-z_]\w*(?:::\w+)*(?:\([^)]*\))?\s*=>\s*\S.*,$"#).is_match(text) {
+        return true;
+    }
     // A handler names what it catches; a shell command sets how a script ends.
     if regex!(
         r"^\}?\s*(?:rescue [A-Z]\w*(?:::\w+)*(?: =>|,|$)|catch \(|except [\w.]+(?: as \w+)?:|on \w+ catch \()|(?:\|\||&&|;|\bthen)\s*exit \d+\b"

@@ -5,6 +5,14 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(
+        Host,
+        "milvus",
+        "Milvus found too little memory to load a segment.",
+        r"load segment failed, OOM if load",
+        "[\"load segment failed, OOM if load\"] [maxSegSizeMB=812]",
+        "milvus: segments/segment_loader.go",
+    ),
+    row(
         Nothing("a table of locks is full: a setting, not a lack of memory"),
         "",
         "",

@@ -131,7 +131,7 @@ pub(super) static ROWS: &[Wording] = &[
         "mxnet.base.MXNetError: src/storage/./pooled_storage_manager.h:157: cudaMalloc retry failed: out of memory",
         "mxnet: src/storage/pooled_storage_manager.h"),
     row(Device, "cuda", "The CUDA runtime or a library on it could not allocate on the device.",
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED|CUDNN_STATUS_INTERNAL_ERROR_(?:DEVICE_)?ALLOCATION_FAILED",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|(?:CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND|TENSOR)|NVJPEG|NVTIFF|NPP)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION|ATOR)?_FAIL(?:ED|URE)|CUDNN_STATUS_INTERNAL_ERROR_(?:DEVICE_)?ALLOCATION_FAILED",
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
         "CUDA: driver_types.h, cublas_api.h, cudnn.h"),
     row(Device, "cuda", "A call to the CUDA runtime failed for lack of device memory.",

@@ -1,6 +1,6 @@
 //! Inference engines and programs built on them.
 
-use super::Means::{Device, Full, Host, Nothing};
+use super::Means::{Device, Full, Host, Nothing, Refused};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -59,6 +59,14 @@ pub(super) static ROWS: &[Wording] = &[
         r"failed to mlock [^\n]*Cannot allocate memory|(?:mlockall|mlock)[^\n]{0,60}(?:Cannot allocate memory|ENOMEM|Unable to lock JVM)|Unable to lock JVM Memory",
         "warning: failed to mlock 4096000-byte buffer (after previously locking 0 bytes): Cannot allocate memory",
         "llama.cpp: llama-mmap.cpp; elasticsearch: bootstrap checks",
+    ),
+    row(
+        Refused,
+        "lm-studio",
+        "LM Studio found too little memory to load the model.",
+        r"Model loading was stopped due to insufficient system resources(?:[^\n]{0,200}?[Rr]equires approximately (?P<tried>[\d.]+ ?[KMGT]i?B))?",
+        "Model loading was stopped due to insufficient system resources. Under the current settings, this model requires approximately 61.20 GB of memory.",
+        "LM Studio: guardrails",
     ),
     row(
         Host,

@@ -8,7 +8,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "go",
         "The Go runtime could not get memory from the system.",
-        r"runtime: out of memory: cannot allocate (?P<tried>\d+)-byte block|fatal error: (?:runtime: )?(?:cannot allocate memory|out of memory)\b|runtime: cannot allocate (?:memory|heap)|runtime\.sysMap[^\n]*: runtime: out of memory",
+        r"runtime: out of memory: cannot allocate (?P<tried>\d+)-byte block|fatal error: (?:runtime: )?(?:cannot allocate memory|out of memory)\b|runtime: cannot (?:allocate (?:memory|heap)|map pages in arena address space)|runtime\.sysMap[^\n]*: runtime: out of memory",
         "runtime: out of memory: cannot allocate 137438953472-byte block (8257536 in use)",
         "go: runtime/malloc.go",
     ),
@@ -155,6 +155,14 @@ pub(super) static ROWS: &[Wording] = &[
         r"cannot allocate vector of (?:size (?P<tried>[\d.]+ [KMGT]b)|length \d+)|(?:impossible d.allouer un vecteur de taille|no se puede (?:ubicar|asignar) un vector de tama[^\n]{1,4}o|impossibile allocare un vettore di dimensione|alocar (?:um )?vetor de tamanho|kann Vektor der Gr[^\n]{1,6}e|не могу разместить вектор размером|无法分配大小为|サイズ) ?(?P<tried_c>[\d.]+ [KMGT])[bBo](?:\b| ?的| ?の)|cannot allocate memory block of size (?P<tried_b>[\d.]+ [KMGT]b)|vector memory (?:exhausted|limit of (?P<allowed>[\d.]+ [KMGT]b) reached)|cons memory exhausted",
         "Error: cannot allocate vector of size 7.5 Gb",
         "R: src/main/memory.c",
+    ),
+    row(
+        Host,
+        "ada",
+        "The heap or the stack of an Ada program is exhausted.",
+        r"raised STORAGE_ERROR : [^\n]*(?:heap exhausted|object too large)",
+        "raised STORAGE_ERROR : s-memory.adb:65 heap exhausted",
+        "GNAT: s-memory.adb",
     ),
     row(
         Host,

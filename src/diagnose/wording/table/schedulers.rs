@@ -22,6 +22,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Limit,
+        "cray",
+        "The kernel ended a process of the application for its memory.",
+        r"\b[Aa]pid \d+: OOM killer terminated this process",
+        "[NID 00812] 2024-03-01 10:00:00 Apid 812110: OOM killer terminated this process.",
+        "Cray ALPS: apinit",
+    ),
+    row(
+        Limit,
         "lsf",
         "LSF ended the job at its memory limit.",
         r"TERM_(?:MEM|SWAP)LIMIT|job killed after reaching LSF memory usage limit|reached the (?:job-level |per-process )?memory limit",

@@ -70,6 +70,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Host,
+        "jvm",
+        "The script that a Java program runs when it is out of memory ended it.",
+        r"Running OOM killer script for process (?P<pid>\d+)",
+        "Running OOM killer script for process 812 for Solr on port 8983",
+        "Solr: bin/oom_solr.sh",
+    ),
+    row(
+        Host,
         "spark",
         "A task of Spark could not get its share of the executor's memory.",
         r"SparkOutOfMemoryError: Unable to acquire (?P<tried>\d+ bytes) of memory, got (?P<free>\d+)|Reason: Driver is out of memory|Not enough memory to build and broadcast the table|Total size of serialized results of \d+ tasks \([^)]*\) is bigger than spark\.driver\.maxResultSize(?: \((?P<allowed>[\d.]+ ?[KMGT]i?B)\))?",
