@@ -295,9 +295,19 @@ fn a_record_says_what_an_audit_held_a_kernel_to() {
     assert!(audit.overhead_ns > 0.0);
     let said = record.verdicts.iter().find(|verdict| verdict.subject == "profile").unwrap();
     assert!(said.message.contains("timed launches judged, on average at most "), "{}", said.message);
-    assert_eq!((audit.values, audit.reference.as_deref()), (Values::All, None));
+    // Nobody named a reference, and Plimsoll has the operator.
+    let held = |audit: &Audit| (audit.values, audit.reference.clone(), audit.chosen, audit.unreferenced.clone());
+    assert_eq!(held(audit), (Values::All, Some("builtin:embedding".to_owned()), true, None));
     let isolation = record.policy.capture().unwrap().isolation.as_ref().unwrap();
     assert!(!isolation.held.is_empty());
+    let itself = audited(&scene, &library, "plain", &["--untrusted", "--reference", "captured"]);
+    let audit = itself.results.entries[0].profile.as_ref().unwrap().audit.as_ref().unwrap();
+    let why = "no implementation of torch.nn.functional.embedding is at hand";
+    assert_eq!(held(audit), (Values::All, None, false, Some(why.to_owned())));
+    // The same is timed in the same way.
+    assert_eq!(itself.semantics_digest, record.semantics_digest);
+    let said = itself.verdicts.iter().find(|verdict| verdict.subject == "profile").unwrap();
+    assert!(said.message.contains("1 without a reference"), "{}", said.message);
     let plain = audited(&scene, &library, "plain", &[]);
     assert_ne!(plain.semantics_digest, record.semantics_digest);
     assert!(plain.results.entries[0].profile.as_ref().unwrap().audit.is_none());

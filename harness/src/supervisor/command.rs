@@ -54,11 +54,18 @@ pub struct WorkerCommand {
 
 impl WorkerCommand {
     /// The command for `kernel`; `own` is the program `plimsoll`. `python` is the interpreter of `py:` kernels; its package of
-    /// tvm-ffi serves a library that needs it.
+    /// tvm-ffi serves a library that needs it, and its torch an operator that is only a reference, if there is no worker for
+    /// operators.
     ///
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
-    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
+    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, is_reference: bool) -> Result<Self, NoLauncher> {
+        let by_python = |kernel| -> Result<Self, NoLauncher> {
+            let sources = BTreeMap::from(PYTHON_WORKER);
+            let text = serde_json::to_vec(&sources).expect("texts by name");
+            let sources = Some(sealed::memory("plimsoll-worker", &text)?);
+            Ok(Self { kernel, program: python.clone(), own: false, sources, runtime: None, untrusted: None })
+        };
         match kernel {
             KernelSpec::Builtin(_) => {
                 Ok(Self { kernel, program: own.to_owned(), own: true, sources: None, runtime: None, untrusted: None })
@@ -71,29 +78,18 @@ impl WorkerCommand {
                 sources: None,
                 untrusted: None,
             }),
-            KernelSpec::Torch(_) => {
-                let program = torch_worker(&kernel, own)?;
-                Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None })
-            }
-            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
-                let kernel = match kernel {
-                    KernelSpec::Python { file, function } => {
-                        KernelSpec::Python { file: std::path::absolute(file)?, function }
-                    }
-                    KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
-                    other => other,
-                };
-                let sources = BTreeMap::from(PYTHON_WORKER);
-                let text = serde_json::to_vec(&sources).expect("texts by name");
-                Ok(Self {
-                    kernel,
-                    program: python,
-                    own: false,
-                    sources: Some(sealed::memory("plimsoll-worker", &text)?),
-                    runtime: None,
-                    untrusted: None,
-                })
-            }
+            KernelSpec::Torch(_) => match torch_worker(&kernel, own) {
+                Ok(program) => Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None }),
+                Err(_) if is_reference => by_python(kernel),
+                Err(missing) => Err(missing.into()),
+            },
+            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => by_python(match kernel {
+                KernelSpec::Python { file, function } => {
+                    KernelSpec::Python { file: std::path::absolute(file)?, function }
+                }
+                KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
+                other => other,
+            }),
         }
     }
 
@@ -102,7 +98,7 @@ impl WorkerCommand {
     /// # Errors
     /// The folder of the workers cannot be made.
     pub fn untrusted(mut self, own: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
-        self.untrusted = Some(Untrusted::new(&self.kernel, own, python, hidden)?);
+        self.untrusted = Some(Untrusted::new(&self.kernel, own, self.sources.as_ref().map(|_| python), hidden)?);
         Ok(self)
     }
 

@@ -147,7 +147,8 @@ impl<'a> WorkerLauncher<'a> {
             Role::Reference => "reference",
             Role::Witness => "witness",
         };
-        let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
+        let (python, is_reference) = (settings.python_or_default(), role == Role::Reference);
+        let mut command = WorkerCommand::new(spec.clone(), &settings.program, python, is_reference)?;
         if let Some(hidden) = &settings.hidden {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }

@@ -213,6 +213,23 @@ impl<'a> Unit<'a> {
         self.cell(chance.word() % self.count().div_ceil(CELL), chance)
     }
 
+    /// The bytes of one number; `None` if its elements are not drawn as numbers.
+    pub(super) fn number(&self) -> Option<usize> {
+        match self.change {
+            Change::Numbers(format, _) => Some(format.bytes),
+            Change::Places(_) | Change::Nothing => None,
+        }
+    }
+
+    /// Alters numbers in their last bit, up or down.
+    pub(super) fn shake(&self, contents: &mut [u8], chance: &mut Chance) {
+        let Change::Numbers(format, _) = self.change else { return };
+        for number in contents.chunks_exact_mut(format.bytes) {
+            let shaken = format.shaken(format.bits(number), chance.word());
+            number.copy_from_slice(&shaken.to_le_bytes()[..format.bytes]);
+        }
+    }
+
     fn cell(&self, cell: u64, chance: &mut Chance) -> (u64, Vec<u8>) {
         let part = cell * CELL..((cell + 1) * CELL).min(self.count());
         (self.reach.start + part.start * self.size, self.renewed(part, chance))

@@ -61,7 +61,8 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
     check.documents.check()?;
 
-    let reference = check.reference.kernel(capture.function_name());
+    let function = capture.function_name();
+    let reference = check.reference.as_ref().and_then(|reference| reference.kernel(function));
     let audit = audit(parts, &check, device)?;
     if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
         return Err(
@@ -85,8 +86,14 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if let Some(other) = &check.versus.vs {
         job = job.versus(workers.isolated(other.clone()));
     }
-    if let Some(reference) = reference {
-        job = job.reference(workers.isolated(reference));
+    match (reference, &check.reference) {
+        (Some(reference), _) => job = job.reference(workers.isolated(reference)),
+        (None, None) => {
+            for operator in flags::operators(function) {
+                job = job.operator(workers.isolated(operator));
+            }
+        }
+        (None, Some(_)) => {}
     }
     let mut progress = RunProgress::new(&cancel, Keeper::new(path.as_deref()));
     let report = job.run_observed(&mut progress);
