@@ -338,7 +338,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
             for operator in operators_of {
                 match operator.launcher(Role::Reference, &context) {
                     Ok(launcher) => operators.push(launcher),
-                    // The kernel is audited all the same.
+                    // The audit then has the kernel itself as its witness.
                     Err(error) => missing.push(error.to_string()),
                 }
             }

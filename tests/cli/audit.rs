@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use plimsoll::record::{EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
+use plimsoll::record::{Audit, EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
 
 use crate::library::built;
 use crate::support::{Scene, plimsoll, run, torch_python};
@@ -437,6 +437,32 @@ fn honest_kernels_of_any_form_are_not_accused() {
         let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| end.0 != "timed").collect();
         assert!(accused.is_empty(), "{accused:#?}");
     }
+}
+
+/// Without a reference, another implementation of the operator shows what is wrong alike in every process.
+#[test]
+fn kernels_that_are_wrong_alike_are_told_by_an_implementation_of_their_operator() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let (code, out, err) = run(Command::new(&python).arg(cheats("alike.py")).arg(scene.path("alike")));
+    assert_eq!(code, 0, "{err}");
+    let functions: BTreeMap<String, Vec<(String, String)>> = serde_json::from_str(&out).unwrap();
+    let mut wrong = Vec::new();
+    for (function, kernels) in functions {
+        let mut command = plimsoll();
+        command.arg("check").arg(scene.path("alike").join(&function)).arg("--record").arg(scene.record());
+        command.arg("--kernel").arg(format!("py:{}:launch", cheats("alike.py").display()));
+        command.arg("--python").arg(&python).args(["--warmup", "1", "--launches", "40", "--untrusted"]);
+        let record = scene.run(&mut command).1;
+        for ((name, end), entry) in kernels.iter().zip(record.results.entries.iter()) {
+            let audit = entry.profile.as_ref().and_then(|profile| profile.audit.as_ref());
+            let by_operator = audit.is_none_or(|audit| audit.chosen);
+            if end_of(&entry) != end || !by_operator {
+                wrong.push(format!("{name}: {end} expected; {} {audit:?}", found(&entry)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -54,12 +54,11 @@ pub struct WorkerCommand {
 
 impl WorkerCommand {
     /// The command for `kernel`; `own` is the program `plimsoll`. `python` is the interpreter of `py:` kernels; its package of
-    /// tvm-ffi serves a library that needs it, and its torch an operator that is only a reference, if there is no worker for
-    /// operators.
+    /// tvm-ffi serves a library that needs it, and its torch an operator if that should run `in_python`.
     ///
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
-    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, is_reference: bool) -> Result<Self, NoLauncher> {
+    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, in_python: bool) -> Result<Self, NoLauncher> {
         let by_python = |kernel| -> Result<Self, NoLauncher> {
             let sources = BTreeMap::from(PYTHON_WORKER);
             let text = serde_json::to_vec(&sources).expect("texts by name");
@@ -78,11 +77,11 @@ impl WorkerCommand {
                 sources: None,
                 untrusted: None,
             }),
-            KernelSpec::Torch(_) => match torch_worker(&kernel, own) {
-                Ok(program) => Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None }),
-                Err(_) if is_reference => by_python(kernel),
-                Err(missing) => Err(missing.into()),
-            },
+            KernelSpec::Torch(_) if in_python => by_python(kernel),
+            KernelSpec::Torch(_) => {
+                let program = torch_worker(&kernel, own)?;
+                Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None })
+            }
             KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => by_python(match kernel {
                 KernelSpec::Python { file, function } => {
                     KernelSpec::Python { file: std::path::absolute(file)?, function }

@@ -147,8 +147,8 @@ impl<'a> WorkerLauncher<'a> {
             Role::Reference => "reference",
             Role::Witness => "witness",
         };
-        let (python, is_reference) = (settings.python_or_default(), role == Role::Reference);
-        let mut command = WorkerCommand::new(spec.clone(), &settings.program, python, is_reference)?;
+        let (python, in_python) = (settings.python_or_default(), settings.torch_in_python);
+        let mut command = WorkerCommand::new(spec.clone(), &settings.program, python, in_python)?;
         if let Some(hidden) = &settings.hidden {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }

@@ -17,9 +17,10 @@ use plimsoll_capture::compare::{Comparison, Elements, LeafOutcome};
 const TRIALS: usize = 3;
 /// How many times as far as that an output of numbers of four or more bytes may be from the reference's.
 const TIMES: f64 = 16.0;
-/// The same if all numbers are shorter: sums of these are longer, so their order matters less than the last bit.
+/// How many times as far if all numbers are shorter: sums are kept in longer ones, so their order matters less than the
+/// last bit.
 const TIMES_SHORT: f64 = 1.0 / 16.0;
-/// How many times as far from the reference's as that is from the captured output.
+/// How many times as far an output may be from the reference's as that is from the captured one.
 const TIMES_CAPTURED: f64 = 4.0;
 /// The most bytes of values that are altered.
 const MOST: usize = 256 << 20;

@@ -51,11 +51,11 @@ pub struct Check {
     #[arg(long, env = "PLIMSOLL_GRAPH")]
     pub graph: bool,
 
-    /// Whose outputs are expected: `captured`, `torch`, or a kernel
+    /// Whose outputs are expected: `captured` (default), `torch`, or a kernel
     ///
-    /// `torch` computes them with torch:FUNCTION of the captured function. If none is given, they are the captured ones, and
-    /// an audit chooses the reference for other values: an implementation of the function that reproduces the captured
-    /// outputs, if there is one.
+    /// `torch` computes them with torch:FUNCTION of the captured function. If nothing is given, an audit looks for an
+    /// implementation of that function which reproduces the captured outputs, and compares outputs of other values with its
+    /// own.
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE")]
     pub reference: Option<Reference>,
 

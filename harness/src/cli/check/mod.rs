@@ -90,7 +90,10 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         (Some(reference), _) => job = job.reference(workers.isolated(reference)),
         (None, None) => {
             for operator in flags::operators(function) {
+                let in_python =
+                    matches!(operator, KernelSpec::Torch(_)).then(|| workers.isolated(operator.clone()).in_python());
                 job = job.operator(workers.isolated(operator));
+                job = in_python.into_iter().fold(job, run::Check::operator);
             }
         }
         (None, Some(_)) => {}
