@@ -1,5 +1,7 @@
 //! Judges outputs of timed launches by those of the witness, and what the witness shows of the kernel.
 
+use std::collections::BTreeMap;
+
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
@@ -79,7 +81,9 @@ impl Course<'_> {
         kept: &Kept,
     ) -> Result<(), Failure> {
         let output = &kept.output;
-        launches.iter().flatten().for_each(|patch| standing.put(patch));
+        let mut last = BTreeMap::new();
+        last.extend(launches.iter().flatten().map(|patch| ((patch.storage, patch.at), patch)));
+        last.into_values().for_each(|patch| standing.put(patch));
         let entry = self.audition.job.entry;
         let captured = Expected::Captured(entry, self.mapped);
         self.audit.judged += 1;
