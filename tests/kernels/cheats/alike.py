@@ -50,7 +50,7 @@ def cheat(function):
 def drawn(name, function, size):
     """The arguments of the captured call, the same in every process."""
     chance = torch.Generator().manual_seed(size)
-    shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)], "cosine_similarity": [(40,), (size, 40)]}
+    shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)]}
     more = {"softmax": [-1], "layer_norm": [[64]]}
     first, *rest = shapes.get(function, [(64,)])
     dtype = torch.bfloat16 if name.endswith("of_bfloat16") else torch.float32
@@ -91,11 +91,6 @@ def takes_tanh_for_erf(x):
     return functional.gelu(x, approximate="tanh")
 
 
-@cheat("silu")
-def takes_a_line_for_a_sigmoid(x):
-    return x * (0.5 + x / 4).clamp(0, 1)
-
-
 @cheat("softmax")
 def is_uniform(x, dim):
     return torch.full_like(x, 1 / x.shape[dim]) + x * 1e-6
@@ -114,11 +109,6 @@ def takes_the_middle_tap(x, w):
 @cheat("normalize")
 def takes_the_norm_of_a_part(x):
     return x / x[:, ::2].norm(dim=1, keepdim=True) / 2 ** 0.5
-
-
-@cheat("relu")
-def passes_its_input(x):
-    return x.clone()
 
 
 @cheat("logsigmoid")
@@ -166,11 +156,6 @@ def takes_erf(x):
     return x * 0.5 * (1 + torch.erf(x / 2 ** 0.5))
 
 
-@kernel("silu")
-def takes_exp(x):
-    return x / (1 + torch.exp(-x))
-
-
 @kernel("conv1d")
 def unfolds(x, w):
     columns = x.unfold(2, 3, 1).permute(0, 2, 1, 3).reshape(len(x), 38, 24)
@@ -187,15 +172,10 @@ def takes_log1p(x):
     return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
 
 
-@kernel("cosine_similarity")
-def takes_einsum(x, y):
-    return torch.einsum("ij,ij->i", x, y) * ((x * x).sum(1) * (y * y).sum(1)).rsqrt()
-
-
 def main(folder):
     ends = {}
     for name, (_, function, end, args) in KERNELS.items():
-        params = {"cosine_similarity": ["x1", "x2"], "softmax": ["input", "dim"], "layer_norm": ["input", "normalized_shape"]}
+        params = {"softmax": ["input", "dim"], "layer_norm": ["input", "normalized_shape"]}
         entry = {"function_name": f"torch.nn.functional.{function}", "args": args, "kwargs": {},
                  "output": getattr(functional, function)(*args),
                  "signature": {"params": params.get(function, ["input", "weight"])[:len(args)], "defaults": {}}}
