@@ -129,6 +129,7 @@ pub struct Check<'a, K = NoKernel> {
     versus: Option<Box<dyn Launch + 'a>>,
     witnesses: Vec<Box<dyn Launch + 'a>>,
     operators: Vec<Box<dyn Launch + 'a>>,
+    left_out: Vec<String>,
     options: Options,
     ceilings: Ceilings,
     sample_interval: Duration,
@@ -145,6 +146,7 @@ impl<'a> Check<'a> {
             versus: None,
             witnesses: Vec::new(),
             operators: Vec::new(),
+            left_out: Vec::new(),
             options: Options::default(),
             ceilings: Ceilings::new(),
             sample_interval: defaults::SAMPLE_INTERVAL,
@@ -153,18 +155,18 @@ impl<'a> Check<'a> {
 
     /// Checks `kernel`.
     pub fn kernel<K: Launch + 'a>(self, kernel: K) -> Check<'a, K> {
-        let Self {
-            capture,
-            kernel: NoKernel,
-            reference,
-            versus,
-            witnesses,
-            operators,
-            options,
-            ceilings,
-            sample_interval,
-        } = self;
-        Check { capture, kernel, reference, versus, witnesses, operators, options, ceilings, sample_interval }
+        Check {
+            kernel,
+            capture: self.capture,
+            reference: self.reference,
+            versus: self.versus,
+            witnesses: self.witnesses,
+            operators: self.operators,
+            left_out: self.left_out,
+            options: self.options,
+            ceilings: self.ceilings,
+            sample_interval: self.sample_interval,
+        }
     }
 }
 
@@ -207,6 +209,12 @@ impl<'a, K> Check<'a, K> {
     /// first that reproduces the captured output of an entry; the record says which, or why none.
     pub fn operator(mut self, operator: impl Launch + 'a) -> Self {
         self.operators.push(Box::new(operator));
+        self
+    }
+
+    /// Says in the record of an audit why an implementation of the captured operator is left out.
+    pub fn operator_left_out(mut self, why: impl Into<String>) -> Self {
+        self.left_out.push(why.into());
         self
     }
 
@@ -317,7 +325,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
     /// As [`Check::run`].
     pub fn run_observed(self, observer: &mut dyn Observer) -> Result<Report, RunError> {
         let Self { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval, .. } = self;
-        let operators_of = self.operators;
+        let (operators_of, mut missing) = (self.operators, self.left_out);
         let kernel: Box<dyn Launch + 'a> = Box::new(kernel);
         let on_gpu = |launch: &dyn Launch| launch.place() != PlaceKind::Cpu;
         let limits_gpu = [Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| ceilings.get(*metric).is_some());
@@ -333,7 +341,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         let mut reference = reference.map(|reference| launcher(reference, Role::Reference)).transpose()?;
         let mut witnesses =
             witnesses.into_iter().map(|witness| launcher(witness, Role::Witness)).collect::<Result<Vec<_>, _>>()?;
-        let (mut operators, mut missing) = (Vec::new(), Vec::new());
+        let mut operators = Vec::new();
         if reference.is_none() && options.audit.is_some() {
             for operator in operators_of {
                 match operator.launcher(Role::Reference, &context) {

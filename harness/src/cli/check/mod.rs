@@ -89,11 +89,19 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     match (reference, &check.reference) {
         (Some(reference), _) => job = job.reference(workers.isolated(reference)),
         (None, None) => {
+            // A library's process may be small, and torch's would be held to the same ceilings.
+            let limited = !check.kernel.needs_python() && !check.memory.ceilings.ceilings().watches().is_empty();
             for operator in flags::operators(function) {
-                let in_python =
-                    matches!(operator, KernelSpec::Torch(_)).then(|| workers.isolated(operator.clone()).in_python());
-                job = job.operator(workers.isolated(operator));
-                job = in_python.into_iter().fold(job, run::Check::operator);
+                match operator {
+                    KernelSpec::Torch(_) if limited => {
+                        job = job.operator_left_out(format!("{operator} is not loaded under a ceiling"));
+                    }
+                    KernelSpec::Torch(_) => {
+                        let in_python = workers.isolated(operator.clone()).in_python();
+                        job = job.operator(workers.isolated(operator)).operator(in_python);
+                    }
+                    _ => job = job.operator(workers.isolated(operator)),
+                }
             }
         }
         (None, Some(_)) => {}
