@@ -4,6 +4,7 @@
 """
 
 import errno
+import functools
 import hashlib
 import importlib.util
 import json
@@ -35,6 +36,8 @@ OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Trit
 DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
                  "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
                  "launch timed out")
+# Arguments of an operator that are not named.
+BY_PLACE = re.compile(r"self|arg[0-9]+")
 # What to do about a kernel that takes other arguments than those of the call.
 ARGUMENTS = ("; a kernel gets every argument of the captured call, by position: `plimsoll kernel new NAME --lang python "
              "--capture CAPTURE` writes a function that takes them")
@@ -473,6 +476,8 @@ def load_kernel(spec, with_cuda=False):
             return build_extension(file, with_cuda)
     elif "python" in spec:
         file, function = spec["python"]["file"], spec["python"]["function"]
+    elif "torch" in spec:
+        return Operator(spec["torch"])
     else:
         text = f"the Python worker launches functions of Python files, and the kernel is {json.dumps(spec)}"
         raise Refusal("unsupported", text)
@@ -491,8 +496,33 @@ def load_kernel(spec, with_cuda=False):
     return launch
 
 
+class Operator:
+    """An operator of torch by its name, such as `linear`, `torch.cat` or `aten::mm`, which takes arguments by theirs."""
+
+    def __init__(self, name):
+        self.params = []
+        namespace, separator, operator = name.partition("::")
+        if separator:
+            places, path = [getattr(torch.ops, namespace)], operator.split(".")
+        elif name.startswith("torch."):
+            places, path = [torch], name.split(".")[1:]
+        else:
+            places, path = [torch.nn.functional, torch, torch.special, torch._C._nn], [name]
+        found = (functools.reduce(lambda place, part: getattr(place, part, None), path, place) for place in places)
+        self.function = next(filter(callable, found), None)
+        if self.function is None:
+            raise Refusal("unsupported", f"this torch has no `{name}`")
+
+    def __call__(self, *args):
+        named = list(zip(self.params, args))
+        by_place = [value for name, value in named if BY_PLACE.fullmatch(name)]
+        return self.function(*by_place, **{name: value for name, value in named if not BY_PLACE.fullmatch(name)})
+
+
 def kernel_file(spec):
     """The file of the kernel itself."""
+    if "torch" in spec:
+        return torch.__file__
     return kernelforge_file(spec["kernelforge"]) if "kernelforge" in spec else spec["python"]["file"]
 
 

@@ -10,7 +10,7 @@ Standard input, output and error are the kernel's own.
 
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
-                            or {..,"kernel":{"kernelforge":"/abs/folder"}}, or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
+                            or {..,"kernel":{"kernelforge":"/abs/folder"}}, or {..,"kernel":{"torch":"linear"}}, or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
                             that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":
                             {"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,"workspace":N}}
     {"type":"launch","id":7,"call":CALL}
@@ -200,6 +200,8 @@ class Worker:
     def answer(self, message):
         """Handles a message."""
         kind = message["type"]
+        if "call" in message and type(self.launch_function) is self.backend.Operator:
+            self.launch_function.params = message["call"]["params"]
         if kind == "launch":
             self.launch(message["id"], message["call"])
         elif kind == "profile":

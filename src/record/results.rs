@@ -220,6 +220,14 @@ pub struct Audit {
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// Whether the audit chose the reference by itself: an implementation of the operator that reproduces the captured
+    /// output.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
+    /// Why there is no reference, if none was named: a kernel that is wrong alike for all values but the captured ones
+    /// passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreferenced: Option<String>,
     /// Whether the output follows the altered values. If not, nothing shows that the kernel uses its inputs.
     pub follows: bool,
     /// Number of timed regions.
@@ -243,6 +251,8 @@ impl Audit {
         Self {
             values,
             reference: reference.map(str::to_owned),
+            chosen: false,
+            unreferenced: None,
             follows: false,
             regions: 0,
             launches: 0,

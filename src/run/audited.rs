@@ -2,32 +2,35 @@
 
 use std::time::Duration;
 
-use crate::record::{Failure, FailureKind, Validation};
+use crate::record::{Audit, Failure, FailureKind, Validation};
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Protocol;
 use plimsoll_capture::{Bound, Entry};
 
-use super::audit::{Audition, audit};
+use super::audit::{Audition, Outcome, audit};
 use super::entries::Entries;
 use super::judge::{Expected, blind_spots};
 use super::launcher::{Job, Launched, Launcher, Timed};
+use super::operators::Operators;
 use super::options::{AuditOptions, Options};
 
 /// The source of the outputs that audited launches are compared with.
-pub(super) struct Witness<'w> {
-    pub launcher: &'w mut dyn Launcher,
-    /// Whether the witness is another kernel than the timed one.
-    pub is_reference: bool,
+pub(super) enum Witness<'w, 'r> {
+    /// The kernel that the user named.
+    Reference(&'w mut dyn Launcher),
+    /// The kernel itself, in a process that times nothing, unless one of the operators is found to be a reference.
+    Itself(&'w mut dyn Launcher, &'w mut Operators<'r>),
 }
 
 /// The witness of audited launches: the reference, else the side's own witness.
-pub(super) fn witness_of<'w>(
+pub(super) fn witness_of<'w, 'r>(
     reference: &'w mut Option<&mut dyn Launcher>,
     own: &'w mut Option<&mut dyn Launcher>,
-) -> Option<Witness<'w>> {
+    operators: &'w mut Operators<'r>,
+) -> Option<Witness<'w, 'r>> {
     match (reference, own) {
-        (Some(launcher), _) => Some(Witness { launcher: &mut **launcher, is_reference: true }),
-        (None, Some(launcher)) => Some(Witness { launcher: &mut **launcher, is_reference: false }),
+        (Some(launcher), _) => Some(Witness::Reference(&mut **launcher)),
+        (None, Some(launcher)) => Some(Witness::Itself(&mut **launcher, operators)),
         (None, None) => None,
     }
 }
@@ -47,7 +50,7 @@ fn blind(name: &str, wrong: &str) -> Failure {
 /// The kernel failed the audit, or the comparison of the entry cannot detect wrong outputs.
 pub(super) fn audited(
     kernel: &mut dyn Launcher,
-    witness: Option<&mut Witness<'_>>,
+    witness: Option<&mut Witness<'_, '_>>,
     entries: &Entries<'_>,
     (entry, bound): (&Entry, &Bound),
     validation: Option<&Validation>,
@@ -72,23 +75,26 @@ pub(super) fn audited(
     if blindness.any() && !audit_options.allows_blind(entry.name()) {
         return Err(blind(entry.name(), &blindness.wrong_outputs().join(", ")));
     }
-    let given = entries.bind(entry, witness.launcher.by_name())?;
-    let name = witness.launcher.kernel().name;
-    let outcome = audit(
-        kernel,
-        witness.launcher,
-        &Audition {
-            job: Job { entry, bound },
-            witnessed: Job { entry, bound: &given },
-            reference: witness.is_reference.then_some(name.as_str()),
-            options: audit_options,
-            mutates: &options.mutates,
-            rule: &rule,
-            validated: validation.is_some(),
-            warmup,
-            launches: launches.get(),
-        },
-    )?;
+    let audition = Audition {
+        job: Job { entry, bound },
+        witnessed: Job { entry, bound },
+        reference: None,
+        chosen: None,
+        options: audit_options,
+        mutates: &options.mutates,
+        rule: &rule,
+        validated: validation.is_some(),
+        warmup,
+        launches: launches.get(),
+    };
+    let outcome = match witness {
+        Witness::Reference(launcher) => {
+            let (given, name) = (entries.bind(entry, launcher.by_name())?, launcher.kernel().name);
+            let witnessed = Job { entry, bound: &given };
+            audit(kernel, &mut **launcher, None, &Audition { witnessed, reference: Some(&name), ..audition })
+        }
+        Witness::Itself(launcher, operators) => by_operator(kernel, &mut **launcher, operators, entries, audition),
+    }?;
     if let Some(path) = outcome.undistinguished.as_ref().filter(|_| !audit_options.allows_blind(entry.name())) {
         let leaf = if path.is_empty() { String::new() } else { format!(", in {path}") };
         return Err(blind(entry.name(), &format!("what was computed from other values{leaf}")));
@@ -101,4 +107,37 @@ pub(super) fn audited(
         device: None,
     };
     Ok(Timed { samples: outcome.samples(each), again, state: None, audit: Some(outcome.audit) })
+}
+
+/// Audits by an implementation of the operator that reproduces the captured output. If there is none, or it cannot decide,
+/// the kernel itself is the witness.
+fn by_operator(
+    kernel: &mut dyn Launcher,
+    itself: &mut dyn Launcher,
+    operators: &mut Operators<'_>,
+    entries: &Entries<'_>,
+    audition: Audition<'_>,
+) -> Result<Outcome, Failure> {
+    // It starts while implementations are tried.
+    kernel.start_early();
+    let entry = audition.job.entry;
+    let found = operators.choose(&kernel.kernel().name, entries, entry, audition.rule, audition.mutates);
+    let unreferenced = match found {
+        Err(why) => why,
+        Ok((launcher, chosen)) => {
+            let given = entries.bind(entry, launcher.by_name())?;
+            let (witnessed, name) = (Job { entry, bound: &given }, chosen.name.clone());
+            let by = Audition { witnessed, reference: Some(&name), chosen: Some(&chosen), ..audition };
+            let outcome = audit(kernel, launcher, Some(&mut *itself), &by);
+            match chosen.undecided() {
+                None => {
+                    return outcome
+                        .map(|outcome| Outcome { audit: Audit { chosen: true, ..outcome.audit }, ..outcome });
+                }
+                Some(why) => why,
+            }
+        }
+    };
+    let outcome = audit(kernel, itself, None, &audition)?;
+    Ok(Outcome { audit: Audit { unreferenced: Some(unreferenced), ..outcome.audit }, ..outcome })
 }

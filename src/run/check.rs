@@ -21,6 +21,7 @@ use super::error::RunError;
 use super::in_process::InProcess;
 use super::launcher::{LaunchError, Launcher};
 use super::observer::Observer;
+use super::operators::Operators;
 use super::options::{AuditOptions, Options};
 use super::session::Run;
 
@@ -127,6 +128,8 @@ pub struct Check<'a, K = NoKernel> {
     reference: Option<Box<dyn Launch + 'a>>,
     versus: Option<Box<dyn Launch + 'a>>,
     witnesses: Vec<Box<dyn Launch + 'a>>,
+    operators: Vec<Box<dyn Launch + 'a>>,
+    left_out: Vec<String>,
     options: Options,
     ceilings: Ceilings,
     sample_interval: Duration,
@@ -142,6 +145,8 @@ impl<'a> Check<'a> {
             reference: None,
             versus: None,
             witnesses: Vec::new(),
+            operators: Vec::new(),
+            left_out: Vec::new(),
             options: Options::default(),
             ceilings: Ceilings::new(),
             sample_interval: defaults::SAMPLE_INTERVAL,
@@ -150,8 +155,18 @@ impl<'a> Check<'a> {
 
     /// Checks `kernel`.
     pub fn kernel<K: Launch + 'a>(self, kernel: K) -> Check<'a, K> {
-        let Self { capture, kernel: NoKernel, reference, versus, witnesses, options, ceilings, sample_interval } = self;
-        Check { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval }
+        Check {
+            kernel,
+            capture: self.capture,
+            reference: self.reference,
+            versus: self.versus,
+            witnesses: self.witnesses,
+            operators: self.operators,
+            left_out: self.left_out,
+            options: self.options,
+            ceilings: self.ceilings,
+            sample_interval: self.sample_interval,
+        }
     }
 }
 
@@ -187,6 +202,19 @@ impl<'a, K> Check<'a, K> {
     pub fn audit(mut self, audit: AuditOptions, witness: impl Launch + 'a) -> Self {
         self.options.audit = Some(audit);
         self.witnesses.push(Box::new(witness));
+        self
+    }
+
+    /// An implementation of the captured operator that is none of the kernels. Without a reference, an audit chooses the
+    /// first that reproduces the captured output of an entry; the record says which, or why none.
+    pub fn operator(mut self, operator: impl Launch + 'a) -> Self {
+        self.operators.push(Box::new(operator));
+        self
+    }
+
+    /// Says in the record of an audit why an implementation of the captured operator is left out.
+    pub fn operator_left_out(mut self, why: impl Into<String>) -> Self {
+        self.left_out.push(why.into());
         self
     }
 
@@ -296,7 +324,8 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
     /// # Errors
     /// As [`Check::run`].
     pub fn run_observed(self, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let Self { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval } = self;
+        let Self { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval, .. } = self;
+        let (operators_of, mut missing) = (self.operators, self.left_out);
         let kernel: Box<dyn Launch + 'a> = Box::new(kernel);
         let on_gpu = |launch: &dyn Launch| launch.place() != PlaceKind::Cpu;
         let limits_gpu = [Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| ceilings.get(*metric).is_some());
@@ -312,6 +341,16 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         let mut reference = reference.map(|reference| launcher(reference, Role::Reference)).transpose()?;
         let mut witnesses =
             witnesses.into_iter().map(|witness| launcher(witness, Role::Witness)).collect::<Result<Vec<_>, _>>()?;
+        let mut operators = Vec::new();
+        if reference.is_none() && options.audit.is_some() {
+            for operator in operators_of {
+                match operator.launcher(Role::Reference, &context) {
+                    Ok(launcher) => operators.push(launcher),
+                    // The audit then has the kernel itself as its witness.
+                    Err(error) => missing.push(error.to_string()),
+                }
+            }
+        }
         for launcher in [Some(&mut kernel), versus.as_mut(), reference.as_mut()].into_iter().flatten() {
             launcher.prepare().map_err(RunError::Launch)?;
         }
@@ -323,6 +362,8 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         if let Some(reference) = &mut reference {
             run = run.against(&mut **reference);
         }
+        let operators = operators.iter_mut().map(|operator| &mut **operator as &mut dyn Launcher);
+        run = run.choosing_from(Operators::new(operators.collect(), missing));
         run.record().map(Report)
     }
 }

@@ -26,6 +26,7 @@ mod launcher;
 mod manifest;
 mod node;
 mod observer;
+mod operators;
 mod options;
 mod output;
 mod placement;

@@ -23,7 +23,7 @@ pub(super) fn profile(
     entries: &mut Entries<'_>,
     plan: &mut Plan<'_>,
     rule: Option<&Comparison>,
-    (launcher, mut witness): (&mut dyn Launcher, Option<&mut Witness<'_>>),
+    (launcher, mut witness): (&mut dyn Launcher, Option<&mut Witness<'_, '_>>),
     options: &Options,
     watch: &mut Watch<'_>,
     results: &mut Rows<EntryResult>,

@@ -20,6 +20,7 @@ use super::launcher::{Launcher, Launchers};
 use super::manifest::Manifest;
 use super::node::Node;
 use super::observer::{Observer, Phase};
+use super::operators::Operators;
 use super::options::Options;
 use super::plan::{Grouping, Plan};
 use super::profile::profile;
@@ -119,6 +120,8 @@ pub(super) struct Run<'a> {
     pub sides: Vec<Side<'a>>,
     /// The kernel whose outputs validated entries should have; absent if those are the captured outputs.
     pub reference: Option<&'a mut dyn Launcher>,
+    /// The implementations of the operator that an audit without a reference may choose from.
+    pub operators: Operators<'a>,
     verifier: ObjectVerifier,
     /// The known facts, for an observer that keeps them.
     pub so_far: SoFar,
@@ -144,6 +147,7 @@ impl<'a> Run<'a> {
             observer,
             sides: vec![Side { launcher, witness: None, results: Rows::default() }],
             reference: None,
+            operators: Operators::default(),
             verifier: ObjectVerifier::new(options.verify),
             so_far: SoFar::default(),
             node: None,
@@ -170,6 +174,12 @@ impl<'a> Run<'a> {
         for (side, witness) in self.sides.iter_mut().zip(witnesses) {
             side.witness = Some(witness);
         }
+        self
+    }
+
+    /// Lets audits choose their reference among these, if there is no other.
+    pub fn choosing_from(mut self, operators: Operators<'a>) -> Self {
+        self.operators = operators;
         self
     }
 
@@ -324,13 +334,14 @@ impl<'a> Run<'a> {
         let observer = &mut *self.observer;
         let pairs = match &mut self.sides[..] {
             [own, other] => {
-                Turns::new(rule, options, plan).all(&mut entries, [own, other], &mut self.reference, observer)
+                let witnesses = (&mut self.reference, &mut self.operators);
+                Turns::new(rule, options, plan).all(&mut entries, [own, other], witnesses, observer)
             }
             sides => {
                 let (so_far, node) = (&mut self.so_far, self.node.as_mut());
                 let mut watch = Watch { observer, meter: self.meter, entries: &manifest.semantics, so_far, node };
                 for Side { launcher, witness, results } in sides {
-                    let mut witness = witness_of(&mut self.reference, witness);
+                    let mut witness = witness_of(&mut self.reference, witness, &mut self.operators);
                     let launchers: (&mut dyn Launcher, _) = (&mut **launcher, witness.as_mut());
                     profile(&mut entries, plan, rule, launchers, options, &mut watch, results);
                 }
@@ -342,6 +353,7 @@ impl<'a> Run<'a> {
             side.witness.iter_mut().for_each(|witness| witness.end_worker(ReleaseReason::Finished));
         }
         self.reference.iter_mut().for_each(|reference| reference.end_worker(ReleaseReason::Finished));
+        self.operators.launchers().for_each(|operator| operator.end_worker(ReleaseReason::Finished));
         self.node.iter_mut().for_each(Node::end_timing);
         Ok(pairs)
     }

@@ -22,6 +22,7 @@ pub(crate) struct Tally {
     /// The most that the times of an entry's audited launches can have hidden, in nanoseconds per launch.
     hidden_ns: f64,
     unheld: usize,
+    unreferenced: usize,
     throttled: usize,
 }
 
@@ -56,6 +57,7 @@ impl Tally {
                 self.judged += audit.judged as usize;
                 self.hidden_ns = self.hidden_ns.max(audit.overhead_ns);
                 self.unheld += usize::from(audit.values == Values::Captured);
+                self.unreferenced += usize::from(audit.reference.is_none());
             }
         }
     }
@@ -83,6 +85,7 @@ impl Tally {
             [
                 (self.judged, &judged),
                 (self.unheld, "on captured values alone"),
+                (self.unreferenced, "without a reference: what is wrong alike for all new values passes"),
                 (self.failed, "failed"),
                 (self.not_timed, "were not run"),
                 (self.throttled, "while the GPU's clocks were held back: their times are of a slower device"),

@@ -13,6 +13,7 @@ use super::entries::Entries;
 use super::honesty::Honesty;
 use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
+use super::operators::Operators;
 use super::options::Options;
 use super::plan::Plan;
 use super::profile::{no_samples, not_validated, profiled, rechecked, untimed};
@@ -101,7 +102,7 @@ impl<'a> Turns<'a> {
         &self,
         entries: &mut Entries<'_>,
         mut sides: [&mut Side<'_>; 2],
-        reference: &mut Option<&mut dyn Launcher>,
+        (reference, operators): (&mut Option<&mut dyn Launcher>, &mut Operators<'_>),
         observer: &mut dyn Observer,
     ) -> Rows<Pairs> {
         let count = sides[0].results.len();
@@ -120,7 +121,14 @@ impl<'a> Turns<'a> {
                 stopped = if observer.cancelled() { Some(CANCELLED) } else { stopped };
                 if stopped.is_none() && !taken.is_over() {
                     let order = if (pair + index).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-                    self.pair(entries, index, order, (&mut sides, reference), &mut honesty, &mut taken.sides);
+                    self.pair(
+                        entries,
+                        index,
+                        order,
+                        (&mut sides, reference, operators),
+                        &mut honesty,
+                        &mut taken.sides,
+                    );
                     let failed = taken.sides.iter().any(Result::is_err);
                     stopped = (failed && self.options.fail_fast).then_some(FAIL_FAST);
                 }
@@ -154,7 +162,7 @@ impl<'a> Turns<'a> {
         entries: &mut Entries<'_>,
         index: usize,
         order: [usize; 2],
-        (sides, reference): (&mut [&mut Side<'_>; 2], &mut Option<&mut dyn Launcher>),
+        (sides, reference, operators): (&mut [&mut Side<'_>; 2], &mut Option<&mut dyn Launcher>, &mut Operators<'_>),
         honesty: &mut [Honesty<'_>; 2],
         measured: &mut [Result<Measured, Failure>; 2],
     ) {
@@ -176,7 +184,7 @@ impl<'a> Turns<'a> {
             match &self.options.audit {
                 None => launcher.profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut each),
                 Some(audit) => {
-                    let mut witness = witness_of(reference, witness);
+                    let mut witness = witness_of(reference, witness, operators);
                     let call = (&*entry, &bound);
                     let validation = results.get_mut(index).and_then(|result| result.validation.as_ref());
                     let witness = witness.as_mut();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use plimsoll::record::{EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
+use plimsoll::record::{Audit, EntryResult, FailureKind, Layer, Record, ValidationStatus, Values};
 
 use crate::library::built;
 use crate::support::{Scene, plimsoll, run, torch_python};
@@ -295,9 +295,19 @@ fn a_record_says_what_an_audit_held_a_kernel_to() {
     assert!(audit.overhead_ns > 0.0);
     let said = record.verdicts.iter().find(|verdict| verdict.subject == "profile").unwrap();
     assert!(said.message.contains("timed launches judged, on average at most "), "{}", said.message);
-    assert_eq!((audit.values, audit.reference.as_deref()), (Values::All, None));
+    // Nobody named a reference, and Plimsoll has the operator.
+    let held = |audit: &Audit| (audit.values, audit.reference.clone(), audit.chosen, audit.unreferenced.clone());
+    assert_eq!(held(audit), (Values::All, Some("builtin:embedding".to_owned()), true, None));
     let isolation = record.policy.capture().unwrap().isolation.as_ref().unwrap();
     assert!(!isolation.held.is_empty());
+    let itself = audited(&scene, &library, "plain", &["--untrusted", "--reference", "captured"]);
+    let audit = itself.results.entries[0].profile.as_ref().unwrap().audit.as_ref().unwrap();
+    let why = "no implementation of torch.nn.functional.embedding is at hand";
+    assert_eq!(held(audit), (Values::All, None, false, Some(why.to_owned())));
+    // The same is timed in the same way.
+    assert_eq!(itself.semantics_digest, record.semantics_digest);
+    let said = itself.verdicts.iter().find(|verdict| verdict.subject == "profile").unwrap();
+    assert!(said.message.contains("1 without a reference"), "{}", said.message);
     let plain = audited(&scene, &library, "plain", &[]);
     assert_ne!(plain.semantics_digest, record.semantics_digest);
     assert!(plain.results.entries[0].profile.as_ref().unwrap().audit.is_none());
@@ -431,6 +441,41 @@ fn honest_kernels_of_any_form_are_not_accused() {
         let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| end.0 != "timed").collect();
         assert!(accused.is_empty(), "{accused:#?}");
     }
+}
+
+/// Without a reference, another implementation of the operator shows what is wrong alike in every process.
+#[test]
+fn kernels_that_are_wrong_alike_are_told_by_an_implementation_of_their_operator() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let (code, out, err) = run(Command::new(&python).arg(cheats("alike.py")).arg(scene.path("alike")));
+    assert_eq!(code, 0, "{err}");
+    let functions: BTreeMap<String, Vec<(String, String)>> = serde_json::from_str(&out).unwrap();
+    let ends = |(function, kernels): &(String, Vec<(String, String)>)| {
+        let (scene, capture) = (Scene::new(1), scene.path("alike").join(function));
+        let mut command = plimsoll();
+        command.arg("check").arg(capture).arg("--record").arg(scene.record());
+        command.arg("--kernel").arg(format!("py:{}:launch", cheats("alike.py").display()));
+        command.arg("--python").arg(&python).args(["--warmup", "1", "--launches", "40", "--untrusted"]);
+        let record = scene.run(&mut command).1;
+        assert_eq!(record.results.entries.len(), kernels.len());
+        let mut wrong = Vec::new();
+        for ((name, end), entry) in kernels.iter().zip(record.results.entries.iter()) {
+            let audit = entry.profile.as_ref().and_then(|profile| profile.audit.as_ref());
+            if end_of(&entry) != end || audit.is_some_and(|audit| !audit.chosen) {
+                wrong.push(format!("{name}: {end} expected; {} {audit:?}", found(&entry)));
+            }
+        }
+        wrong
+    };
+    // Two at a time: most of the time goes into the import of torch.
+    let functions: Vec<_> = functions.into_iter().collect();
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let parts = functions.chunks(functions.len().div_ceil(2));
+        let parts = parts.map(|part| scope.spawn(|| part.iter().flat_map(ends).collect::<Vec<_>>()));
+        parts.collect::<Vec<_>>().into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

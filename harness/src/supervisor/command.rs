@@ -59,10 +59,11 @@ pub struct WorkerCommand {
 
 impl WorkerCommand {
     /// The command for `kernel`; `own` is the program `plimsoll`. `python` is the interpreter of `py:` kernels; its package of
-    /// tvm-ffi serves a library that needs it.
+    /// tvm-ffi serves a library that needs it, and its torch an operator if that should run `in_python`.
     ///
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
+<<<<<<< HEAD
     pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
         let started = |kernel, program, own| Self {
             kernel,
@@ -72,6 +73,14 @@ impl WorkerCommand {
             runtime: None,
             untimed: false,
             untrusted: None,
+=======
+    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, in_python: bool) -> Result<Self, NoLauncher> {
+        let by_python = |kernel| -> Result<Self, NoLauncher> {
+            let sources = BTreeMap::from(PYTHON_WORKER);
+            let text = serde_json::to_vec(&sources).expect("texts by name");
+            let sources = Some(sealed::memory("plimsoll-worker", &text)?);
+            Ok(Self { kernel, program: python.clone(), own: false, sources, runtime: None, untrusted: None })
+>>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
         };
         match kernel {
             KernelSpec::Builtin(_) => Ok(started(kernel, own.to_owned(), true)),
@@ -80,10 +89,23 @@ impl WorkerCommand {
                 let kernel = KernelSpec::Library { file: std::path::absolute(file)?, symbol };
                 Ok(Self { runtime, ..started(kernel, own.to_owned(), true) })
             }
+<<<<<<< HEAD
+=======
+            KernelSpec::Library { file, symbol } => Ok(Self {
+                runtime: runtime(&file, &python),
+                kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
+                program: own.to_owned(),
+                own: true,
+                sources: None,
+                untrusted: None,
+            }),
+            KernelSpec::Torch(_) if in_python => by_python(kernel),
+>>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
                 Ok(started(kernel, program, false))
             }
+<<<<<<< HEAD
             KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
                 let kernel = match kernel {
                     KernelSpec::Python { file, function } => {
@@ -97,6 +119,15 @@ impl WorkerCommand {
                 let sources = Some(sealed::memory("plimsoll-worker", &text)?);
                 Ok(Self { sources, ..started(kernel, python, false) })
             }
+=======
+            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => by_python(match kernel {
+                KernelSpec::Python { file, function } => {
+                    KernelSpec::Python { file: std::path::absolute(file)?, function }
+                }
+                KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
+                other => other,
+            }),
+>>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
         }
     }
 
@@ -111,7 +142,7 @@ impl WorkerCommand {
     /// # Errors
     /// The folder of the workers cannot be made.
     pub fn untrusted(mut self, own: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
-        self.untrusted = Some(Untrusted::new(&self.kernel, own, python, hidden)?);
+        self.untrusted = Some(Untrusted::new(&self.kernel, own, self.sources.as_ref().map(|_| python), hidden)?);
         Ok(self)
     }
 

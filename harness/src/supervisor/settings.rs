@@ -26,6 +26,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// The Python of `py:` kernels; absent if none is named.
     pub python: Option<PathBuf>,
+    /// Whether that Python also runs operators of PyTorch.
+    pub torch_in_python: bool,
     /// The longest that one launch may take.
     pub timeout: Duration,
     /// The device of launches; absent for the CPU.

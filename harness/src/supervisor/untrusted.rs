@@ -69,25 +69,21 @@ pub struct Untrusted {
 }
 
 impl Untrusted {
-    /// For workers of `kernel`; `hidden` is out of their reach wherever it is.
+    /// For workers of `kernel`, which run in `python` if that is given; `hidden` is out of their reach wherever it is.
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn new(kernel: &KernelSpec, program: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
+    pub fn new(kernel: &KernelSpec, program: &Path, python: Option<&Path>, hidden: &[PathBuf]) -> io::Result<Self> {
         let folder = Held::folder()?;
         let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         read.push(program.to_owned());
         let mut user_base = None;
-        match kernel {
-            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
-                read.extend(kernel.file().and_then(|file| file.parent().map(Path::to_owned)));
-                let folders = folders_of(python);
-                user_base = folders.get(3).cloned();
-                read.extend(folders);
-            }
-            KernelSpec::Library { file, .. } => read.extend(file.parent().map(Path::to_owned)),
-            KernelSpec::Builtin(_) | KernelSpec::Torch(_) => {}
+        read.extend(kernel.file().and_then(|file| file.parent().map(Path::to_owned)));
+        if let Some(python) = python {
+            let folders = folders_of(python);
+            user_base = folders.get(3).cloned();
+            read.extend(folders);
         }
         for variable in SEARCHED {
             let folders = std::env::var_os(variable).unwrap_or_default();

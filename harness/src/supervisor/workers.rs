@@ -64,6 +64,7 @@ impl Workers {
         Ok(Self(Settings {
             program: program.into(),
             python: None,
+            torch_in_python: false,
             timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
             audit: false,
@@ -196,6 +197,14 @@ pub fn isolated(kernel: KernelSpec) -> Result<Isolated, NoLauncher> {
 pub struct Isolated {
     kernel: KernelSpec,
     workers: Workers,
+}
+
+impl Isolated {
+    /// Runs an operator of PyTorch in the Python of `py:` kernels, which has what Python composes of operators, too.
+    pub fn in_python(mut self) -> Self {
+        self.workers.0.torch_in_python = true;
+        self
+    }
 }
 
 impl Launch for Isolated {

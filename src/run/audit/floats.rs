@@ -104,6 +104,15 @@ impl Format {
         if self.stays(old) { old } else { self.smaller(old, word & ((self.octave() / 64).max(2) - 1), lowest) }
     }
 
+    /// A number that differs from `old` in the last bit, up or down.
+    pub(super) fn shaken(self, old: u64, word: u64) -> u64 {
+        match (self.stays(old), word & 1) {
+            (true, _) => old,
+            (false, 0) => old - 1,
+            (false, _) => old + 1,
+        }
+    }
+
     fn smaller(self, bits: u64, by: u64, lowest: u64) -> u64 {
         let size = self.size_of(bits);
         let sign = bits & self.sign();
@@ -136,6 +145,10 @@ mod tests {
         }
         assert!(made(f32::NAN, 1.0, 9).is_nan());
         assert!(made(1.1e-3, 1.0, F32.octave() - 1) >= 1e-3, "none is smaller than the least");
+        for (word, near) in [(0, 1.0f32.next_down()), (1, 1.0f32.next_up())] {
+            assert_eq!(f32::from_bits(F32.shaken(bits(1.0), word) as u32), near);
+            assert_eq!(F32.shaken(bits(0.0), word), bits(0.0));
+        }
         let nudged = f32::from_bits(F32.nudged(bits(3.0), 1, u64::MAX) as u32);
         assert!(nudged < 3.0 && nudged > 2.9, "{nudged}");
     }

@@ -53,6 +53,9 @@ pub enum Others {
     Differ,
 }
 
+/// The bytes of numbers whose last bit is less than what rounding does to a sum of them.
+const LONG: usize = 4;
+
 /// Values for the arguments of a call.
 #[derive(Clone)]
 pub struct Fresh<'a> {
@@ -197,6 +200,32 @@ impl<'a> Fresh<'a> {
         whole.bytes.get(from..from + held.bytes as usize).unwrap_or_default().to_vec()
     }
 
+    /// The bytes of the storages that [`Fresh::shaken`] alters, and whether none of their numbers has four bytes.
+    pub fn numbers(&self) -> (usize, bool) {
+        let short = self.units.iter().filter_map(Unit::number).all(|bytes| bytes < LONG);
+        (self.shaken_units(short).map(|unit| unit.elements().len()).sum(), short)
+    }
+
+    fn shaken_units(&self, short: bool) -> impl Iterator<Item = &Unit<'a>> {
+        self.units.iter().filter(move |unit| unit.number().is_some_and(|bytes| short || bytes >= LONG))
+    }
+
+    /// Values that differ from those of `standing` in the last bit of all numbers: of the longer ones, if there are such.
+    pub fn shaken(&self, standing: &Standing, chance: &mut Chance) -> Vec<Patch> {
+        let short = self.numbers().1;
+        let shaken = self.shaken_units(short).map(|unit| {
+            let mut patch = whole_of(unit, standing);
+            unit.shake(&mut patch.bytes, chance);
+            patch
+        });
+        shaken.collect()
+    }
+
+    /// The patches after which the values of `standing` stand again.
+    pub fn unshaken(&self, standing: &Standing) -> Vec<Patch> {
+        self.shaken_units(self.numbers().1).map(|unit| whole_of(unit, standing)).collect()
+    }
+
     /// The patches that restore the captured values.
     pub fn captured(&mut self) -> Vec<Patch> {
         let standing = std::mem::take(&mut self.standing);
@@ -226,6 +255,16 @@ impl<'a> Fresh<'a> {
 fn patches_of(unit: &Unit<'_>, contents: Vec<(u64, Vec<u8>)>) -> Vec<Patch> {
     let patch = |(at, bytes)| Patch { storage: unit.storage, at, bytes, captured: !unit.changes() };
     contents.into_iter().map(patch).collect()
+}
+
+/// All contents of a storage.
+fn whole_of(unit: &Unit<'_>, standing: &Standing) -> Patch {
+    let mut bytes = unit.elements().to_vec();
+    for (&(_, at), new) in standing.0.range((unit.storage, 0)..=(unit.storage, u64::MAX)) {
+        let from = (at - unit.reach.start) as usize;
+        bytes[from..from + new.len()].copy_from_slice(new);
+    }
+    Patch { storage: unit.storage, at: unit.reach.start, bytes, captured: false }
 }
 
 /// The contents of a storage that is put there as a whole before each launch.

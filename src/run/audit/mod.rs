@@ -13,6 +13,7 @@ mod change;
 mod floats;
 mod fresh;
 mod kept;
+mod noise;
 mod times;
 mod unit;
 mod verdicts;
@@ -27,6 +28,7 @@ use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
 use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
+use super::operators::Chosen;
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
@@ -84,12 +86,15 @@ impl Overhead {
 }
 
 /// The subject of an audit.
+#[derive(Clone, Copy)]
 pub(super) struct Audition<'a> {
     pub job: Job<'a>,
     /// The call as the witness gets it.
     pub witnessed: Job<'a>,
     /// The name of the witness; absent if that is the kernel itself.
     pub reference: Option<&'a str>,
+    /// The witness, if the audit has chosen it by itself: it must not accuse a kernel where it cannot decide.
+    pub chosen: Option<&'a Chosen>,
     pub options: &'a AuditOptions,
     pub mutates: &'a [String],
     pub rule: &'a Comparison,
@@ -97,6 +102,18 @@ pub(super) struct Audition<'a> {
     pub validated: bool,
     pub warmup: u32,
     pub launches: u32,
+}
+
+impl Audition<'_> {
+    /// Whether somebody has named the kernel that computes what is right.
+    fn is_referenced(&self) -> bool {
+        self.reference.is_some() && self.chosen.is_none()
+    }
+
+    /// Notes that a chosen reference cannot decide.
+    fn gives_up(&self, why: &str) {
+        self.chosen.iter().for_each(|chosen| chosen.gives_up(why));
+    }
 }
 
 /// The result of an audit.
@@ -108,13 +125,15 @@ pub(super) struct Outcome {
     pub undistinguished: Option<String>,
 }
 
-/// Audits a kernel on one entry.
+/// Audits a kernel on one entry. `itself` is the kernel in a process that times nothing, if it is not the witness.
 ///
 /// # Errors
-/// The kernel's fault: `time-mismatch`, `stale-output`, `unwritten-output`, or any failure of a launch.
+/// The kernel's fault: `time-mismatch`, `stale-output`, `unwritten-output`, or any failure of a launch. It says nothing if a
+/// chosen reference has given up.
 pub(super) fn audit(
     kernel: &mut dyn Launcher,
     witness: &mut dyn Launcher,
+    mut itself: Option<&mut dyn Launcher>,
     audition: &Audition<'_>,
 ) -> Result<Outcome, Failure> {
     // Both start meanwhile.
@@ -153,6 +172,7 @@ pub(super) fn audit(
         };
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
+            audition.gives_up("it accepts no other values than the captured ones");
             course.right_untimed(witness)?;
             return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
         }
@@ -160,11 +180,14 @@ pub(super) fn audit(
         if values != Values::Captured && course.witnessed(witness).is_err() {
             continue;
         }
+        if let Some(itself) = &mut itself {
+            course.right_untimed(&mut **itself)?;
+        }
         match course.run(kernel, witness) {
             // The operator accepts what a reference accepts.
             Err(failure)
                 if values != Values::Captured
-                    && (audition.reference.is_none() || refuses.get())
+                    && (!audition.is_referenced() || refuses.get())
                     && may_be_of_values(failure.kind) =>
             {
                 refused = Some(failure);
@@ -253,7 +276,9 @@ impl Course<'_> {
         // The first region shows where outputs are: a worker may have computed them in any order.
         let warmup = (self.audition.warmup as usize).max(1);
         let mut kernel = kernel.audit(self.audition.job)?;
-        let mut witness = witness.audit(self.audition.witnessed)?;
+        let mut witness = witness.audit(self.audition.witnessed).inspect_err(|failure| {
+            self.audition.gives_up(&failure.message);
+        })?;
         let mut overhead = kernel.overhead();
         let (mut durations, mut warmed) = (Vec::new(), 0);
         let mut bytes = captured_bytes(self.audition.job.entry);

@@ -1,5 +1,7 @@
 //! Judges outputs of timed launches by those of the witness, and what the witness shows of the kernel.
 
+use std::collections::BTreeMap;
+
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
@@ -40,7 +42,7 @@ impl Course<'_> {
     /// Refuses a kernel that fails on the captured values, or is wrong, although nothing is timed. A validated one did not,
     /// and a reference shows it for all values.
     pub(super) fn right_untimed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
-        if self.audition.validated || self.audition.reference.is_some() {
+        if self.audition.validated || self.audition.is_referenced() {
             return Ok(());
         }
         let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
@@ -79,11 +81,13 @@ impl Course<'_> {
         kept: &Kept,
     ) -> Result<(), Failure> {
         let output = &kept.output;
-        launches.iter().flatten().for_each(|patch| standing.put(patch));
+        let mut last = BTreeMap::new();
+        last.extend(launches.iter().flatten().map(|patch| ((patch.storage, patch.at), patch)));
+        last.into_values().for_each(|patch| standing.put(patch));
         let entry = self.audition.job.entry;
         let captured = Expected::Captured(entry, self.mapped);
         self.audit.judged += 1;
-        if standing.is_captured() && self.audition.reference.is_none() {
+        if standing.is_captured() && !self.audition.is_referenced() {
             self.audit.judged_captured += 1;
             self.verdict(captured, output, fill, "of the captured values", "the captured output")?;
             if self.contents.is_empty() {
@@ -93,7 +97,8 @@ impl Course<'_> {
             return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
         }
         let put = self.put_in(&standing);
-        let expected = self.recomputed(witness, standing)?;
+        let expected = self.recomputed(witness, standing.clone());
+        let expected = expected.inspect_err(|failure| self.audition.gives_up(&failure.message))?;
         let follows = self.follows(captured, &expected.output)?;
         self.follows_in_contents(&put, &expected);
         if follows && self.audition.reference.is_none() {
@@ -101,6 +106,14 @@ impl Course<'_> {
         }
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         let of = format!("the output of {by}");
+        if let Some(chosen) = self.audition.chosen {
+            let leaves = judge(Expected::Recomputed(&expected.output), output, &self.rule_of_drawn())?;
+            if leaves.iter().any(|leaf| !leaf.passed)
+                && self.may_be_rounding(chosen, witness, &standing, &expected, &leaves)?
+            {
+                chosen.gives_up("what differs from its output may be due to rounding");
+            }
+        }
         self.verdict(Expected::Recomputed(&expected.output), output, fill, "of values that the supervisor drew", &of)?;
         self.verdict_on_contents(&expected, kept, by)
     }
@@ -201,13 +214,17 @@ impl Course<'_> {
         Err(Failure::new(kind, message))
     }
 
+    /// The rule for outputs of values that were drawn: these may lie where the operator has no result. By bits, NaN is
+    /// equal anyway.
+    fn rule_of_drawn(&self) -> Comparison {
+        let rule = *self.audition.rule;
+        if rule.preset == Preset::Exact { rule } else { Comparison { equal_nan: Some(true), ..rule } }
+    }
+
     /// What is wrong with `output`, if anything.
     pub(super) fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
-        let mut rule = *self.audition.rule;
-        // Values that were drawn may lie where the operator has no result. By bits, NaN is equal anyway.
-        if matches!(expected, Expected::Recomputed(_)) && rule.preset != Preset::Exact {
-            rule.equal_nan = Some(true);
-        }
+        let recomputed = matches!(expected, Expected::Recomputed(_));
+        let rule = if recomputed { self.rule_of_drawn() } else { *self.audition.rule };
         let leaves = judge(expected, output, &rule)?;
         let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
         let leaf = match &wrong.path[..] {
@@ -241,9 +258,13 @@ impl Course<'_> {
             );
             return Err(Failure::new(FailureKind::UnwrittenOutput, message));
         }
+        let or = match self.audition.chosen {
+            Some(chosen) => format!(", or give --reference captured if {} is not what it should compute", chosen.name),
+            None => String::new(),
+        };
         let message = format!(
             "{leaf} of a timed launch, {values}, differs from {from} ({how}): the kernel did not compute it while it was \
-             timed; name an argument that never changes with --constant"
+             timed; name an argument that never changes with --constant{or}"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }

@@ -761,5 +761,6 @@ def seeds_and_draws(x, w, rows):
     return right(x, w, rows)
 
 
+import devious  # noqa: E402, F401
 import everyday  # noqa: E402, F401
 import unusual  # noqa: E402, F401

@@ -11,6 +11,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::defaults;
 use plimsoll::gpu::Place;
+use plimsoll::kernel::builtin::Builtin;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
@@ -50,11 +51,13 @@ pub struct Check {
     #[arg(long, env = "PLIMSOLL_GRAPH")]
     pub graph: bool,
 
-    /// Whose outputs are expected: `captured`, `torch`, or a kernel
+    /// Whose outputs are expected: `captured` (default), `torch`, or a kernel
     ///
-    /// `torch` computes them with torch:FUNCTION of the captured function.
-    #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE", default_value = "captured")]
-    pub reference: Reference,
+    /// `torch` computes them with torch:FUNCTION of the captured function. If nothing is given, an audit looks for an
+    /// implementation of that function which reproduces the captured outputs, and compares outputs of other values with its
+    /// own.
+    #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE")]
+    pub reference: Option<Reference>,
 
     /// An argument that the kernel may change in place; may be repeated
     ///
@@ -181,6 +184,14 @@ impl Reference {
             Self::Kernel(kernel) => Some(kernel.clone()),
         }
     }
+}
+
+/// The implementations of a function of torch that are known to this program, the one that costs least first.
+pub fn operators(function: &str) -> Vec<KernelSpec> {
+    const OF_TORCH: [&str; 5] = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"];
+    let Some(name) = OF_TORCH.iter().find_map(|prefix| function.strip_prefix(prefix)) else { return Vec::new() };
+    let builtin = Builtin::named(name.strip_suffix(".default").unwrap_or(name)).map(KernelSpec::Builtin);
+    builtin.into_iter().chain(Reference::Torch.kernel(function)).collect()
 }
 
 impl FromStr for Reference {

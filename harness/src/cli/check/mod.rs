@@ -61,7 +61,8 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
     check.documents.check()?;
 
-    let reference = check.reference.kernel(capture.function_name());
+    let function = capture.function_name();
+    let reference = check.reference.as_ref().and_then(|reference| reference.kernel(function));
     let audit = audit(parts, &check, device)?;
     if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
         return Err(
@@ -85,8 +86,25 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if let Some(other) = &check.versus.vs {
         job = job.versus(workers.isolated(other.clone()));
     }
-    if let Some(reference) = reference {
-        job = job.reference(workers.isolated(reference));
+    match (reference, &check.reference) {
+        (Some(reference), _) => job = job.reference(workers.isolated(reference)),
+        (None, None) => {
+            // A library's process may be small, and torch's would be held to the same ceilings.
+            let limited = !check.kernel.needs_python() && !check.memory.ceilings.ceilings().watches().is_empty();
+            for operator in flags::operators(function) {
+                match operator {
+                    KernelSpec::Torch(_) if limited => {
+                        job = job.operator_left_out(format!("{operator} is not loaded under a ceiling"));
+                    }
+                    KernelSpec::Torch(_) => {
+                        let in_python = workers.isolated(operator.clone()).in_python();
+                        job = job.operator(workers.isolated(operator)).operator(in_python);
+                    }
+                    _ => job = job.operator(workers.isolated(operator)),
+                }
+            }
+        }
+        (None, Some(_)) => {}
     }
     let mut progress = RunProgress::new(&cancel, Keeper::new(path.as_deref()));
     let report = job.run_observed(&mut progress);
