@@ -12,7 +12,7 @@ pub struct Step {
     pub before: f64,
     /// The median after it, up to the next step.
     pub after: f64,
-    /// The probability that chance alone produces such a step anywhere in the series; at most 5 in 10 million.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 1,000.
     pub p: f64,
     /// Why it was accepted, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

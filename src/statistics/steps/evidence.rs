@@ -1,34 +1,27 @@
 //! The evidence for and against a step at a place.
 
-use super::SHORTEST_PART;
+use super::{SHORTEST_PART, wander};
 use crate::median::median;
 use crate::normal::ln_upper_tail;
 use crate::{MAD_TO_DEVIATION, median_absolute_deviation};
 
-/// How far the points beside a step are considered, and how unlikely it must be.
-struct Window {
-    /// The number of points on each side.
-    reach: usize,
-    /// The maximum probability that chance produces such a step anywhere in a series of independent points. Points of
-    /// real histories depend on each other, and more so the longer the stretch, so it is far below the usual 1 in 20.
-    chance: f64,
-}
+/// How many points on each side are considered: the level beside a step counts, not the one long before, but a small
+/// step in strong noise is visible only from afar.
+pub(super) const REACH: usize = 22;
+pub(super) const FAR_REACH: usize = 100;
 
-/// The level beside a step counts, not the one long before.
-const NEAR: Window = Window { reach: 22, chance: 5e-7 };
-
-/// A small step in strong noise is visible only from afar.
-const FAR: Window = Window { reach: 100, chance: 1e-9 };
-
-/// The number of points on each side among which a step is placed and by which an excursion is recognized.
-pub(super) const REACH: usize = NEAR.reach;
+/// The maximum probability that chance produces such a step anywhere in a series of independent points.
+const CHANCE: f64 = 1e-3;
 
 /// The smallest step, as a share of the level before it.
 const SMALLEST_SHARE: f64 = 0.005;
 
 /// The smallest step, as a share of the range of the whole series, spikes included: in a history whose figures double
 /// now and then, nobody cares about a percent.
-const SMALLEST_SHARE_OF_RANGE: f64 = 0.08;
+const SMALLEST_SHARE_OF_RANGE: f64 = 0.04;
+
+/// The weight of a step that people mark. See [`Evidence::weight`].
+const MARKED: f64 = 6.4;
 
 /// The farthest that a point may be from the median and count for the range, as a share of the median: a single broken
 /// record must not hide every later step.
@@ -37,9 +30,12 @@ const LARGEST_RANGE: f64 = 0.3;
 /// How far beyond the levels of a step its points are clamped, in sizes of the step.
 const CLAMP: f64 = 0.7;
 
+/// The largest share of points that count as outliers.
+const OUTLIERS: f64 = 0.1;
+
 /// The share of a step that must remain if the points have a slope, the same before and after it. None remains of
 /// drift.
-const BESIDE_A_SLOPE: f64 = 0.65;
+const BESIDE_A_SLOPE: f64 = 0.3;
 
 /// How far from its level a point may be and count for the slope, in standard deviations: an outlier near the end of a
 /// side would turn the slope.
@@ -80,40 +76,58 @@ impl<'a> Evidence<'a> {
         Self { raw, despiked, smallest: SMALLEST_SHARE_OF_RANGE * (high - low) }
     }
 
-    /// Weighs the evidence for a step at `at`, between parts that begin at `from` and end at `to`: by the points near
-    /// it or by those farther away, whichever is stronger.
+    /// Weighs the evidence for a step at `at`, between parts that begin at `from` and end at `to`. The conditions must
+    /// hold for the points near it or for those farther away, too.
     pub fn weigh(&self, from: usize, at: usize, to: usize) -> Weight {
-        let near = self.weigh_within(&NEAR, from, at, to);
-        if (at - from).max(to - at) <= NEAR.reach {
-            return near;
-        }
-        let far = self.weigh_within(&FAR, from, at, to);
-        if far.strength > near.strength { far } else { near }
-    }
-
-    fn weigh_within(&self, window: &Window, from: usize, at: usize, to: usize) -> Weight {
-        let (from, to) = (from.max(at.saturating_sub(window.reach)), to.min(at + window.reach));
-        let sides = self.sides(from, at, to);
-        let size = sides.size();
+        let near = self.sides(from, at, to, REACH);
         if (at - from).min(to - at) < SHORTEST_PART {
             // Too little evidence so far: the step that is cheapest to remove goes first, as in Ward (1963).
-            let cost = size.powi(2) * ((at - from) * (to - at)) as f64 / (to - from) as f64;
+            let (left, count) = (near.left, near.points.len());
+            let cost = near.size().powi(2) * (left * (count - left)) as f64 / count as f64;
             return Weight { strength: 1e-3 * cost / (1.0 + cost), ln_p: 0.0 };
         }
-        let ln_p = self.chance(&sides, size / sides.deviation(size));
-        let share = size / sides.levels[0].abs().max(f64::MIN_POSITIVE);
-        let strength = [
-            ln_p / window.chance.ln(),
-            share / SMALLEST_SHARE * (1.0 + 1e-9),
+        let far = self.sides(from, at, to, FAR_REACH);
+        let [ln_near, ln_far] = [&near, &far].map(|sides| self.chance(sides, 0.0));
+        let ln_p = ln_near.min(ln_far);
+        let strength = self.conditions(&near, ln_near).max(self.conditions(&far, ln_far));
+        let strength = least([strength, self.weight(&near, ln_p, [at - from, to - at]) / MARKED]);
+        // The costly question last.
+        let strength = if strength < 1.0 { strength } else { least([strength, self.against_wander(at, &near, &far)]) };
+        Weight { strength: if strength > 0.0 { strength } else { 0.0 }, ln_p }
+    }
+
+    /// What every step needs: at least 1 if all conditions hold.
+    fn conditions(&self, sides: &Sides, ln_p: f64) -> f64 {
+        let size = sides.size();
+        least([
+            ln_p / CHANCE.ln(),
+            sides.share() / SMALLEST_SHARE * (1.0 + 1e-9),
             size / self.smallest,
             sides.beside_a_slope() / (BESIDE_A_SLOPE * size),
             sides.against_a_line(),
-        ];
-        // Zero divided by zero is not a number, and not a step.
-        let strength = strength
-            .into_iter()
-            .fold(f64::INFINITY, |worst, part| if part < worst || part.is_nan() { part } else { worst });
-        Weight { strength: if strength > 0.0 { strength } else { 0.0 }, ln_p }
+        ])
+    }
+
+    /// How likely people mark such a step. Each condition alone admits steps that they hardly see: this is the product
+    /// of size within the range, evidence, and length of the shorter side, each of which may make up for another. In a
+    /// series with long levels, or with a wide range for its level, people mark less. The powers are those of a logistic
+    /// regression on annotated histories, rounded.
+    fn weight(&self, sides: &Sides, ln_p: f64, lengths: [usize; 2]) -> f64 {
+        let [shorter, longer] = [lengths[0].min(lengths[1]), lengths[0].max(lengths[1])].map(|length| length as f64);
+        let of_range = sides.size() / self.smallest;
+        let of_level = sides.share() / SMALLEST_SHARE;
+        of_range * (-ln_p).max(0.0).cbrt() * (shorter / of_level).powf(0.3) / longer.powf(0.2)
+    }
+
+    /// At least 1 if the step is more than the wandering of a series whose points depend on their neighbours: by the
+    /// number of independent points that are worth as much, or because such changes do not occur elsewhere.
+    fn against_wander(&self, at: usize, near: &Sides, far: &Sides) -> f64 {
+        let correlation = wander::correlation(&far.off(far.levels), far.left);
+        let ln_p = self.chance(near, correlation).min(self.chance(far, correlation));
+        if ln_p <= wander::CHANCE.ln() {
+            return ln_p / wander::CHANCE.ln();
+        }
+        ln_p.min(wander::ln_chance_of_change(self.despiked, at)) / wander::CHANCE.ln()
     }
 
     /// The level of a part.
@@ -121,7 +135,9 @@ impl<'a> Evidence<'a> {
         median(self.despiked[from..to].to_vec()).unwrap_or_default()
     }
 
-    fn sides(&self, from: usize, at: usize, to: usize) -> Sides {
+    /// The points at most `reach` before and after `at`, in the parts that begin at `from` and end at `to`.
+    fn sides(&self, from: usize, at: usize, to: usize, reach: usize) -> Sides {
+        let (from, to) = (from.max(at.saturating_sub(reach)), to.min(at + reach));
         let levels = [self.level(from, at), self.level(at, to)];
         let (low, high) = (levels[0].min(levels[1]), levels[0].max(levels[1]));
         let beyond = CLAMP * (high - low);
@@ -130,15 +146,13 @@ impl<'a> Evidence<'a> {
         Sides { points, left: at - from, levels }
     }
 
-    /// The logarithm of the probability that chance produces a step of this many deviations anywhere in the series: a
-    /// t-test times the number of places.
-    fn chance(&self, sides: &Sides, deviations: f64) -> f64 {
+    /// The logarithm of the probability that chance produces such a step anywhere in the series: a t-test times the
+    /// number of places. Points that are correlated count as fewer independent ones (Bartlett 1935).
+    fn chance(&self, sides: &Sides, correlation: f64) -> f64 {
         let (count, left) = (sides.points.len() as f64, sides.left as f64);
-        let t = deviations / (1.0 / left + 1.0 / (count - left)).sqrt();
-        // Wallace (1959): the normal variable that is as unlikely as a t with this many degrees of freedom.
-        let free = count - 2.0;
-        let z = (8.0 * free + 1.0) / (8.0 * free + 3.0) * (free * (t * t / free).ln_1p()).sqrt();
-        ln_upper_tail(z) + (2.0 * self.raw.len() as f64).ln()
+        let independent = (1.0 - correlation) / (1.0 + correlation);
+        let t = sides.size() / sides.deviation() * (independent / (1.0 / left + 1.0 / (count - left))).sqrt();
+        ln_of_t(t, (independent * (count - 2.0)).max(1.0)) + (2.0 * self.raw.len() as f64).ln()
     }
 
     /// The place around `at` that best divides the levels on both sides; the first of several equal ones.
@@ -174,6 +188,11 @@ pub(super) enum Points {
 }
 
 impl Sides {
+    /// The size of the step as a share of the level before it.
+    fn share(&self) -> f64 {
+        self.size() / self.levels[0].abs().max(f64::MIN_POSITIVE)
+    }
+
     fn means(&self) -> [f64; 2] {
         let (left, right) = self.points.split_at(self.left);
         [mean(left), mean(right)]
@@ -193,11 +212,15 @@ impl Sides {
         self.points.iter().enumerate().map(off).collect()
     }
 
-    /// The standard deviation of the points around their levels, none of them farther away than `size`: the larger of
-    /// two estimates.
-    fn deviation(&self, size: f64) -> f64 {
-        let squares = self.off(self.means()).iter().map(|off| off.clamp(-size, size).powi(2)).sum::<f64>();
-        let by_squares = (squares / (self.points.len() as f64 - 2.0)).sqrt();
+    /// The standard deviation of the points around their levels: the larger of two estimates. Of a few outliers, none
+    /// counts as farther away than the step is high; in a series that alternates between levels, many are.
+    fn deviation(&self) -> f64 {
+        let mut off: Vec<f64> = self.off(self.means()).iter().map(|off| off.abs()).collect();
+        off.sort_by(|a, b| b.total_cmp(a));
+        let size = self.size();
+        let outliers = (OUTLIERS * off.len() as f64).ceil() as usize;
+        off[..outliers].iter_mut().for_each(|off| *off = off.min(size));
+        let by_squares = (off.iter().map(|off| off.powi(2)).sum::<f64>() / (self.points.len() as f64 - 2.0)).sqrt();
         let by_median = median_absolute_deviation(&self.off(self.levels)).unwrap_or_default();
         let rounding = 1e-9 * self.levels[0].abs().max(self.levels[1].abs());
         by_squares.max(MAD_TO_DEVIATION * by_median).max(rounding).max(f64::MIN_POSITIVE)
@@ -232,7 +255,18 @@ impl Sides {
     }
 }
 
-fn mean(points: &[f64]) -> f64 {
+/// The least of `parts`; NaN, as of zero divided by zero, is less than all.
+fn least<const COUNT: usize>(parts: [f64; COUNT]) -> f64 {
+    parts.into_iter().fold(f64::INFINITY, |least, part| if part < least || part.is_nan() { part } else { least })
+}
+
+/// The logarithm of the probability of a t at least as large with this many degrees of freedom, by the normal variable
+/// that is as unlikely (Wallace 1959).
+pub(super) fn ln_of_t(t: f64, free: f64) -> f64 {
+    ln_upper_tail((8.0 * free + 1.0) / (8.0 * free + 3.0) * (free * (t * t / free).ln_1p()).sqrt())
+}
+
+pub(super) fn mean(points: &[f64]) -> f64 {
     points.iter().sum::<f64>() / points.len() as f64
 }
 

@@ -3,6 +3,7 @@
 mod candidates;
 mod despike;
 mod evidence;
+mod wander;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +18,7 @@ use crate::MAD_TO_DEVIATION;
 const SHORTEST_PART: usize = 3;
 
 /// A change that reverts within this many points is an excursion: neither its start nor its end is a step.
-const LONGEST_EXCURSION: usize = 10;
+const LONGEST_EXCURSION: usize = 6;
 
 /// A place where a series changed its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +29,7 @@ pub struct Step {
     pub before: f64,
     /// The median after it, up to the next step, in the unit of the series.
     pub after: f64,
-    /// The probability that chance alone produces such a step anywhere in the series; at most 5 in 10 million.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 1,000.
     pub p: f64,
 }
 
@@ -36,18 +37,20 @@ pub struct Step {
 ///
 /// - Spikes are removed: points far from the median of the seven around them (Hampel 1974).
 /// - Candidates come from the best division into parts of constant level (FPOP, Maidstone and others 2017).
-/// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. Chance
-///   must produce such a step among the 22 points before and after it in fewer than 5 of 10 million series of
-///   independent points (a t-test, times the number of places), or among 100 points in fewer than 1 of a billion. The
-///   step must also be half a percent of the level and 8 percent of the range of the series (points more than 30
-///   percent away from its median count as that far), must keep 65 percent of its size if the points have a slope, and
-///   must explain them better than a line does.
-/// - Of two opposite steps within ten points, the weaker is dropped: an excursion is not a new level.
+/// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. Among
+///   the 22 or the 100 points before and after it, chance must produce such a step in fewer than 1 of 1,000 series of
+///   independent points (a t-test, times the number of places). The step must also be half a percent of the level and
+///   4 percent of the range of the series (points more than 30 percent away from its median count as that far), must
+///   keep 30 percent of its size if the points have a slope, and must explain them better than a line does. The size,
+///   the evidence and the length of the levels must together be what people mark as a step.
+/// - Wandering must produce such a step in fewer than 1 of 100 series: points that are correlated count as fewer
+///   independent ones. A change that is sharper than those elsewhere in the series needs no such evidence.
+/// - Of two opposite steps within six points, the weaker is dropped: an excursion is not a new level.
 /// - Each step is placed by the raw values: where the points change from one level to the other.
 ///
-/// Thus noise of independent points, temporary levels, drift and single outliers are not steps, and the size of a jump
-/// matters. A series that wanders by itself has some (neighbours correlated by 0.8 or more). A clear step is recognized
-/// from its third point on. Nothing is random: equal series have equal steps. The time is nearly linear in the length.
+/// Thus noise, temporary levels, drift and single outliers are not steps, and the size of a jump matters. A clear step
+/// is recognized from its third point on. Nothing is random: equal series have equal steps. The time is nearly linear
+/// in the length.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let (indices, finite): (Vec<usize>, Vec<f64>) =
         series.iter().copied().enumerate().filter(|(_, value)| value.is_finite()).unzip();
