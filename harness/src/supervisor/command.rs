@@ -63,8 +63,7 @@ impl WorkerCommand {
     ///
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
-<<<<<<< HEAD
-    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
+    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, in_python: bool) -> Result<Self, NoLauncher> {
         let started = |kernel, program, own| Self {
             kernel,
             program,
@@ -73,14 +72,12 @@ impl WorkerCommand {
             runtime: None,
             untimed: false,
             untrusted: None,
-=======
-    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf, in_python: bool) -> Result<Self, NoLauncher> {
+        };
         let by_python = |kernel| -> Result<Self, NoLauncher> {
             let sources = BTreeMap::from(PYTHON_WORKER);
             let text = serde_json::to_vec(&sources).expect("texts by name");
             let sources = Some(sealed::memory("plimsoll-worker", &text)?);
-            Ok(Self { kernel, program: python.clone(), own: false, sources, runtime: None, untrusted: None })
->>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
+            Ok(Self { sources, ..started(kernel, python.clone(), false) })
         };
         match kernel {
             KernelSpec::Builtin(_) => Ok(started(kernel, own.to_owned(), true)),
@@ -89,37 +86,11 @@ impl WorkerCommand {
                 let kernel = KernelSpec::Library { file: std::path::absolute(file)?, symbol };
                 Ok(Self { runtime, ..started(kernel, own.to_owned(), true) })
             }
-<<<<<<< HEAD
-=======
-            KernelSpec::Library { file, symbol } => Ok(Self {
-                runtime: runtime(&file, &python),
-                kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
-                program: own.to_owned(),
-                own: true,
-                sources: None,
-                untrusted: None,
-            }),
             KernelSpec::Torch(_) if in_python => by_python(kernel),
->>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
                 Ok(started(kernel, program, false))
             }
-<<<<<<< HEAD
-            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
-                let kernel = match kernel {
-                    KernelSpec::Python { file, function } => {
-                        KernelSpec::Python { file: std::path::absolute(file)?, function }
-                    }
-                    KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
-                    other => other,
-                };
-                let sources = BTreeMap::from(PYTHON_WORKER);
-                let text = serde_json::to_vec(&sources).expect("texts by name");
-                let sources = Some(sealed::memory("plimsoll-worker", &text)?);
-                Ok(Self { sources, ..started(kernel, python, false) })
-            }
-=======
             KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => by_python(match kernel {
                 KernelSpec::Python { file, function } => {
                     KernelSpec::Python { file: std::path::absolute(file)?, function }
@@ -127,7 +98,6 @@ impl WorkerCommand {
                 KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
                 other => other,
             }),
->>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
         }
     }
 
@@ -263,8 +233,8 @@ mod tests {
     fn threads_of_a_worker_that_is_never_timed_sleep_while_they_wait() {
         let waits = |untimed: bool| {
             let kernel = "builtin:embedding".parse().expect("a kernel");
-            let command =
-                WorkerCommand::new(kernel, Path::new("plimsoll"), PathBuf::from("python3")).expect("a command");
+            let command = WorkerCommand::new(kernel, Path::new("plimsoll"), PathBuf::from("python3"), false);
+            let command = command.expect("a command");
             let command = if untimed { command.untimed() } else { command };
             let (command, _) = command.build().expect("no descriptor is needed");
             command.get_envs().any(|(name, value)| name == WAIT_POLICY && value == Some("passive".as_ref()))

@@ -147,15 +147,11 @@ impl<'a> WorkerLauncher<'a> {
             Role::Reference => "reference",
             Role::Witness => "witness",
         };
-<<<<<<< HEAD
-        let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
+        let (python, in_python) = (settings.python_or_default(), settings.torch_in_python);
+        let mut command = WorkerCommand::new(spec.clone(), &settings.program, python, in_python)?;
         if matches!(role, Role::Reference | Role::Witness) {
             command = command.untimed();
         }
-=======
-        let (python, in_python) = (settings.python_or_default(), settings.torch_in_python);
-        let mut command = WorkerCommand::new(spec.clone(), &settings.program, python, in_python)?;
->>>>>>> e91a734f77957e9f6390302d9dd0ae1b1663dddb
         if let Some(hidden) = &settings.hidden {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }
