@@ -81,7 +81,7 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
 }
 
 /// Why the sentence around the wording, whose dots within names were taken out, does not report it; a message with its
-/// numbers is a report all the same.
+/// numbers is a report anyway.
 pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     let clause = before.rsplit(['.', ';', '!']).next().unwrap_or_default();
     let happened = regex!(
