@@ -255,7 +255,7 @@ proptest! {
 
     #[test]
     fn a_large_step_between_quiet_levels_is_placed_right(
-        before in 6usize..60, after in 6usize..60, by in 1.1f64..3.0, seed: u64,
+        before in 12usize..60, after in 12usize..60, by in 1.1f64..3.0, seed: u64,
     ) {
         let series = raised(Lots(SplitMix64::new(seed)).series(before + after, 0.5), before, by);
         prop_assert_eq!(places(&series), [before]);
