@@ -1,14 +1,14 @@
 //! The evidence for and against a step at a place.
 
+use super::chance::{ln_of_t, mean};
 use super::{SHORTEST_PART, wander};
 use crate::median::median;
-use crate::normal::ln_upper_tail;
 use crate::{MAD_TO_DEVIATION, median_absolute_deviation};
 
 /// How many points on each side are considered: the level beside a step counts, not the one long before, but a small
 /// step in strong noise is visible only from afar.
 pub(super) const REACH: usize = 22;
-pub(super) const FAR_REACH: usize = 100;
+const FAR_REACH: usize = 100;
 
 /// The maximum probability that chance produces such a step anywhere in a series of independent points.
 const CHANCE: f64 = 1e-3;
@@ -258,16 +258,6 @@ impl Sides {
 /// The least of `parts`; NaN, as of zero divided by zero, is less than all.
 fn least<const COUNT: usize>(parts: [f64; COUNT]) -> f64 {
     parts.into_iter().fold(f64::INFINITY, |least, part| if part < least || part.is_nan() { part } else { least })
-}
-
-/// The logarithm of the probability of a t at least as large with this many degrees of freedom, by the normal variable
-/// that is as unlikely (Wallace 1959).
-pub(super) fn ln_of_t(t: f64, free: f64) -> f64 {
-    ln_upper_tail((8.0 * free + 1.0) / (8.0 * free + 3.0) * (free * (t * t / free).ln_1p()).sqrt())
-}
-
-pub(super) fn mean(points: &[f64]) -> f64 {
-    points.iter().sum::<f64>() / points.len() as f64
 }
 
 /// The sum of the products of the points and their places, both from the mean. Divided by the [`spread`], it is the

@@ -1,6 +1,7 @@
 //! [`steps`]: finds the places where a series changed its level.
 
 mod candidates;
+mod chance;
 mod despike;
 mod evidence;
 mod wander;

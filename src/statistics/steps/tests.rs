@@ -163,6 +163,19 @@ fn a_series_that_wanders_has_hardly_more_steps_than_independent_noise() {
 }
 
 #[test]
+fn a_correlation_is_not_underestimated_in_few_points() {
+    let mut lots = Lots(SplitMix64::new(4));
+    for (correlation, most) in [(0.0, 0.3), (0.6, 0.8), (0.8, 0.95)] {
+        let mut found = || {
+            let off: Vec<f64> = wandering(&mut lots, 44, correlation).iter().map(|value| value - 100.0).collect();
+            wander::correlation(&off, 22)
+        };
+        let mean = (0..200).map(|_| found()).sum::<f64>() / 200.0;
+        assert!(mean > correlation && mean < most, "{correlation}: {mean}");
+    }
+}
+
+#[test]
 fn a_step_of_a_series_that_wanders_is_found() {
     let found = count(100, |lots| {
         let series = raised(wandering(lots, 200, 0.8), 100, 1.2);
@@ -242,7 +255,7 @@ proptest! {
 
     #[test]
     fn a_large_step_between_quiet_levels_is_placed_right(
-        before in 6usize..60, after in 6usize..60, by in 1.1f64..3.0, seed: u64,
+        before in 12usize..60, after in 12usize..60, by in 1.1f64..3.0, seed: u64,
     ) {
         let series = raised(Lots(SplitMix64::new(seed)).series(before + after, 0.5), before, by);
         prop_assert_eq!(places(&series), [before]);

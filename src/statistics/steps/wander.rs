@@ -1,6 +1,6 @@
 //! What a series does although no level changed: neighbouring points depend on each other.
 
-use super::evidence::{FAR_REACH, ln_of_t, mean};
+use super::chance::{ln_of_t, mean};
 use crate::MAD_TO_DEVIATION;
 use crate::median::{median, median_absolute_deviation};
 
@@ -12,6 +12,9 @@ const LARGEST_CORRELATION: f64 = 0.99;
 
 /// How far from its level a point may be and count for the correlation, in standard deviations.
 const CLAMP: f64 = 3.0;
+
+/// How many points before and after a step its change is compared with.
+const REACH: usize = 200;
 
 /// The numbers of points whose mean is compared with that of as many before: a sharp change shows in few.
 const NEIGHBOURS: [usize; 2] = [3, 6];
@@ -42,7 +45,7 @@ pub(super) fn correlation(off: &[f64], left: usize) -> f64 {
 /// The logarithm of the probability that a change as sharp as that at `at` occurs somewhere in `series`, judged by the
 /// changes at other places: the median of their sizes estimates the deviation.
 pub(super) fn ln_chance_of_change(series: &[f64], at: usize) -> f64 {
-    let (first, last) = (at.saturating_sub(2 * FAR_REACH), (at + 2 * FAR_REACH).min(series.len()));
+    let (first, last) = (at.saturating_sub(REACH), (at + REACH).min(series.len()));
     let of = |count: usize| {
         let change = |at: usize| (mean(&series[at..at + count]) - mean(&series[at - count..at])).abs();
         if at < first + count || at + count > last {
