@@ -228,6 +228,16 @@ fn missing_figures_are_left_out_and_places_are_those_of_the_series() {
     assert_eq!(places(&series), [30]);
 }
 
+#[test]
+fn a_clear_step_of_a_short_history_is_found() {
+    for (before, after, by) in
+        [(6, 3, 1.5), (4, 4, 1.1), (6, 6, 1.1), (6, 12, 1.1), (12, 6, 1.1), (20, 3, 1.1), (3, 20, 1.1)]
+    {
+        let found = count(300, |lots| places(&raised(lots.series(before + after, 0.5), before, by)) == [before]);
+        assert_eq!(found, 300, "{before} commits before and {after} after");
+    }
+}
+
 proptest! {
     #[test]
     fn steps_are_in_order_within_and_unlikely(

@@ -17,7 +17,7 @@ const CLAMP: f64 = 3.0;
 const REACH: usize = 200;
 
 /// The numbers of points whose mean is compared with that of as many before: a sharp change shows in few.
-const NEIGHBOURS: [usize; 2] = [3, 6];
+const NEIGHBOURS: [usize; 3] = [1, 3, 6];
 
 /// The correlation of neighbours among points around their levels, of which the first `left` are before a step. A
 /// standard error is added, because too small an estimate makes steps out of noise.
