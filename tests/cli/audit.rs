@@ -402,16 +402,23 @@ impl Suite {
 
     /// How the entry of each kernel ends.
     fn ends(&self, flags: &[&str]) -> Vec<(&'static str, String)> {
-        let mut command = plimsoll();
-        command.arg("check").arg(self.scene.path("suite")).arg("--record").arg(self.scene.record());
-        command.arg("--kernel").arg(format!("py:{}:launch", self.file.display()));
-        command.arg("--python").arg(&self.python).args(["--warmup", "1", "--launches", "40"]).args(flags);
+        let mut command = check_in_python(&self.scene, &self.scene.path("suite"), &self.file, &self.python);
+        command.args(flags);
         if self.file.ends_with("forms.py") {
             // With threads of OpenMP that spin between launches, as users have them.
             command.env_remove("OMP_WAIT_POLICY");
         }
         self.scene.run(&mut command).1.results.entries.iter().map(|result| (end_of(&result), found(&result))).collect()
     }
+}
+
+/// A check of the function `launch` of `file` on `capture`.
+fn check_in_python(scene: &Scene, capture: &Path, file: &Path, python: &Path) -> Command {
+    let mut command = plimsoll();
+    command.arg("check").arg(capture).arg("--record").arg(scene.record());
+    command.arg("--kernel").arg(format!("py:{}:launch", file.display()));
+    command.arg("--python").arg(python).args(["--warmup", "1", "--launches", "40"]);
+    command
 }
 
 fn cheats(file: &str) -> PathBuf {
@@ -453,11 +460,8 @@ fn kernels_that_are_wrong_alike_are_told_by_an_implementation_of_their_operator(
     let functions: BTreeMap<String, Vec<(String, String)>> = serde_json::from_str(&out).unwrap();
     let ends = |(function, kernels): &(String, Vec<(String, String)>)| {
         let (scene, capture) = (Scene::new(1), scene.path("alike").join(function));
-        let mut command = plimsoll();
-        command.arg("check").arg(capture).arg("--record").arg(scene.record());
-        command.arg("--kernel").arg(format!("py:{}:launch", cheats("alike.py").display()));
-        command.arg("--python").arg(&python).args(["--warmup", "1", "--launches", "40", "--untrusted"]);
-        let record = scene.run(&mut command).1;
+        let mut command = check_in_python(&scene, &capture, &cheats("alike.py"), &python);
+        let record = scene.run(command.arg("--untrusted")).1;
         assert_eq!(record.results.entries.len(), kernels.len());
         let mut wrong = Vec::new();
         for ((name, end), entry) in kernels.iter().zip(record.results.entries.iter()) {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::operator_of_torch;
 use crate::{Dtype, DtypeKind};
 
 /// The rule that a [`Comparison`] starts from.
@@ -183,11 +184,8 @@ impl Comparison {
     /// `function_name` is the captured one, such as `torch.nn.functional.embedding` or `aten::embedding`. A name from
     /// outside torch never counts as torch's operator of the same name.
     pub fn for_operator(function_name: &str) -> Self {
-        let name = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"]
-            .into_iter()
-            .find_map(|prefix| function_name.strip_prefix(prefix));
-        let name = name.map(|name| name.strip_suffix(".default").unwrap_or(name));
-        if name.is_some_and(|name| DATA_MOVEMENT.binary_search(&name).is_ok()) { Self::exact() } else { Self::torch() }
+        let moves = operator_of_torch(function_name).is_some_and(|name| DATA_MOVEMENT.binary_search(&name).is_ok());
+        if moves { Self::exact() } else { Self::torch() }
     }
 
     /// The limits by which elements of `dtype` are judged.

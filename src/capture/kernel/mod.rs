@@ -24,4 +24,4 @@ pub use error::KernelError;
 pub use launch::{Kernel, KernelIdentity, Launch, file_digest};
 pub use operator::{Elements, Evaluation, Given, GivenValue, Operator};
 pub use output::OutputBuffer;
-pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError, SpecError};
+pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError, SpecError, operator_of_torch};

@@ -15,6 +15,14 @@ use super::library::{Library, LibraryError};
 /// The function of a Python file that is launched if none is named.
 pub const DEFAULT_FUNCTION: &str = "launch";
 
+/// The operator's own name in the captured name of a function of torch: `embedding` for
+/// `torch.nn.functional.embedding` or `torch.ops.aten.embedding.default`. `None` for a name from outside torch.
+pub fn operator_of_torch(function_name: &str) -> Option<&str> {
+    let prefixes = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"];
+    let name = prefixes.into_iter().find_map(|prefix| function_name.strip_prefix(prefix))?;
+    Some(name.strip_suffix(".default").unwrap_or(name))
+}
+
 /// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
 /// `py:FILE.py`, `py:FILE.py:FUNCTION`, `kernelforge:FOLDER`.
 ///

@@ -51,12 +51,13 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     if before.rfind("<!--").is_some_and(|open| !before[open..].contains("-->")) {
         return Some("a comment");
     }
-    // The value of a command's option, and the name of a type where it is declared or caught.
+    // The value of a command's option.
     if regex!(r#"\s--?[A-Za-z][\w-]*[= ](?:"[^"]*|'[^']*)$"#).is_match(before)
         && !regex!(r"(?i)\b(?:error|failed|exception|fatal)\b").is_match(before)
     {
         return Some("a command that was typed");
     }
+    // The name of a type, behind the word that declares or catches it.
     if regex!(r"(?:^exception|(?:^|\s)(?:class|struct|enum|interface|trait|extends|implements|throws|import|instanceof|new|except|catch|rescue|raises?|@throws))\s+\(?(?:\w+(?:\.|::|\\))*$").is_match(before)
         && regex!(r"^[\w.:]+\s*(?:$|[;,{()])").is_match(after)
     {

@@ -93,7 +93,7 @@ pub(super) struct Audition<'a> {
     pub witnessed: Job<'a>,
     /// The name of the witness; absent if that is the kernel itself.
     pub reference: Option<&'a str>,
-    /// The witness, if the audit has chosen it by itself: it must not accuse a kernel where it cannot decide.
+    /// The witness, if the audit has chosen it by itself: it accuses no kernel if it cannot decide.
     pub chosen: Option<&'a Chosen>,
     pub options: &'a AuditOptions,
     pub mutates: &'a [String],

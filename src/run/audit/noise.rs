@@ -6,10 +6,10 @@
 //! last bit.
 
 use super::super::judge::{Expected, judge};
-use super::super::launcher::{Audited, Patch, Wanted};
+use super::super::launcher::{Audited, Launched, Patch, Wanted};
 use super::super::operators::Chosen;
 use super::kept::Kept;
-use super::{Course, WITNESS_FILL, fresh};
+use super::{Course, WITNESS_FILL};
 use crate::record::Failure;
 use plimsoll_capture::compare::{Comparison, Elements, LeafOutcome};
 
@@ -26,15 +26,16 @@ const TIMES_CAPTURED: f64 = 4.0;
 const MOST: usize = 256 << 20;
 
 impl Course<'_> {
-    /// Whether what is wrong with `output` may be due to rounding, or cannot be known.
+    /// Whether what is wrong with `output` may be due to rounding, or cannot be known. The witness has just made `expected`
+    /// of the same values.
     pub(super) fn may_be_rounding(
         &mut self,
         chosen: &Chosen,
         witness: &mut dyn Audited,
-        standing: &fresh::Standing,
         expected: &Kept,
-        leaves: &[LeafOutcome],
+        output: &Launched,
     ) -> Result<bool, Failure> {
+        let leaves = judge(Expected::Recomputed(&expected.output), output, &self.rule_of_drawn())?;
         let wrong = || leaves.iter().filter(|leaf| !leaf.passed);
         if wrong().any(|leaf| leaf.problem.is_some()) {
             return Ok(false);
@@ -53,12 +54,12 @@ impl Course<'_> {
         }
         let mut trials = Vec::new();
         for _ in 0..TRIALS {
-            let patches = self.fresh.shaken(standing, &mut self.chance);
+            let patches = self.fresh.shaken(&self.witnessed, &mut self.chance);
             let shaken = self.output_for(witness, &patches)?;
             trials.push(judge(Expected::Recomputed(&expected.output), &shaken.output, &Comparison::torch())?);
         }
-        // The witness holds `standing` again.
-        self.output_for(witness, &self.fresh.unshaken(standing))?;
+        // What the witness holds is what it is known to hold again.
+        self.output_for(witness, &self.fresh.unshaken(&self.witnessed))?;
         let times = if short { TIMES_SHORT } else { TIMES };
         let most = |leaf: &LeafOutcome| {
             let same = |trial: &Vec<LeafOutcome>| {

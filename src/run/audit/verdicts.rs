@@ -97,8 +97,8 @@ impl Course<'_> {
             return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
         }
         let put = self.put_in(&standing);
-        let expected = self.recomputed(witness, standing.clone());
-        let expected = expected.inspect_err(|failure| self.audition.gives_up(&failure.message))?;
+        let expected =
+            self.recomputed(witness, standing).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
         let follows = self.follows(captured, &expected.output)?;
         self.follows_in_contents(&put, &expected);
         if follows && self.audition.reference.is_none() {
@@ -106,15 +106,14 @@ impl Course<'_> {
         }
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         let of = format!("the output of {by}");
-        if let Some(chosen) = self.audition.chosen {
-            let leaves = judge(Expected::Recomputed(&expected.output), output, &self.rule_of_drawn())?;
-            if leaves.iter().any(|leaf| !leaf.passed)
-                && self.may_be_rounding(chosen, witness, &standing, &expected, &leaves)?
-            {
-                chosen.gives_up("what differs from its output may be due to rounding");
-            }
+        let recomputed = Expected::Recomputed(&expected.output);
+        let verdict = self.verdict(recomputed, output, fill, "of values that the supervisor drew", &of);
+        if let (Err(_), Some(chosen)) = (&verdict, self.audition.chosen)
+            && self.may_be_rounding(chosen, witness, &expected, output)?
+        {
+            chosen.gives_up("what differs from its output may be due to rounding");
         }
-        self.verdict(Expected::Recomputed(&expected.output), output, fill, "of values that the supervisor drew", &of)?;
+        verdict?;
         self.verdict_on_contents(&expected, kept, by)
     }
 
@@ -216,7 +215,7 @@ impl Course<'_> {
 
     /// The rule for outputs of values that were drawn: these may lie where the operator has no result. By bits, NaN is
     /// equal anyway.
-    fn rule_of_drawn(&self) -> Comparison {
+    pub(super) fn rule_of_drawn(&self) -> Comparison {
         let rule = *self.audition.rule;
         if rule.preset == Preset::Exact { rule } else { Comparison { equal_nan: Some(true), ..rule } }
     }

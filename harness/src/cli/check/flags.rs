@@ -12,7 +12,7 @@ use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::defaults;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::builtin::Builtin;
-use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
+use plimsoll::kernel::{KernelSpec, ParseKernelSpecError, operator_of_torch};
 use plimsoll::timing::RelativeError;
 
 use super::super::args::{CeilingFlags, ConfigFlags, RemoteFlags, ReportFlags, ShardFlags, default, duration};
@@ -188,9 +188,8 @@ impl Reference {
 
 /// The implementations of a function of torch that are known to this program, the one that costs least first.
 pub fn operators(function: &str) -> Vec<KernelSpec> {
-    const OF_TORCH: [&str; 5] = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"];
-    let Some(name) = OF_TORCH.iter().find_map(|prefix| function.strip_prefix(prefix)) else { return Vec::new() };
-    let builtin = Builtin::named(name.strip_suffix(".default").unwrap_or(name)).map(KernelSpec::Builtin);
+    let Some(name) = operator_of_torch(function) else { return Vec::new() };
+    let builtin = Builtin::named(name).map(KernelSpec::Builtin);
     builtin.into_iter().chain(Reference::Torch.kernel(function)).collect()
 }
 

@@ -86,25 +86,24 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if let Some(other) = &check.versus.vs {
         job = job.versus(workers.isolated(other.clone()));
     }
-    match (reference, &check.reference) {
-        (Some(reference), _) => job = job.reference(workers.isolated(reference)),
-        (None, None) => {
-            // A library's process may be small, and torch's would be held to the same ceilings.
-            let limited = !check.kernel.needs_python() && !check.memory.ceilings.ceilings().watches().is_empty();
-            for operator in flags::operators(function) {
-                match operator {
-                    KernelSpec::Torch(_) if limited => {
-                        job = job.operator_left_out(format!("{operator} is not loaded under a ceiling"));
-                    }
-                    KernelSpec::Torch(_) => {
-                        let in_python = workers.isolated(operator.clone()).in_python();
-                        job = job.operator(workers.isolated(operator)).operator(in_python);
-                    }
-                    _ => job = job.operator(workers.isolated(operator)),
+    if let Some(reference) = reference {
+        job = job.reference(workers.isolated(reference));
+    }
+    if check.reference.is_none() {
+        // A library's process may be small, and torch's would be held to the same ceilings.
+        let limited = !check.kernel.needs_python() && !check.memory.ceilings.ceilings().watches().is_empty();
+        for operator in flags::operators(function) {
+            job = match operator {
+                KernelSpec::Torch(_) if limited => {
+                    job.operator_left_out(format!("{operator} is not loaded under a ceiling"))
                 }
-            }
+                KernelSpec::Torch(_) => {
+                    let in_python = workers.isolated(operator.clone()).in_python();
+                    job.operator(workers.isolated(operator)).operator(in_python)
+                }
+                _ => job.operator(workers.isolated(operator)),
+            };
         }
-        (None, Some(_)) => {}
     }
     let mut progress = RunProgress::new(&cancel, Keeper::new(path.as_deref()));
     let report = job.run_observed(&mut progress);
