@@ -10,6 +10,7 @@
 mod accepted;
 mod chance;
 mod change;
+mod choice;
 mod floats;
 mod fresh;
 mod kept;
@@ -27,18 +28,17 @@ use plimsoll_capture::MappedEntry;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
-use super::launcher::{Contents, Job, Launcher, Patch, Region, Wanted};
+use super::launcher::{Contents, Job, Launcher, Region, Wanted};
 use super::operators::Chosen;
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
-use fresh::{Fresh, Others};
-use kept::{Kept, captured_bytes, is_empty, mutated_contents};
+use choice::{KINDS, REPEATED, Recurs};
+use fresh::Fresh;
+use kept::{captured_bytes, is_empty, mutated_contents};
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
-/// The fewest launches of an entry that are judged.
-const JUDGED: usize = 24;
 /// Launches at the end of a region that are judged but not counted: the worker answers after them.
 const LEAD_OUT: usize = 1;
 /// The most time that the launches of a region may take beyond the measured overhead, together and each, in nanoseconds:
@@ -50,16 +50,6 @@ const LAUNCH_NS: f64 = 1_000.0;
 const REGION_BYTES: usize = 64 << 20;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
-/// The number of kinds of values, all equally likely.
-const KINDS: usize = 8;
-/// How many of them repeat values in whole or in part.
-const REPEATED: usize = 2;
-/// How many more launches of a region are judged because they repeat values in part, and because they nearly repeat them.
-const PARTLY: usize = 2;
-/// The fewest launches of an entry that are judged because they nearly repeat the captured values.
-const NEARLY: usize = 4;
-/// How many storages at most change by themselves, each in a launch that is judged, however long that takes.
-const ALONE: usize = 4;
 
 /// A launcher's overhead beside a launch, measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -149,27 +139,7 @@ pub(super) fn audit(
         if values != Values::Captured && fresh.is_empty() {
             continue;
         }
-        let mut course = Course {
-            audition,
-            mapped: &mapped,
-            fresh,
-            chance: Chance::default(),
-            audit: Audit::of(values, audition.reference),
-            witnessed: fresh::Standing::default(),
-            leaves: BTreeMap::new(),
-            telling: 0,
-            contents: mutated_contents(audition.job.bound, audition.mutates),
-            left: None,
-            beside_ns: 0.0,
-            counted: 0,
-            halvings: 0,
-            stops: 0,
-            misplaced: 0,
-            beside: 0,
-            alone: BTreeSet::new(),
-            nearly: 0,
-            refuses: &refuses,
-        };
+        let mut course = Course::new(audition, &mapped, fresh, values, &refuses);
         // Kept results of captured values are right, so these alone show nothing, whoever computes them.
         if values == Values::Captured && !allowed {
             audition.gives_up("it accepts no other values than the captured ones");
@@ -201,18 +171,6 @@ pub(super) fn audit(
 /// Whether a kernel may fail this way on values in another order, for which it was not made.
 fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
-}
-
-/// What of a launch's values a kernel may know: kept results of it are right, so the launch's time does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Recurs {
-    Nothing,
-    /// The values differ from the captured ones at a few places. Kept results are wrong, so the time counts.
-    Nearly,
-    /// All storages but this one are those of the launch before.
-    AllBut(usize),
-    /// The values are the captured ones.
-    All,
 }
 
 /// What is known of one output.
@@ -269,7 +227,37 @@ struct Course<'a> {
     refuses: &'a Cell<bool>,
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    fn new(
+        audition: &'a Audition<'a>,
+        mapped: &'a MappedEntry,
+        fresh: Fresh<'a>,
+        values: Values,
+        refuses: &'a Cell<bool>,
+    ) -> Self {
+        Self {
+            audition,
+            mapped,
+            fresh,
+            chance: Chance::default(),
+            audit: Audit::of(values, audition.reference),
+            witnessed: fresh::Standing::default(),
+            leaves: BTreeMap::new(),
+            telling: 0,
+            contents: mutated_contents(audition.job.bound, audition.mutates),
+            left: None,
+            beside_ns: 0.0,
+            counted: 0,
+            halvings: 0,
+            stops: 0,
+            misplaced: 0,
+            beside: 0,
+            alone: BTreeSet::new(),
+            nearly: 0,
+            refuses,
+        }
+    }
+
     fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
         self.right_untimed(witness)?;
         let wanted = self.audition.launches as usize;
@@ -352,71 +340,6 @@ impl Course<'_> {
             mutated,
             undistinguished: blind.map(|(path, _)| path),
         })
-    }
-
-    /// Whether more launches are to be judged: an output that is the captured one shows little, and results may be kept by
-    /// all contents of some arguments.
-    fn needs_more(&self) -> bool {
-        let judged = self.audit.judged as usize - self.beside;
-        let shows_little = self.audit.values != Values::Captured && self.telling < JUDGED / 2;
-        let together = match self.fresh.changing().count() {
-            1 => 0,
-            several => several.min(ALONE),
-        };
-        let nearly = if self.audit.values == Values::Captured { 0 } else { NEARLY };
-        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || self.alone.len() < together || self.nearly < nearly
-    }
-
-    /// The values of each launch of a region, those before the region, and how much of them recurs.
-    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<Recurs>) {
-        let before = self.fresh.standing();
-        let mut recurring = Vec::with_capacity(count);
-        let mut launches = Vec::with_capacity(count);
-        for _ in 0..count {
-            let (patches, recurs) = match self.chance.below(KINDS) {
-                _ if self.audit.values == Values::Captured => (self.fresh.captured(), Recurs::Nothing),
-                0 => (self.fresh.captured(), Recurs::All),
-                1 if self.fresh.changing().nth(1).is_some() => {
-                    let new = self.fresh.one_of(&self.alone, &mut self.chance);
-                    (self.fresh.draw_alone(new, Others::Stay, &mut self.chance), Recurs::AllBut(new))
-                }
-                1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nearly),
-                3 | 4 => {
-                    let new = self.fresh.one_of(&BTreeSet::new(), &mut self.chance);
-                    (self.fresh.draw_alone(new, Others::Differ, &mut self.chance), Recurs::Nothing)
-                }
-                _ => (self.fresh.draw(&mut self.chance), Recurs::Nothing),
-            };
-            launches.push(patches);
-            recurring.push(recurs);
-        }
-        (before, launches, recurring)
-    }
-
-    /// Outputs of launches that nobody could know would be chosen, in any order.
-    fn chosen(
-        &mut self,
-        region: &Region,
-        keep: Option<&[usize]>,
-        recurring: &[Recurs],
-    ) -> Result<Vec<(usize, Kept)>, Failure> {
-        let mut at = self.chance.any(region.outputs.len(), JUDGED / 4);
-        let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
-        // These show results that are kept by all contents of the other arguments, and by some contents of all.
-        let partly = |at: &usize| matches!(recurring[launch(*at)], Recurs::AllBut(_));
-        let nearly = |at: &usize| recurring[launch(*at)] == Recurs::Nearly;
-        for recurs in [&partly as &dyn Fn(&usize) -> bool, &nearly] {
-            let beside = self.chance.any(region.outputs.len(), region.outputs.len()).into_iter().filter(recurs);
-            let beside: Vec<usize> = beside.filter(|more| !at.contains(more)).take(PARTLY).collect();
-            self.beside += beside.len();
-            at.extend(beside);
-        }
-        self.nearly += at.iter().filter(|at| nearly(at)).count();
-        self.alone.extend(at.iter().filter_map(|at| match recurring[launch(*at)] {
-            Recurs::AllBut(storage) => Some(storage),
-            Recurs::Nothing | Recurs::Nearly | Recurs::All => None,
-        }));
-        at.into_iter().map(|at| Ok((launch(at), Kept::of(region, at, &self.contents)?))).collect()
     }
 }
 
