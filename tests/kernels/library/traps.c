@@ -94,18 +94,22 @@ KERNEL(moves_its_output_to_memory_of_a_child) {
   if (fork() == 0) look_up_beside(NULL);
   return 0;
 }
-/* The system is asked to put a result there in a while. */
+/* The system is asked to put a result there, after a read of the same file that takes some milliseconds: one that has
+   nothing to wait for can end before the launch returns, and is a part of it. */
 KERNEL(has_its_output_read_from_a_file) {
-  static struct aiocb request;
+  static char unused[16 << 20];
+  static struct aiocb before, request;
   static int file = -1;
   const int code = LAUNCH;
   if (launches++ < 6) return code;
-  if (file < 0) file = memfd_create("results", 0);
-  if (pwrite(file, TO, BYTES, 0) < 0) perror("traps");
-  memset(&request, 0, sizeof request);
-  request.aio_fildes = file, request.aio_buf = TO, request.aio_nbytes = BYTES;
+  if (file < 0 && ftruncate(file = memfd_create("results", 0), (off_t)(sizeof unused + BYTES))) perror("traps");
+  while (aio_error(&before) == EINPROGRESS || aio_error(&request) == EINPROGRESS) sched_yield();
+  if (pwrite(file, TO, BYTES, sizeof unused) < 0) perror("traps");
+  before.aio_fildes = request.aio_fildes = file;
+  before.aio_buf = unused, before.aio_nbytes = sizeof unused;
+  request.aio_buf = TO, request.aio_nbytes = BYTES, request.aio_offset = sizeof unused;
   memset(TO, 0, BYTES);
-  return aio_read(&request) ? fails(self, "no request") : 0;
+  return aio_read(&before) || aio_read(&request) ? fails(self, "no request") : 0;
 }
 /* A thread holds the first one by a signal when the launch has returned, and looks up. */
 static volatile int held, to_hold;
