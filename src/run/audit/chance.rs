@@ -39,7 +39,15 @@ impl Chance {
 
     /// A number below `bound`; 0 if that is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.word() % (bound as u64).max(1)) as usize
+        // The upper half of a product: a division takes longer.
+        ((u128::from(self.word()) * bound as u128) >> 64) as usize
+    }
+
+    /// Bytes that no word shares.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.numbers.fill(&mut bytes);
+        bytes
     }
 
     /// At most `count` different numbers below `bound`, in order.

@@ -254,18 +254,12 @@ impl<'a> Unit<'a> {
             }
         };
         let mut renewed = old.to_vec();
-        // Most of the time of an audit itself goes here: by fixed sizes it is half as much.
-        match (format.bytes, self.nudged) {
-            (2, false) => self.renew::<2>(&mut renewed, format, lowest, chance),
-            (4, false) => self.renew::<4>(&mut renewed, format, lowest, chance),
-            (8, false) => self.renew::<8>(&mut renewed, format, lowest, chance),
-            (1, false) => self.renew::<1>(&mut renewed, format, lowest, chance),
-            _ => {
-                for number in renewed.chunks_exact_mut(format.bytes) {
-                    let new = format.nudged(format.bits(number), lowest, chance.word());
-                    number.copy_from_slice(&new.to_le_bytes()[..format.bytes]);
-                }
-            }
+        let noise = chance.bytes(old.len());
+        if self.nudged {
+            format.renew(&mut renewed, old, &noise, format.by_little(lowest));
+        } else {
+            let others = self.others(old.len() / format.bytes, format.bytes, chance);
+            format.renew(&mut renewed, &others, &noise, format.by_half(chance.word(), lowest));
         }
         if let Some(part) = self.apart {
             renewed.chunks_mut(part * format.bytes).for_each(|part| set_apart(part, format));
@@ -273,33 +267,16 @@ impl<'a> Unit<'a> {
         renewed
     }
 
-    /// Puts new numbers of `N` bytes in place of others.
-    fn renew<const N: usize>(&self, numbers: &mut [u8], format: Format, lowest: u64, chance: &mut Chance) {
-        let (all, _) = self.elements().as_chunks::<N>();
-        let shift = format.shift(chance.word());
-        let bits = |number: &[u8; N]| {
-            let mut bytes = [0; 8];
-            bytes[..N].copy_from_slice(number);
-            u64::from_le_bytes(bytes)
-        };
-        let (numbers, _) = numbers.as_chunks_mut::<N>();
-        let mut rest = numbers;
-        while !rest.is_empty() {
-            // A run of numbers from one place, to its end at most.
-            let from = chance.below(all.len());
-            let run = (1 + chance.below(RUN)).min(all.len() - from).min(rest.len());
-            let (now, after) = rest.split_at_mut(run);
-            for (numbers, others) in now.chunks_mut(8 / N).zip(all[from..].chunks(8 / N)) {
-                // A word is enough for all numbers of eight bytes.
-                let mut word = chance.word();
-                for (number, other) in numbers.iter_mut().zip(others) {
-                    let new = format.renewed(bits(number), bits(other), shift, lowest, word);
-                    number.copy_from_slice(&new.to_le_bytes()[..N]);
-                    word = word.checked_shr(8 * N as u32).unwrap_or_default();
-                }
-            }
-            rest = after;
+    /// As many captured numbers, of `bytes` bytes each: runs from anywhere.
+    fn others(&self, count: usize, bytes: usize, chance: &mut Chance) -> Vec<u8> {
+        let all = self.elements();
+        let mut others = Vec::with_capacity(count * bytes);
+        while others.len() < count * bytes {
+            let from = chance.below(all.len() / bytes);
+            let run = (1 + chance.below(RUN)).min(count - others.len() / bytes);
+            others.extend_from_slice(&all[from * bytes..((from + run) * bytes).min(all.len())]);
         }
+        others
     }
 }
 
