@@ -10,8 +10,8 @@ use crate::record::{Failure, Values};
 
 /// The fewest launches of an entry that are judged.
 const JUDGED: usize = 24;
-/// The number of kinds of values, all equally likely.
-pub(super) const KINDS: usize = 8;
+/// Launches whose values are of one kind or another, of which the times of [`REPEATED`] do not count.
+pub(super) const KINDS: usize = 16;
 /// How many of them repeat values in whole or in part.
 pub(super) const REPEATED: usize = 2;
 /// How many more launches of a region are judged because they repeat values in part, and because they nearly repeat them.
@@ -61,8 +61,8 @@ impl Course<'_> {
                     let new = self.fresh.one_of(&self.alone, &mut self.chance);
                     (self.fresh.draw_alone(new, Others::Stay, &mut self.chance), Recurs::AllBut(new))
                 }
-                1 | 2 => (self.fresh.draw_near(&mut self.chance), Recurs::Nearly),
-                3 | 4 => {
+                1..=3 => (self.fresh.draw_near(&mut self.chance), Recurs::Nearly),
+                4..=7 => {
                     let new = self.fresh.one_of(&BTreeSet::new(), &mut self.chance);
                     (self.fresh.draw_alone(new, Others::Differ, &mut self.chance), Recurs::Nothing)
                 }
@@ -81,7 +81,7 @@ impl Course<'_> {
         keep: Option<&[usize]>,
         recurring: &[Recurs],
     ) -> Result<Vec<(usize, Kept)>, Failure> {
-        let mut at = self.chance.any(region.outputs.len(), JUDGED / 4);
+        let mut at = self.chance.any(region.outputs.len(), JUDGED / 3);
         let launch = |at: usize| keep.map_or(at, |keep| keep[at]);
         // These show results that are kept by all contents of the other arguments, and by some contents of all.
         let partly = |at: &usize| matches!(recurring[launch(*at)], Recurs::AllBut(_));

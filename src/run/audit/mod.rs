@@ -278,7 +278,7 @@ impl<'a> Course<'a> {
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
             let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
-            let most = ((wanted / 2).min(limit) >> self.halvings).max(1);
+            let most = (wanted.min(limit) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT);
             let counted = LEAD_IN..LEAD_IN + counted;
@@ -313,8 +313,9 @@ impl<'a> Course<'a> {
             } else {
                 self.decoys(&mut *witness, 1)?;
             }
-            for (launch, output) in judged {
-                self.judge(&mut *witness, before.clone(), &launches[..=launch], fill, &output)?;
+            // At most as many outputs at once as a region has.
+            for some in judged.chunks(room.max(1)) {
+                self.judge(&mut *witness, &before, &launches, fill, some)?;
             }
             if fits && warmed < warmup {
                 warmed += launches.len();

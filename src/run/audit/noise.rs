@@ -8,6 +8,7 @@
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Patch, Wanted};
 use super::super::operators::Chosen;
+use super::fresh::Standing;
 use super::kept::Kept;
 use super::{Course, WITNESS_FILL};
 use crate::record::Failure;
@@ -26,12 +27,13 @@ const TIMES_CAPTURED: f64 = 4.0;
 const MOST: usize = 256 << 20;
 
 impl Course<'_> {
-    /// Whether what is wrong with `output` may be due to rounding, or cannot be known. The witness has just made `expected`
-    /// of the same values.
+    /// Whether what is wrong with `output` may be due to rounding, or cannot be known. The witness has made `expected` of
+    /// the same values, `standing`.
     pub(super) fn may_be_rounding(
         &mut self,
         chosen: &Chosen,
         witness: &mut dyn Audited,
+        standing: Standing,
         expected: &Kept,
         output: &Launched,
     ) -> Result<bool, Failure> {
@@ -52,6 +54,8 @@ impl Course<'_> {
         if bytes == 0 || bytes > MOST {
             return Ok(bytes > 0);
         }
+        let back = self.patches_to(standing);
+        self.output_for(witness, &back)?;
         let mut trials = Vec::new();
         for _ in 0..TRIALS {
             let patches = self.fresh.shaken(&self.witnessed, &mut self.chance);

@@ -21,7 +21,7 @@ const STOPS: u32 = 3;
 const LARGE: usize = 1 << 20;
 /// Regions become half as long after each misfit, at most this often, and twice as long after each fit: shorter ones are
 /// disturbed less often.
-const HALVINGS: u32 = 2;
+const HALVINGS: u32 = 3;
 
 impl Course<'_> {
     /// Whether the reported times of the counted launches agree with the clock.

@@ -32,11 +32,11 @@ impl Course<'_> {
             } else {
                 self.fresh.draw(&mut self.chance);
             }
-            let standing = self.fresh.standing();
-            decoys.push((standing.clone(), self.recomputed(witness, standing)?));
+            decoys.push(self.fresh.standing());
         }
         self.fresh.standing = current;
-        Ok(decoys)
+        let computed = self.recomputed(witness, &decoys)?;
+        Ok(decoys.into_iter().zip(computed).collect())
     }
 
     /// Refuses a kernel that fails on the captured values, or is wrong, although nothing is timed. A validated one did not,
@@ -60,7 +60,7 @@ impl Course<'_> {
         standing: fresh::Standing,
         first: &Kept,
     ) -> Result<(), Failure> {
-        let again = self.recomputed(witness, standing)?;
+        let again = self.recomputed_one(witness, standing)?;
         let Some(Wrong { leaf, how }) = self.wrong(Expected::Recomputed(&first.output), &again.output)? else {
             return Ok(());
         };
@@ -71,36 +71,64 @@ impl Course<'_> {
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
-    /// Compares the output of the last of `launches` with the witness's output for its values.
+    /// Compares chosen outputs of a region with the witness's outputs for their values. `before` stands before its launches.
     pub(super) fn judge(
         &mut self,
         witness: &mut dyn Audited,
-        mut standing: fresh::Standing,
+        before: &fresh::Standing,
         launches: &[Vec<Patch>],
         fill: u8,
+        chosen: &[(usize, Kept)],
+    ) -> Result<(), Failure> {
+        let standing = |(launch, _): &(usize, Kept)| {
+            let (mut standing, mut last) = (before.clone(), BTreeMap::new());
+            last.extend(launches[..=*launch].iter().flatten().map(|patch| ((patch.storage, patch.at), patch)));
+            last.into_values().for_each(|patch| standing.put(patch));
+            standing
+        };
+        let standings: Vec<fresh::Standing> = chosen.iter().map(standing).collect();
+        let asked = |standing: &&fresh::Standing| !self.is_captured(standing) || !self.contents.is_empty();
+        let asked: Vec<fresh::Standing> = standings.iter().filter(asked).cloned().collect();
+        let computed =
+            self.recomputed(witness, &asked).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
+        let mut computed = computed.into_iter();
+        for ((_, kept), standing) in chosen.iter().zip(standings) {
+            self.audit.judged += 1;
+            if self.is_captured(&standing) {
+                self.audit.judged_captured += 1;
+                let captured = Expected::Captured(self.audition.job.entry, self.mapped);
+                self.verdict(captured, &kept.output, fill, "of the captured values", "the captured output")?;
+                if !self.contents.is_empty() {
+                    let expected = computed.next().expect("the witness was asked for it");
+                    self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing")?;
+                }
+            } else {
+                let expected = computed.next().expect("the witness was asked for it");
+                self.judge_one(witness, standing, fill, kept, &expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether values are the captured ones, whose output is known.
+    fn is_captured(&self, standing: &fresh::Standing) -> bool {
+        standing.is_captured() && !self.audition.is_referenced()
+    }
+
+    /// Compares an output with what the witness has computed of the same values.
+    fn judge_one(
+        &mut self,
+        witness: &mut dyn Audited,
+        standing: fresh::Standing,
+        fill: u8,
         kept: &Kept,
+        expected: &Kept,
     ) -> Result<(), Failure> {
         let output = &kept.output;
-        let mut last = BTreeMap::new();
-        last.extend(launches.iter().flatten().map(|patch| ((patch.storage, patch.at), patch)));
-        last.into_values().for_each(|patch| standing.put(patch));
-        let entry = self.audition.job.entry;
-        let captured = Expected::Captured(entry, self.mapped);
-        self.audit.judged += 1;
-        if standing.is_captured() && !self.audition.is_referenced() {
-            self.audit.judged_captured += 1;
-            self.verdict(captured, output, fill, "of the captured values", "the captured output")?;
-            if self.contents.is_empty() {
-                return Ok(());
-            }
-            let expected = self.recomputed(witness, standing)?;
-            return self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing");
-        }
+        let captured = Expected::Captured(self.audition.job.entry, self.mapped);
         let put = self.put_in(&standing);
-        let expected =
-            self.recomputed(witness, standing).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
         let follows = self.follows(captured, &expected.output)?;
-        self.follows_in_contents(&put, &expected);
+        self.follows_in_contents(&put, expected);
         if follows && self.audition.reference.is_none() {
             self.not_constant(captured, output, fill)?;
         }
@@ -109,12 +137,12 @@ impl Course<'_> {
         let recomputed = Expected::Recomputed(&expected.output);
         let verdict = self.verdict(recomputed, output, fill, "of values that the supervisor drew", &of);
         if let (Err(_), Some(chosen)) = (&verdict, self.audition.chosen)
-            && self.may_be_rounding(chosen, witness, &expected, output)?
+            && self.may_be_rounding(chosen, witness, standing, expected, output)?
         {
             chosen.gives_up("what differs from its output may be due to rounding");
         }
         verdict?;
-        self.verdict_on_contents(&expected, kept, by)
+        self.verdict_on_contents(expected, kept, by)
     }
 
     /// What is put into the arguments that the kernel changes.
@@ -163,16 +191,35 @@ impl Course<'_> {
         Ok(follows)
     }
 
-    /// The witness's output for `standing`.
-    pub(super) fn recomputed(&mut self, witness: &mut dyn Audited, standing: fresh::Standing) -> Result<Kept, Failure> {
-        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
-        self.witnessed = standing;
+    /// The witness's outputs for these values, in one region: each request takes longer than a short launch.
+    fn recomputed(&mut self, witness: &mut dyn Audited, standings: &[fresh::Standing]) -> Result<Vec<Kept>, Failure> {
+        if standings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let launches: Vec<Vec<Patch>> = standings.iter().map(|standing| self.patches_to(standing.clone())).collect();
         let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
-        let region = witness.region(&[patches], &wanted).map_err(|failure| {
+        let region = witness.region(&launches, &wanted).map_err(|failure| {
             self.refuses.set(may_be_of_values(failure.kind));
             Failure { message: format!("the witness of the audit: {}", failure.message), ..failure }
         })?;
-        Kept::of(&region, 0, &self.contents)
+        (0..launches.len()).map(|at| Kept::of(&region, at, &self.contents)).collect()
+    }
+
+    /// The witness's output for `standing`.
+    pub(super) fn recomputed_one(
+        &mut self,
+        witness: &mut dyn Audited,
+        standing: fresh::Standing,
+    ) -> Result<Kept, Failure> {
+        let mut all = self.recomputed(witness, &[standing])?;
+        Ok(all.remove(0))
+    }
+
+    /// The patches after which the witness's arguments hold `standing`.
+    pub(super) fn patches_to(&mut self, standing: fresh::Standing) -> Vec<Patch> {
+        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
+        self.witnessed = standing;
+        patches
     }
 
     /// Refuses a constant output unless the captured output was constant too: the mark of a kernel that only knows
