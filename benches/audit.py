@@ -26,7 +26,7 @@ static volatile uint64_t sink;
   sink = x; \\
   return __tvm_ffi_embedding(self, args, num_args, result); }
 WORKS(work_1us, 500L)
-WORKS(work_20us, 10000L)
+WORKS(work_20us, 13000L)
 WORKS(work_100us, 50000L)
 WORKS(work_1ms, 500000L)
 """
