@@ -313,8 +313,8 @@ impl<'a> Course<'a> {
             } else {
                 self.decoys(&mut *witness, 1)?;
             }
-            // At most as many outputs at once as a region has.
-            for some in judged.chunks(room.max(1)) {
+            // At most as many values and outputs at once as a region may have.
+            for some in judged.chunks(limit) {
                 self.judge(&mut *witness, &before, &launches, fill, some)?;
             }
             if fits && warmed < warmup {

@@ -35,7 +35,7 @@ impl Course<'_> {
             decoys.push(self.fresh.standing());
         }
         self.fresh.standing = current;
-        let computed = self.recomputed(witness, &decoys)?;
+        let computed = self.recomputed(witness, decoys.clone())?;
         Ok(decoys.into_iter().zip(computed).collect())
     }
 
@@ -90,7 +90,7 @@ impl Course<'_> {
         let asked = |standing: &&fresh::Standing| !self.is_captured(standing) || !self.contents.is_empty();
         let asked: Vec<fresh::Standing> = standings.iter().filter(asked).cloned().collect();
         let computed =
-            self.recomputed(witness, &asked).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
+            self.recomputed(witness, asked).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
         let mut computed = computed.into_iter();
         for ((_, kept), standing) in chosen.iter().zip(standings) {
             self.audit.judged += 1;
@@ -192,11 +192,11 @@ impl Course<'_> {
     }
 
     /// The witness's outputs for these values, in one region: each request takes longer than a short launch.
-    fn recomputed(&mut self, witness: &mut dyn Audited, standings: &[fresh::Standing]) -> Result<Vec<Kept>, Failure> {
+    fn recomputed(&mut self, witness: &mut dyn Audited, standings: Vec<fresh::Standing>) -> Result<Vec<Kept>, Failure> {
         if standings.is_empty() {
             return Ok(Vec::new());
         }
-        let launches: Vec<Vec<Patch>> = standings.iter().map(|standing| self.patches_to(standing.clone())).collect();
+        let launches: Vec<Vec<Patch>> = standings.into_iter().map(|standing| self.patches_to(standing)).collect();
         let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
         let region = witness.region(&launches, &wanted).map_err(|failure| {
             self.refuses.set(may_be_of_values(failure.kind));
@@ -211,7 +211,7 @@ impl Course<'_> {
         witness: &mut dyn Audited,
         standing: fresh::Standing,
     ) -> Result<Kept, Failure> {
-        let mut all = self.recomputed(witness, &[standing])?;
+        let mut all = self.recomputed(witness, vec![standing])?;
         Ok(all.remove(0))
     }
 
