@@ -245,7 +245,7 @@ mod tests {
         Some(gap.most.with_line(Some(ByteSize::mib(30)))?.bytes() / MIB)
     }
 
-    /// So many MiB and what this machine's kernel may hold back of `forks`, each with one thread.
+    /// `mib` MiB and what the kernel of this machine may hold back of `forks`, each with one thread.
     fn with_held_back(mib: u64, forks: u64) -> Option<u64> {
         Some((ByteSize::mib(mib).bytes() + forks * held_back_by(1).bytes()) / MIB)
     }
