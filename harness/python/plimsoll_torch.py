@@ -27,8 +27,8 @@ LAUNCH = re.compile(r"(torch::Tensor\s+launch\s*\([^)]*\))")
 CUDA_FLAGS = ["-O3", "-use_fast_math", "--expt-relaxed-constexpr"]
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_cuda_audit.py", "plimsoll_locks.py", "plimsoll_memory.py",
-             "plimsoll_outputs.py", "plimsoll_rules.py", "plimsoll_sealed.py", "plimsoll_sources.py", "plimsoll_stale.py",
+OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_cuda_audit.py", "plimsoll_float64.py", "plimsoll_locks.py",
+             "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py", "plimsoll_sealed.py", "plimsoll_sources.py", "plimsoll_stale.py",
              "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
@@ -357,6 +357,8 @@ class Outputs:
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.mapping = None
+        # How near other outputs should come to these, by path, if the kernel says so.
+        self.tolerances = {}
 
     def write(self, output):
         """Copies every tensor of an output to the memfd, and returns the leaves."""
@@ -391,6 +393,8 @@ class Outputs:
             size = BASE.numel(leaf) * BASE.element_size(leaf)
             dtype = str(BASE.dtype.__get__(leaf)).replace("torch.", "")
             place = {"dtype": dtype, "shape": list(BASE.shape.__get__(leaf)), "offset": end, "bytes": size}
+            if path in self.tolerances:
+                place["tolerances"] = self.tolerances[path]
             leaves.append({"path": path, "tensor": place})
             tensors.append((leaf, end, size))
             end += -(-size // ALIGNMENT) * ALIGNMENT
@@ -478,6 +482,10 @@ def load_kernel(spec, with_cuda=False):
         file, function = spec["python"]["file"], spec["python"]["function"]
     elif "torch" in spec:
         return Operator(spec["torch"])
+    elif "float64" in spec:
+        from plimsoll_float64 import Widened
+
+        return Widened(spec["float64"])
     else:
         text = f"the Python worker launches functions of Python files, and the kernel is {json.dumps(spec)}"
         raise Refusal("unsupported", text)
@@ -500,7 +508,7 @@ class Operator:
     """An operator of torch by its name, such as `linear`, `torch.cat` or `aten::mm`, which takes arguments by theirs."""
 
     def __init__(self, name):
-        self.params = []
+        self.params, self.tolerances = [], {}
         namespace, separator, operator = name.partition("::")
         if separator:
             places, path = [getattr(torch.ops, namespace)], operator.split(".")
@@ -513,6 +521,10 @@ class Operator:
         if self.function is None:
             raise Refusal("unsupported", f"this torch has no `{name}`")
 
+    def begin(self, call):
+        """Takes what is known of a call besides its arguments."""
+        self.params = call["params"]
+
     def __call__(self, *args):
         named = list(zip(self.params, args))
         by_place = [value for name, value in named if BY_PLACE.fullmatch(name)]
@@ -521,7 +533,7 @@ class Operator:
 
 def kernel_file(spec):
     """The file of the kernel itself."""
-    if "torch" in spec:
+    if "torch" in spec or "float64" in spec:
         return torch.__file__
     return kernelforge_file(spec["kernelforge"]) if "kernelforge" in spec else spec["python"]["file"]
 

@@ -10,7 +10,7 @@ Standard input, output and error are the kernel's own.
 
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
-                            or {..,"kernel":{"kernelforge":"/abs/folder"}}, or {..,"kernel":{"torch":"linear"}}, or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
+                            or {..,"kernel":{"kernelforge":"/abs/folder"}}, or {..,"kernel":{"torch":"linear"}}, or {"float64":"linear"}, or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
                             that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":
                             {"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,"workspace":N}}
     {"type":"launch","id":7,"call":CALL}
@@ -51,7 +51,8 @@ VALUE null, true, 12, {"int":"an int beyond 64 bits"}, "text", {"float":0.5}, {"
       {"dtype":"bfloat16"}, {"device":"cpu"}, {"list":[..]}, {"tuple":[..]}, {"dict":[[KEY,VALUE],..]},
       {"opaque":{"class":"torch.memory_format","detail":".."}}, {"tensor":{"storage":0,"layout":{"dtype":"bfloat16",
       "shape":[2,3],"strides":[3,1],"offset":0,"conj":false,"neg":false}}}      strides and offset in elements
-LEAF  {"path":"","tensor":{"dtype":"bfloat16","shape":[..],"offset":BYTES_IN_MEMFD,"bytes":N}}, row-major without gaps,
+LEAF  {"path":"","tensor":{"dtype":"bfloat16","shape":[..],"offset":BYTES_IN_MEMFD,"bytes":N}}, row-major without gaps, of a
+      reference in float64 with "tolerances":{"rtol":R,"atol":A},
       or {"path":"[1]","value":VALUE}; items of outputs have the paths [0] and ["key"]
 
 Launches run under torch.no_grad: nothing that a kernel keeps can grow a graph, and everything else is as in the loop
@@ -183,6 +184,8 @@ class Worker:
         self.launch_function, self.sources = launch, sources
         self.kernel = self.first_launch
         self.outputs = backend.Outputs(process.outputs)
+        if isinstance(launch, backend.Operator):
+            self.outputs.tolerances = launch.tolerances
         self.audit, self.audited = audit, None
         self.values = audit and audit.Values(process.values)
         self.cuda, self.device = cuda, device
@@ -200,8 +203,8 @@ class Worker:
     def answer(self, message):
         """Handles a message."""
         kind = message["type"]
-        if "call" in message and type(self.launch_function) is self.backend.Operator:
-            self.launch_function.params = message["call"]["params"]
+        if "call" in message and isinstance(self.launch_function, self.backend.Operator):
+            self.launch_function.begin(message["call"])
         if kind == "launch":
             self.launch(message["id"], message["call"])
         elif kind == "profile":

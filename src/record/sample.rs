@@ -151,6 +151,7 @@ fn matching(index: usize) -> LeafOutcome {
         path: String::new(),
         passed: true,
         problem: None,
+        tolerances: None,
         elements: Some(Elements {
             count: shape.iter().product(),
             mismatches: 0,

@@ -13,6 +13,7 @@ use super::judge::{Expected, blind_spots};
 use super::launcher::{Job, Launched, Launcher, Timed};
 use super::operators::Operators;
 use super::options::{AuditOptions, Options};
+use super::validate::recompute;
 
 /// The source of the outputs that audited launches are compared with.
 pub(super) enum Witness<'w, 'r> {
@@ -70,7 +71,15 @@ pub(super) fn audited(
     let blindness = match validation.and_then(|validation| validation.blindness) {
         Some(blindness) => blindness,
         // No entry was validated.
-        None => blind_spots(Expected::Captured(entry, &entry.map()?), None, &rule, true)?,
+        None => {
+            let recomputed = match witness {
+                Witness::Reference(launcher) => Some(recompute(entries, entry, &mut **launcher)?),
+                Witness::Itself(..) => None,
+            };
+            let mapped = entry.map()?;
+            let expected = recomputed.as_ref().map_or(Expected::Captured(entry, &mapped), Expected::Recomputed);
+            blind_spots(expected, None, &rule, true)?
+        }
     };
     if blindness.any() && !audit_options.allows_blind(entry.name()) {
         return Err(blind(entry.name(), &blindness.wrong_outputs().join(", ")));

@@ -112,7 +112,7 @@ mod tests {
 
     fn launched(memory: Vec<u8>, crc32: Option<u32>) -> Launched {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![4] };
-        let value = OutputValue::Tensor(Placed { spec, offset: 0, bytes: 4, crc32 });
+        let value = OutputValue::Tensor(Placed { spec, offset: 0, bytes: 4, crc32, tolerances: None });
         let outputs = vec![Output { path: String::new(), value }];
         Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new(), device: None }
     }

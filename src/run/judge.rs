@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::record::{Failure, FailureKind};
 use plimsoll_capture::compare::{
-    Blindness, Coarse, Comparison, Leaf, LeafOutcome, blindness_with, coarse_with, compare_leaves, compare_tensors_with,
+    Blindness, Coarse, Comparison, Leaf, LeafOutcome, Tolerances, blindness_with, coarse_with, compare_leaves,
+    compare_tensors_with,
 };
 use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, OutsideStorage, TensorRef, TensorView};
 
@@ -24,11 +25,19 @@ pub enum Expected<'a> {
     Recomputed(&'a Launched),
 }
 
-/// Takes a leaf with its path; a captured tensor also with its place in its storage.
-type Visit<'a> = dyn FnMut(&str, Leaf<'_>, Option<&TensorRef>) -> Result<(), Failure> + 'a;
+/// What is known of an expected tensor besides its elements.
+enum Origin<'a> {
+    /// Its place in its storage.
+    Captured(&'a TensorRef),
+    /// The tolerances that the reference gives.
+    Recomputed(Option<Tolerances>),
+}
+
+/// Takes a leaf with its path; a tensor also with its origin.
+type Visit<'a> = dyn FnMut(&str, Leaf<'_>, Option<Origin<'_>>) -> Result<(), Failure> + 'a;
 
 impl<'a> Expected<'a> {
-    /// Hands each leaf to `visit`, in order; a captured tensor also with its place in its storage.
+    /// Hands each leaf to `visit`, in order; a tensor also with its origin.
     ///
     /// # Errors
     /// A failure if a tensor is outside its memory, or the error of `visit`.
@@ -36,7 +45,9 @@ impl<'a> Expected<'a> {
         match self {
             Self::Captured(entry, mapped) => {
                 leaves_of(entry.output()).iter().try_for_each(|(path, value)| match value {
-                    Argument::Tensor(tensor) => visit(path, Leaf::Tensor(mapped.view(tensor)?), Some(tensor)),
+                    Argument::Tensor(tensor) => {
+                        visit(path, Leaf::Tensor(mapped.view(tensor)?), Some(Origin::Captured(tensor)))
+                    }
                     value => visit(path, Leaf::Value(value), None),
                 })
             }
@@ -50,7 +61,7 @@ impl<'a> Expected<'a> {
                             let message = format!("the reference's output is outside its memory: {outside}");
                             Failure::new(FailureKind::ChannelClosed, message)
                         })?;
-                        visit(path, Leaf::Tensor(view), None)
+                        visit(path, Leaf::Tensor(view), Some(Origin::Recomputed(placed.tolerances)))
                     }
                 })
             }
@@ -70,7 +81,8 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Judges every leaf: the expected ones in order, then further leaves of the kernel.
+/// Judges every leaf: the expected ones in order, then further leaves of the kernel. The reference's own output is held to
+/// its tolerances, too.
 ///
 /// # Errors
 /// A failure of kind `input` if the entry's file changed while it was read, or the bytes that were compared do not have
@@ -82,17 +94,25 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
         Expected::Captured(entry, mapped) => Some(Checksums::new(entry, mapped)),
         Expected::Recomputed(_) => None,
     };
-    expected.each(&mut |path, leaf, tensor| {
-        let Some(Output { value: actual, .. }) = launched.outputs.iter().find(|output| output.path == path) else {
+    expected.each(&mut |path, leaf, origin| {
+        let Some(output) = launched.outputs.iter().find(|output| output.path == path) else {
             leaves.push(problem(path, Some(&leaf), "the kernel returned no value here".to_owned()));
             return Ok(());
         };
+        let (tensor, tolerances) = match origin {
+            Some(Origin::Captured(tensor)) => (Some(tensor), output.tensor().and_then(|placed| placed.tolerances)),
+            Some(Origin::Recomputed(tolerances)) => (None, tolerances),
+            None => (None, None),
+        };
+        let own = tolerances.map_or(*rule, |tolerances| rule.with_tolerances(tolerances));
         let mut captured = checksums.as_mut().zip(tensor);
         let mut running = match (&captured, &leaf) {
             (Some((checksums, tensor)), Leaf::Tensor(view)) => checksums.begin(tensor, view),
             _ => None,
         };
-        leaves.push(judge_leaf(path, leaf, expected.map(), actual, memory, rule, running.as_mut()));
+        let outcome = judge_leaf(path, leaf, expected.map(), &output.value, memory, &own, running.as_mut());
+        let given = own.rtol.zip(own.atol).filter(|_| own != *rule);
+        leaves.push(LeafOutcome { tolerances: given.map(|(rtol, atol)| Tolerances { rtol, atol }), ..outcome });
         match &mut captured {
             Some((checksums, tensor)) => Ok(checksums.end(tensor, running)?),
             None => Ok(()),
@@ -158,7 +178,11 @@ pub fn blind_spots(
     let before = previous.map(|(entry, mapped)| (leaves_of(entry.output()), mapped));
     let maps: Vec<&MappedEntry> = expected.map().into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
     let mut all: Option<Blindness> = None;
-    expected.each(&mut |path, leaf, _| {
+    expected.each(&mut |path, leaf, origin| {
+        let rule = match origin {
+            Some(Origin::Recomputed(Some(tolerances))) => &rule.with_tolerances(tolerances),
+            _ => rule,
+        };
         let leaf = match leaf {
             Leaf::Tensor(tensor) if audited && tensor.numel() == 0 => return Ok(()),
             Leaf::Tensor(tensor) => {
@@ -237,5 +261,12 @@ fn problem(path: &str, expected: Option<&Leaf<'_>>, text: String) -> LeafOutcome
         Some(Leaf::Tensor(tensor)) => Some(tensor.layout().spec()),
         _ => None,
     };
-    LeafOutcome { path: path.to_owned(), passed: false, problem: Some(text), expected, elements: None }
+    LeafOutcome {
+        path: path.to_owned(),
+        passed: false,
+        problem: Some(text),
+        expected,
+        tolerances: None,
+        elements: None,
+    }
 }

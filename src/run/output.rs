@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use plimsoll_capture::compare::Tolerances;
 use plimsoll_capture::{Argument, TensorSpec};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,13 @@ pub struct Output {
 }
 
 impl Output {
+    /// Removes the tolerances of a tensor: a kernel must not give its own.
+    pub fn forget_tolerances(&mut self) {
+        if let OutputValue::Tensor(placed) = &mut self.value {
+            placed.tolerances = None;
+        }
+    }
+
     /// The tensor, if the leaf is one.
     pub fn tensor(&self) -> Option<&Placed> {
         match &self.value {
@@ -36,7 +44,7 @@ pub enum OutputValue {
 }
 
 /// A contiguous little-endian tensor in one piece of memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Placed {
     /// Its dtype and shape.
     #[serde(flatten)]
@@ -48,6 +56,9 @@ pub struct Placed {
     /// The CRC-32 of its bytes when the launch returned; absent if nothing else can write to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc32: Option<u32>,
+    /// How near another implementation should come to it, if it is the output of a reference in `float64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerances: Option<Tolerances>,
 }
 
 impl Placed {
@@ -69,7 +80,13 @@ mod tests {
     use super::*;
 
     fn placed(offset: usize, bytes: usize) -> Placed {
-        Placed { spec: TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] }, offset, bytes, crc32: None }
+        Placed {
+            spec: TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] },
+            offset,
+            bytes,
+            crc32: None,
+            tolerances: None,
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::output::{Output, OutputValue, Placed};
 pub const OUTPUT_ALIGNMENT: usize = 64;
 
 /// The places of a kernel's outputs in one piece of memory, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     /// The outputs, in order of their offsets.
     pub outputs: Vec<Placed>,
@@ -39,7 +39,7 @@ impl Placement {
                 _ if specs.len() == 1 => String::new(),
                 _ => format!("[{i}]"),
             });
-            outputs.push(Placed { spec: spec.clone(), offset, bytes, crc32: None });
+            outputs.push(Placed { spec: spec.clone(), offset, bytes, crc32: None, tolerances: None });
             end = next;
         }
         Ok(Self { outputs, bytes: end, paths })

@@ -120,7 +120,11 @@ fn validate_entry(
 }
 
 /// The reference's output of an entry.
-fn recompute(entries: &Entries<'_>, entry: &Entry, reference: &mut dyn Launcher) -> Result<Launched, Failure> {
+pub(super) fn recompute(
+    entries: &Entries<'_>,
+    entry: &Entry,
+    reference: &mut dyn Launcher,
+) -> Result<Launched, Failure> {
     let bound = entries.bind(entry, reference.by_name())?;
     reference.launch(Job { entry, bound: &bound }).map_err(|failure| {
         let message = format!("the reference {}: {}", reference.kernel().name, failure.message);

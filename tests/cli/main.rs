@@ -35,6 +35,7 @@ mod matrix;
 mod merge;
 mod metrics;
 mod mistyped;
+mod precision;
 mod python;
 mod ratchet;
 mod records;

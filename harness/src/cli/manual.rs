@@ -95,7 +95,7 @@ mod tests {
         let mut program = program();
         program.build();
         let mut text = "# Commands\n\n<!-- Generated from the command line's declarations: \
-            PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-harness --lib manual -->\n\n\
+            PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-harness --bin plimsoll manual -->\n\n\
             Every command with its flags, as `plimsoll COMMAND --help` explains them. A flag `--some-flag` can be set by the\n\
             environment variable `PLIMSOLL_SOME_FLAG`, and many by [plimsoll.toml](config.md).\n"
             .to_owned();

@@ -17,13 +17,14 @@ use super::sealed;
 use super::untrusted::Untrusted;
 
 /// The worker for `py:` kernels, embedded in the program.
-const PYTHON_WORKER: [(&str, &str); 13] = [
+const PYTHON_WORKER: [(&str, &str); 14] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_audit.py", include_str!("../../python/plimsoll_audit.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
     ("plimsoll_cuda_audit.py", include_str!("../../python/plimsoll_cuda_audit.py")),
+    ("plimsoll_float64.py", include_str!("../../python/plimsoll_float64.py")),
     ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
@@ -87,6 +88,7 @@ impl WorkerCommand {
                 Ok(Self { runtime, ..started(kernel, own.to_owned(), true) })
             }
             KernelSpec::Torch(_) if in_python => by_python(kernel),
+            KernelSpec::Float64(_) => by_python(kernel),
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
                 Ok(started(kernel, program, false))
@@ -144,11 +146,9 @@ impl WorkerCommand {
     /// The message about a worker that the system could not start.
     pub fn not_started(&self, error: &io::Error) -> String {
         let program = self.program();
-        let advice = match self.kernel {
-            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
-                "; name a Python that has torch with --python or PLIMSOLL_PYTHON"
-            }
-            _ => "",
+        let advice = match self.kernel.needs_python() {
+            true => "; name a Python that has torch with --python or PLIMSOLL_PYTHON",
+            false => "",
         };
         format!("{program} could not be started: {error}{advice}")
     }

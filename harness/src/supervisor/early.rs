@@ -85,7 +85,10 @@ mod tests {
     fn kept(places: &[(usize, usize)]) -> Vec<Output> {
         let output = |&(offset, bytes): &(usize, usize)| {
             let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
-            Output { path: String::new(), value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None }) }
+            Output {
+                path: String::new(),
+                value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None, tolerances: None }),
+            }
         };
         places.iter().map(output).collect()
     }

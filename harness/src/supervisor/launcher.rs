@@ -249,7 +249,10 @@ impl<'a> WorkerLauncher<'a> {
             .build()
             .and_then(|(command, sources)| WorkerProcess::start(command, sources, arguments, separated));
         let process = started.map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
-        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
+        let mut process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
+        if let KernelSpec::Float64(_) = self.command.kernel() {
+            process.believe_tolerances();
+        }
         if let Some(crew) = &self.crew {
             crew.enter(&process.family());
         }
@@ -428,7 +431,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn by_name(&self) -> bool {
-        self.is_torch()
+        self.command.kernel().is_operator()
     }
 
     fn timeout(&self) -> Option<Duration> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::capture::MappedFile;
-use plimsoll::run::Launched;
+use plimsoll::run::{Launched, Output};
 use rustix::fs::FallocateFlags;
 
 use super::early::WORD;
@@ -24,12 +24,19 @@ const SMALL: usize = 64 << 10;
 pub struct SharedOutputs {
     file: Arc<File>,
     map: Option<Arc<MappedFile>>,
+    /// Whether the worker may say how near other outputs should come to its own.
+    gives_tolerances: bool,
 }
 
 impl SharedOutputs {
     /// Outputs in `file`, which is sealed against shrinking.
     pub fn new(file: File) -> Self {
-        Self { file: Arc::new(file), map: None }
+        Self { file: Arc::new(file), map: None, gives_tolerances: false }
+    }
+
+    /// Believes the tolerances that come with outputs: only Plimsoll's own reference gives any.
+    pub fn believe_tolerances(&mut self) {
+        self.gives_tolerances = true;
     }
 
     /// The memory as a file.
@@ -54,7 +61,10 @@ impl SharedOutputs {
     pub fn collect(&mut self, outcome: Outcome, params: &[String]) -> Result<Launched, String> {
         let size = self.file.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
         outcome.check(size, params)?;
-        let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
+        let Outcome { elapsed_ns, mut outputs, mutated, device, sources: _ } = outcome;
+        if !self.gives_tolerances {
+            outputs.iter_mut().for_each(Output::forget_tolerances);
+        }
         let map = self.mapped(size)?;
         let memory = OutputMemory { map, file: Arc::clone(&self.file) };
         Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated, device })
@@ -111,6 +121,23 @@ mod tests {
     use rustix::fs::{MemfdFlags, memfd_create};
 
     use super::*;
+
+    #[test]
+    fn tolerances_are_believed_of_a_reference_alone() {
+        let text = r#"[{"path":"","tensor":{"dtype":"uint8","shape":[1],"offset":0,"bytes":1,"tolerances":{"rtol":1.0,"atol":9.0}}}]"#;
+        let outputs: Vec<Output> = serde_json::from_str(text).unwrap();
+        let given = |believed: bool| {
+            let mut shared = SharedOutputs::new(File::from(memfd_create("outputs", MemfdFlags::CLOEXEC).unwrap()));
+            shared.file.set_len(1).unwrap();
+            if believed {
+                shared.believe_tolerances();
+            }
+            let outcome = Outcome { outputs: outputs.clone(), ..Outcome::default() };
+            shared.collect(outcome, &[]).unwrap().outputs[0].tensor().unwrap().tolerances
+        };
+        assert_eq!(given(true).map(|tolerances| tolerances.atol.get()), Some(9.0));
+        assert_eq!(given(false), None, "a kernel does not say how far it may be off");
+    }
 
     #[test]
     fn what_a_launch_left_is_there_until_it_is_dropped_and_zeros_are_after_it() {

@@ -272,6 +272,11 @@ impl WorkerProcess {
         self.outputs.collect(outcome, params)
     }
 
+    /// Believes the tolerances that come with outputs; see [`SharedOutputs::believe_tolerances`].
+    pub fn believe_tolerances(&mut self) {
+        self.outputs.believe_tolerances();
+    }
+
     /// The shared memory of the values of audited launches.
     pub fn values(&self) -> &File {
         &self.values

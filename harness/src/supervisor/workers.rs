@@ -167,8 +167,8 @@ impl Workers {
         role: Role,
         context: &'r RunContext,
     ) -> Result<WorkerLauncher<'r>, NoLauncher> {
-        // A built-in kernel computes on the CPU the expected outputs of a kernel on a GPU.
-        let gpu = self.0.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
+        // These compute on the CPU the expected outputs of a kernel on a GPU.
+        let gpu = self.0.gpu.clone().filter(|_| !kernel.is_of_cpu());
         WorkerLauncher::new(kernel, &self.0, role, gpu, context)
     }
 }
@@ -209,7 +209,7 @@ impl Isolated {
 
 impl Launch for Isolated {
     fn place(&self) -> PlaceKind {
-        let on_gpu = self.workers.0.gpu.is_some() && !matches!(self.kernel, KernelSpec::Builtin(_));
+        let on_gpu = self.workers.0.gpu.is_some() && !self.kernel.is_of_cpu();
         if on_gpu { PlaceKind::Cuda } else { PlaceKind::Cpu }
     }
 

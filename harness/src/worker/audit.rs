@@ -287,7 +287,10 @@ fn contents(
 /// Bytes of the shared memory, as an output.
 pub fn bytes_at(offset: usize, bytes: usize) -> Output {
     let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
-    Output { path: String::new(), value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None }) }
+    Output {
+        path: String::new(),
+        value: OutputValue::Tensor(Placed { spec, offset, bytes, crc32: None, tolerances: None }),
+    }
 }
 
 /// Launches of a kernel that fills the given memory.

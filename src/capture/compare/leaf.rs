@@ -68,14 +68,28 @@ pub fn compare_values(path: &str, expected: &Argument, actual: &Argument, rule: 
         Argument::Tensor(_) | Argument::List(_) | Argument::Tuple(_) | Argument::Dict(_) | Argument::Opaque { .. }
     );
     if comparable && expected == actual {
-        return LeafOutcome { path: path.to_owned(), passed: true, problem: None, expected: None, elements: None };
+        return LeafOutcome {
+            path: path.to_owned(),
+            passed: true,
+            problem: None,
+            expected: None,
+            tolerances: None,
+            elements: None,
+        };
     }
     let why = if comparable { "" } else { ": values of this kind cannot be compared" };
     failure(path, format!("expected {}, got {}{why}", text(expected), text(actual)))
 }
 
 fn failure(path: &str, problem: String) -> LeafOutcome {
-    LeafOutcome { path: path.to_owned(), passed: false, problem: Some(problem), expected: None, elements: None }
+    LeafOutcome {
+        path: path.to_owned(),
+        passed: false,
+        problem: Some(problem),
+        expected: None,
+        tolerances: None,
+        elements: None,
+    }
 }
 
 /// A value for messages, about 80 characters at most, with its kind if the text does not show it.

@@ -31,5 +31,5 @@ pub use blindness::{blindness, blindness_with};
 pub use coarse::{Coarse, coarse_with};
 pub use leaf::{Leaf, compare_leaves, compare_values};
 pub use outcome::{Blindness, Elements, LeafOutcome, Mismatch, Range, Side};
-pub use rule::{Comparison, DATA_MOVEMENT, ParsePresetError, Preset, Tolerance, ToleranceError};
+pub use rule::{Comparison, DATA_MOVEMENT, ParsePresetError, Preset, Tolerance, ToleranceError, Tolerances};
 pub use tensor::{compare_tensors, compare_tensors_with};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rule::Tolerances;
 use crate::TensorSpec;
 
 /// The first element that did not match, in row-major order.
@@ -89,6 +90,9 @@ pub struct LeafOutcome {
     /// The expected dtype and shape, if the value is a tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<TensorSpec>,
+    /// The tolerances that the reference gave; absent if it gives none, or another rule was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerances: Option<Tolerances>,
     /// The element-wise figures, if elements were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<Elements>,

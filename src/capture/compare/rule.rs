@@ -20,18 +20,21 @@ pub enum Preset {
     KernelForge,
     /// The rule of `torch.testing.assert_close`: the tolerances of the dtype.
     Torch,
+    /// Tolerances that a reference in `float64` gives for each output; the rule `torch` for outputs without any.
+    Float64,
 }
 
 impl Preset {
-    /// Every preset.
-    pub const ALL: [Self; 3] = [Self::Exact, Self::KernelForge, Self::Torch];
+    /// The presets that a user names. [`Preset::Float64`] comes with its reference.
+    pub const NAMED: [Self; 3] = [Self::Exact, Self::KernelForge, Self::Torch];
 
-    /// The preset's name: `exact`, `kernelforge` or `torch`.
+    /// The preset's name: `exact`, `kernelforge`, `torch` or `float64`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::KernelForge => "kernelforge",
             Self::Torch => "torch",
+            Self::Float64 => "float64",
         }
     }
 }
@@ -51,7 +54,7 @@ impl FromStr for Preset {
     type Err = ParsePresetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| ParsePresetError(text.to_owned()))
+        Self::NAMED.into_iter().find(|p| p.name() == text).ok_or_else(|| ParsePresetError(text.to_owned()))
     }
 }
 
@@ -79,6 +82,16 @@ impl Tolerance {
     pub const fn get(self) -> f64 {
         self.0
     }
+}
+
+/// The tolerances that a reference gives for one output.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerances {
+    /// The relative tolerance.
+    pub rtol: Tolerance,
+    /// The absolute tolerance.
+    pub atol: Tolerance,
 }
 
 /// A number or text that is not a tolerance.
@@ -126,12 +139,14 @@ impl FromStr for Tolerance {
 /// | `bool` | truth value | bitwise | equal | equal |
 /// | quantized and bits | - | bitwise | bitwise | bitwise |
 ///
+/// `float64` has the tolerances that the reference gives for each output, and those of `torch` for an output without any.
+///
 /// "Equal" is equality of values: -0.0 equals 0.0, NaN equals nothing unless `equal_nan`. `float32` is judged as
 /// `torch.allclose` judges it, operation by operation; `torch.allclose` rounds each operation on 16-bit floats to 16
 /// bits, which is not done here.
 ///
 /// A given part replaces that of the preset:
-/// - under `torch`, `rtol` and `atol` hold for every float, complex and integer dtype;
+/// - under `torch` and `float64`, `rtol` and `atol` hold for every float, complex and integer dtype;
 /// - under `kernelforge`, they hold for real floats, as everything else is compared for equality there;
 /// - under `exact`, a given part makes values be judged instead of bytes, as under `torch`, with a tolerance of 0
 ///   unless given and NaN equal to NaN unless `equal_nan` is false.
@@ -173,6 +188,11 @@ impl Comparison {
         Self { preset: Preset::Torch, rtol: None, atol: None, equal_nan: None }
     }
 
+    /// The tolerances of a reference in `float64`.
+    pub const fn float64() -> Self {
+        Self { preset: Preset::Float64, rtol: None, atol: None, equal_nan: None }
+    }
+
     /// One tolerance for every dtype; NaN matches nothing.
     pub const fn tolerance(rtol: Tolerance, atol: Tolerance) -> Self {
         Self { preset: Preset::Torch, rtol: Some(rtol), atol: Some(atol), equal_nan: None }
@@ -188,6 +208,15 @@ impl Comparison {
         if moves { Self::exact() } else { Self::torch() }
     }
 
+    /// The rule for an output whose reference gives these tolerances; the rule itself unless it is [`Preset::Float64`]. A
+    /// given part stays.
+    pub fn with_tolerances(self, Tolerances { rtol, atol }: Tolerances) -> Self {
+        match self.preset {
+            Preset::Float64 => Self { rtol: self.rtol.or(Some(rtol)), atol: self.atol.or(Some(atol)), ..self },
+            _ => self,
+        }
+    }
+
     /// The limits by which elements of `dtype` are judged.
     pub(super) fn limits(&self, dtype: Dtype) -> Limits {
         let given = self.rtol.is_some() || self.atol.is_some() || self.equal_nan.is_some();
@@ -198,7 +227,7 @@ impl Comparison {
             (Preset::Exact, _) => (0.0, 0.0),
             (Preset::KernelForge, DtypeKind::Float) => (1e-1, 1e-2),
             (Preset::KernelForge, _) => (0.0, 0.0),
-            (Preset::Torch, _) => assert_close(dtype),
+            (Preset::Torch | Preset::Float64, _) => assert_close(dtype),
         };
         let tolerates = match dtype.kind() {
             DtypeKind::Float => true,
@@ -345,6 +374,24 @@ mod tests {
     }
 
     #[test]
+    fn a_reference_in_float64_gives_the_tolerances_that_nobody_has_given() {
+        let measured = Tolerances { rtol: Tolerance(1e-6), atol: Tolerance(2e-9) };
+        let limits = |rule: Comparison| {
+            let limits = rule.with_tolerances(measured).limits(Dtype::F32);
+            (limits.rtol, limits.atol, limits.equal_nan)
+        };
+        assert_eq!(limits(Comparison::float64()), (1e-6, 2e-9, false));
+        let given = Comparison { atol: Some(Tolerance(0.5)), equal_nan: Some(true), ..Comparison::float64() };
+        assert_eq!(limits(given), (1e-6, 0.5, true));
+        for rule in [Comparison::exact(), Comparison::torch(), Comparison::kernelforge()] {
+            assert_eq!(rule.with_tolerances(measured), rule, "the user has chosen it");
+        }
+        let without = |dtype| Comparison::float64().limits(dtype);
+        assert_eq!(without(Dtype::F32), Comparison::torch().limits(Dtype::F32));
+        assert_eq!((without(Dtype::I64).rtol, without(Dtype::I64).atol), (0.0, 0.0));
+    }
+
+    #[test]
     fn serialises_without_what_was_not_given() {
         let json = |rule: &Comparison| serde_json::to_string(rule).unwrap();
         assert_eq!(json(&Comparison::exact()), r#"{"preset":"exact"}"#);
@@ -362,6 +409,7 @@ mod tests {
         }
         assert_eq!("1e-3".parse::<Tolerance>().map(Tolerance::get), Ok(1e-3));
         assert!("close".parse::<Preset>().is_err());
+        assert!("float64".parse::<Preset>().is_err(), "nothing would give the tolerances");
         assert_eq!("kernelforge".parse(), Ok(Preset::KernelForge));
     }
 }

@@ -46,6 +46,7 @@ pub fn compare_tensors_with(
         passed: elements.as_ref().is_some_and(|elements| elements.mismatches == 0),
         problem,
         expected: Some(spec),
+        tolerances: None,
         elements,
     }
 }

@@ -24,7 +24,7 @@ pub fn operator_of_torch(function_name: &str) -> Option<&str> {
 }
 
 /// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
-/// `py:FILE.py`, `py:FILE.py:FUNCTION`, `kernelforge:FOLDER`.
+/// `py:FILE.py`, `py:FILE.py:FUNCTION`, `kernelforge:FOLDER`, `float64:NAME`.
 ///
 /// ```
 /// use plimsoll_capture::kernel::KernelSpec;
@@ -40,6 +40,9 @@ pub enum KernelSpec {
     /// An operator of PyTorch, launched in a libtorch process: a function of torch.nn.functional by its name, or an
     /// operator of the dispatcher (`aten::mm`, `aten::add.Tensor`).
     Torch(String),
+    /// An operator of PyTorch as in `torch:NAME`, computed in `float64` on the CPU in a PyTorch process, and rounded once to the
+    /// captured dtype. As a reference, it gives the tolerances of each output.
+    Float64(String),
     /// A function of a Python file, launched in a PyTorch process.
     Python {
         /// The file.
@@ -104,14 +107,16 @@ impl KernelSpec {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel()),
             Self::Library { file, symbol } => Ok(Box::new(Library::open(file, symbol.as_deref())?)),
-            Self::Python { .. } | Self::Torch(_) | Self::KernelForge(_) => Err(SpecError::NotInProcess(self.clone())),
+            Self::Python { .. } | Self::Torch(_) | Self::Float64(_) | Self::KernelForge(_) => {
+                Err(SpecError::NotInProcess(self.clone()))
+            }
         }
     }
 
     /// The kernel's own file; `None` if the kernel is not a file.
     pub fn file(&self) -> Option<PathBuf> {
         match self {
-            Self::Builtin(_) | Self::Torch(_) => None,
+            Self::Builtin(_) | Self::Torch(_) | Self::Float64(_) => None,
             Self::Python { file, .. } | Self::Library { file, .. } => Some(file.clone()),
             Self::KernelForge(folder) => kernelforge_file(folder).ok(),
         }
@@ -119,7 +124,17 @@ impl KernelSpec {
 
     /// Whether the kernel runs in a Python process.
     pub fn needs_python(&self) -> bool {
-        matches!(self, Self::Python { .. } | Self::KernelForge(_))
+        matches!(self, Self::Python { .. } | Self::KernelForge(_) | Self::Float64(_))
+    }
+
+    /// Whether the kernel runs on the CPU, wherever other kernels run.
+    pub fn is_of_cpu(&self) -> bool {
+        matches!(self, Self::Builtin(_) | Self::Float64(_))
+    }
+
+    /// Whether the kernel is an operator of PyTorch, which takes its arguments by their names.
+    pub fn is_operator(&self) -> bool {
+        matches!(self, Self::Torch(_) | Self::Float64(_))
     }
 
     /// The name and digest for the record, from the kernel's own file. Files that it imports, is built from or links
@@ -131,7 +146,7 @@ impl KernelSpec {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
             // The version of PyTorch is a part of the environment, as for a Python function that calls it.
-            Self::Torch(_) => Ok(KernelIdentity::new(self.to_string(), None)),
+            Self::Torch(_) | Self::Float64(_) => Ok(KernelIdentity::new(self.to_string(), None)),
             Self::Python { file, function } => {
                 let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
                 Ok(KernelIdentity::new(format!("py:{name}:{function}"), Some(digest(file)?)))
@@ -169,6 +184,7 @@ impl fmt::Display for KernelSpec {
         match self {
             Self::Builtin(builtin) => write!(f, "builtin:{builtin}"),
             Self::Torch(operator) => write!(f, "torch:{operator}"),
+            Self::Float64(operator) => write!(f, "float64:{operator}"),
             Self::Python { file, function } => write!(f, "py:{}:{function}", file.display()),
             Self::Library { file, symbol: Some(symbol) } => write!(f, "lib:{}:{symbol}", file.display()),
             Self::Library { file, symbol: None } => write!(f, "lib:{}", file.display()),
@@ -184,9 +200,9 @@ pub enum ParseKernelSpecError {
     #[error("`{0}` does not name a kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME], \
         py:FILE.py[:FUNCTION] or kernelforge:FOLDER{meant}", names = Builtin::names(), meant = meant(.0))]
     UnknownKind(String),
-    /// `torch:` without a name, or with a text that is not a name.
+    /// `torch:` or `float64:` without a name, or with a text that is not a name.
     #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
-    Torch(String),
+    Operator(String),
     /// `builtin:` with a name that is not a built-in kernel.
     #[error("`{0}` is not a built-in kernel: write {names}", names = Builtin::names())]
     UnknownBuiltin(String),
@@ -218,17 +234,20 @@ impl FromStr for KernelSpec {
             Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
             Some(("kernelforge", "")) => Err(ParseKernelSpecError::KernelForge(text.to_owned())),
             Some(("kernelforge", folder)) => Ok(Self::KernelForge(folder.into())),
-            Some(("torch", name)) => operator(name).ok_or_else(|| ParseKernelSpecError::Torch(text.to_owned())),
+            Some((kind @ ("torch" | "float64"), name)) => {
+                let name = operator(name).ok_or_else(|| ParseKernelSpecError::Operator(text.to_owned()))?;
+                Ok(if kind == "torch" { Self::Torch(name) } else { Self::Float64(name) })
+            }
             _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),
         }
     }
 }
 
 /// `NAME`, `aten::NAME` or `aten::NAME.OVERLOAD`, with or without the modules of Python before it.
-fn operator(name: &str) -> Option<KernelSpec> {
+fn operator(name: &str) -> Option<String> {
     let letters = name.chars().all(|c| matches!(c, '_' | '.' | ':') || c.is_ascii_alphanumeric());
     let ends = name.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
-    (letters && ends).then(|| KernelSpec::Torch(name.to_owned()))
+    (letters && ends).then(|| name.to_owned())
 }
 
 /// A hint at the kernel that `text` names if its kind was left out.
@@ -293,6 +312,7 @@ mod tests {
         assert_eq!(parse("builtin:embedding"), Ok(KernelSpec::Builtin(Builtin::Embedding)));
         assert_eq!(parse("torch:embedding"), Ok(KernelSpec::Torch("embedding".into())));
         assert_eq!(parse("torch:aten::add.Tensor"), Ok(KernelSpec::Torch("aten::add.Tensor".into())));
+        assert_eq!(parse("float64:aten::mm"), Ok(KernelSpec::Float64("aten::mm".into())));
         assert_eq!(parse("py:k.py"), Ok(python("k.py", "launch")));
         assert_eq!(parse("py:/a/k.py:fast_2"), Ok(python("/a/k.py", "fast_2")));
         assert_eq!(parse("py:a:b.py"), Ok(python("a:b.py", "launch")));

@@ -1,7 +1,7 @@
 //! The failures of a record again, below the rows, with what is known about their causes.
 
 use crate::record::{EntryResult, Failure, Rows, ValidationStatus};
-use plimsoll_capture::compare::LeafOutcome;
+use plimsoll_capture::compare::{LeafOutcome, Tolerances};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{clean, counted, cut, labelled, number, styled, wrap};
 
@@ -82,6 +82,9 @@ pub(crate) fn mismatch(leaf: &LeafOutcome) -> String {
     }
     if let Some(error) = elements.max_abs_error {
         words.push_str(&format!("; max abs error {}", number(error)));
+    }
+    if let Some(Tolerances { rtol, atol }) = leaf.tolerances {
+        words.push_str(&format!(" (rtol {}, atol {})", number(rtol.get()), number(atol.get())));
     }
     for (what, expected, actual) in
         [("NaN", elements.expected.nan, elements.actual.nan), ("Inf", elements.expected.inf, elements.actual.inf)]

@@ -51,9 +51,10 @@ pub struct Check {
     #[arg(long, env = "PLIMSOLL_GRAPH")]
     pub graph: bool,
 
-    /// Whose outputs are expected: `captured` (default), `torch`, or a kernel
+    /// Whose outputs are expected: `captured`, `torch`, `float64`, or a kernel
     ///
-    /// `torch` computes them with torch:FUNCTION of the captured function. If nothing is given, an audit looks for an
+    /// `captured` is the default. `torch` computes them with torch:FUNCTION of the captured function. `float64` does so in float64
+    /// and gives tolerances that fit the dtype instead of fixed ones. If nothing is given, an audit looks for an
     /// implementation of that function which reproduces the captured outputs, and compares outputs of other values with its
     /// own.
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE")]
@@ -168,6 +169,8 @@ pub enum Reference {
     Captured,
     /// The outputs of PyTorch's operator for the captured function.
     Torch,
+    /// The outputs of that operator in `float64`.
+    Float64,
     /// The outputs of another kernel.
     Kernel(KernelSpec),
 }
@@ -175,12 +178,11 @@ pub enum Reference {
 impl Reference {
     /// The kernel that recomputes the outputs of calls of `function`; `None` if the captured ones are expected.
     pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
+        let name = || function.strip_prefix("torch.nn.functional.").unwrap_or(function).to_owned();
         match self {
             Self::Captured => None,
-            Self::Torch => {
-                let name = function.strip_prefix("torch.nn.functional.").unwrap_or(function);
-                Some(KernelSpec::Torch(name.to_owned()))
-            }
+            Self::Torch => Some(KernelSpec::Torch(name())),
+            Self::Float64 => Some(KernelSpec::Float64(name())),
             Self::Kernel(kernel) => Some(kernel.clone()),
         }
     }
@@ -200,6 +202,7 @@ impl FromStr for Reference {
         match text {
             "captured" => Ok(Self::Captured),
             "torch" => Ok(Self::Torch),
+            "float64" => Ok(Self::Float64),
             kernel => kernel.parse().map(Self::Kernel),
         }
     }
@@ -211,7 +214,8 @@ pub struct ComparisonFlags {
     /// The comparison: `exact`, `torch` or `kernelforge`
     ///
     /// exact: bit by bit, the default for operators that move data; torch: the tolerances of assert_close by dtype, the
-    /// default for all others; kernelforge: rtol 0.1, atol 0.01.
+    /// default for all others; kernelforge: rtol 0.1, atol 0.01. With `--reference float64`, the tolerances that the reference
+    /// gives, unless a rule is named or the operator moves data.
     #[arg(long = "compare", value_name = "RULE", env = "PLIMSOLL_COMPARE")]
     pub rule: Option<Preset>,
 

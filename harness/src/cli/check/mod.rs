@@ -74,7 +74,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let hidden = || [Some(local.path().to_owned()), path.clone()].into_iter().flatten();
     let workers = if check.audit.untrusted { workers.untrusted(hidden())? } else { workers };
     let mut job = run::Check::of(capture)
-        .options(options(parts, &check, &shared))
+        .options(options(parts, &check, &shared, reference.as_ref()))
         .ceilings(check.memory.ceilings.ceilings())
         .sample_interval(check.memory.sample_interval)
         .kernel(workers.clone().sources(check.kernel_source.iter().cloned()).isolated(check.kernel.clone()));
@@ -177,7 +177,7 @@ fn workers(check: &Check, device: Place, facts: Option<DeviceFacts>, cancel: &Ca
     }
     if let Place::Cuda(_) = device {
         for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
-            if matches!(kernel, KernelSpec::Builtin(_)) {
+            if kernel.is_of_cpu() {
                 return Err(format!(
                     "{kernel} runs on the CPU: --device {device} takes torch:, lib:, py: and kernelforge: kernels"
                 )
@@ -214,11 +214,11 @@ fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> 
     if json { output::json(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
 }
 
-fn options(parts: Parts, check: &Check, shared: &Shared) -> Options {
+fn options(parts: Parts, check: &Check, shared: &Shared, reference: Option<&KernelSpec>) -> Options {
     Options {
         validate: parts != Parts::Profile,
         profile: parts != Parts::Validate,
-        comparison: Some(comparison(&check.comparison, shared.capture.function_name())),
+        comparison: Some(comparison(&check.comparison, shared.capture.function_name(), reference)),
         mutates: check.mutates.clone(),
         protocol: protocol(&check.timing),
         pairs: check.versus.pairs,
@@ -246,9 +246,14 @@ fn options(parts: Parts, check: &Check, shared: &Shared) -> Options {
     }
 }
 
-/// The operator's own comparison, or the named one, with the parts that flags override.
-fn comparison(flags: &ComparisonFlags, operator: &str) -> Comparison {
-    let rule = flags.rule.map_or_else(|| Comparison::for_operator(operator), Comparison::from);
+/// The operator's own comparison, or the named one, with the parts that flags override. A reference in `float64` gives the
+/// tolerances of operators that compute.
+fn comparison(flags: &ComparisonFlags, operator: &str, reference: Option<&KernelSpec>) -> Comparison {
+    let own = || match (Comparison::for_operator(operator), reference) {
+        (rule, Some(KernelSpec::Float64(_))) if rule == Comparison::torch() => Comparison::float64(),
+        (rule, _) => rule,
+    };
+    let rule = flags.rule.map_or_else(own, Comparison::from);
     Comparison {
         rtol: flags.rtol.or(rule.rtol),
         atol: flags.atol.or(rule.atol),
