@@ -13,7 +13,6 @@ use plimsoll_memory::ceiling::judge_watches;
 use plimsoll_memory::meter::{PhaseReadings, SystemInfo};
 use plimsoll_memory::nanoseconds;
 
-use super::launcher::Launcher;
 use super::node::Node;
 use super::session::{Run, Timing};
 use super::verdicts::Ended;
@@ -80,15 +79,15 @@ impl Run<'_> {
         }
     }
 
-    /// Every launcher: of the kernel, of the one it is compared with, of the reference.
-    fn launchers(&mut self) -> impl Iterator<Item = &mut dyn Launcher> {
-        let sides = self.sides.iter_mut().map(|side| &mut *side.launcher as &mut dyn Launcher);
-        sides.chain(self.reference.iter_mut().map(|reference| &mut **reference as &mut dyn Launcher))
-    }
-
     /// The proofs that the memory of every worker was released, in the order in which the workers began.
     fn proofs(&mut self) -> Vec<Release> {
-        let mut proofs: Vec<Release> = self.launchers().flat_map(|launcher| launcher.proofs()).collect();
+        let mut proofs = Vec::new();
+        for side in &mut self.sides {
+            proofs.extend(side.launcher.proofs());
+            proofs.extend(side.witness.iter_mut().flat_map(|witness| witness.proofs()));
+        }
+        proofs.extend(self.reference.iter_mut().flat_map(|reference| reference.proofs()));
+        proofs.extend(self.operators.launchers().flat_map(|operator| operator.proofs()));
         proofs.sort_by_key(|proof| proof.worker);
         proofs
     }
@@ -109,7 +108,8 @@ impl Run<'_> {
     /// The software that the kernels ran on. The kernel's own versions precede those of the kernel it is compared with;
     /// the expected outputs depend on the reference's.
     fn versions(&self) -> BTreeMap<String, String> {
-        let mut versions = BTreeMap::new();
+        // Of the implementations that an audit has started by itself, only what no kernel has.
+        let mut versions = self.operators.versions();
         for side in self.sides.iter().rev() {
             versions.extend(side.launcher.versions());
         }

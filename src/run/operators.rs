@@ -54,6 +54,11 @@ impl<'a> Operators<'a> {
         self.launchers.iter_mut().map(|launcher| &mut **launcher)
     }
 
+    /// The software of the implementations that were started.
+    pub fn versions(&self) -> BTreeMap<String, String> {
+        self.launchers.iter().flat_map(|launcher| launcher.versions()).collect()
+    }
+
     /// The first that is not `kernel` and reproduces the captured output of `entry`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::protocol::{Reply, Request};
 use crate::signals::was_stopped;
 
 /// The launches of a region that measures the overhead.
-const IDLE_LAUNCHES: usize = 32;
+const IDLE_LAUNCHES: usize = 12;
 /// The bytes of a patch: few and many.
 const IDLE_BYTES: [u64; 2] = [64, 128 << 10];
 /// The patches of a launch.
