@@ -4,14 +4,15 @@ A fixed tolerance knows neither the length of a sum nor the size of an output: i
 sum, and passes half precision where all numbers are small. The tolerances here are measured on the call itself:
 
     rtol = own * eps
-    atol = around * eps * absolute          or, if that allows less on average:
-    rtol = own * eps + around * eps * relative
+    atol = around * absolute                or, if that allows less on average:
+    rtol = own * eps + around * relative
 
-`eps` is the distance between 1 and the next number of the output's dtype. `absolute` and `relative` are how far the output
-moves, at most, per relative change of the arguments, each number up or down at random: a sum in another order, or of rounded
-products, is as far off as one of arguments that differ a little (backward error: Higham, Accuracy and Stability of Numerical
-Algorithms, 1.5). Sums of 16-bit numbers are kept in float32, so their outputs are held to less: half a distance of the
-arguments is one more rounding of what lies between, such as the weights of an attention.
+`eps` is the distance between 1 and the next number of the output's dtype. `relative` and `absolute` are how far the output
+moves, at most, if each number of the arguments changes by a distance, up or down at random: a sum in another order, or of
+rounded products, is as far off as one of arguments that differ a little (backward error: Higham, Accuracy and Stability of
+Numerical Algorithms, 1.5). Sums of 16-bit numbers are kept in float32, so their outputs are held to distances of float32; but
+if terms of a sum cancel, half a distance of their own is allowed: one more rounding of what lies between, such as the weights
+of an attention.
 """
 
 import torch
@@ -20,8 +21,12 @@ from plimsoll_torch import Operator, dtype_named
 
 # The relative change of arguments: the distance of numbers of float32.
 STEP = 2.0**-23
-# How many distances an output may be off, in itself and in its arguments: for float32 and longer ones, and for shorter ones.
-LONG, SHORT = (16, 16), (2, 0.5)
+# How many distances an output may be off in itself: that of float32 and longer ones, and of shorter ones.
+OWN, OWN_SHORT = 16, 2
+# How many distances its arguments may be off, and how many of a shorter one where terms of a sum cancel.
+AROUND, AROUND_SHORT = 16, 0.5
+# The distances of a sum differ from trial to trial by more than this share; those of a function of one number do not.
+SAME = 1e-3
 TRIALS = 3
 # Elements that are looked at together.
 PIECE = 1 << 20
@@ -67,29 +72,33 @@ class Spread:
     """How far an output moves if the arguments change by STEP."""
 
     def __init__(self, exact, dtype):
-        self.exact, self.dtype = exact, dtype
-        self.relative = self.absolute = self.largest = self.sum = 0.0
+        self.exact, self.dtype, self.first = exact, dtype, None
+        self.relative = self.absolute = self.varies = self.largest = self.sum = 0.0
         for (number,) in pieces(exact):
             size = finite(number.abs())
             self.largest, self.sum = max(self.largest, size.max().item()), self.sum + size.sum().item()
 
     def add(self, moved):
         """Adds the output of changed arguments."""
-        for number, other in pieces(self.exact, moved):
-            distance = finite((other - number).abs())
+        distances = finite((moved - self.exact).abs())
+        self.first = distances if self.first is None else self.first
+        for number, distance, first in pieces(self.exact, distances, self.first):
             share = torch.where(distance > 0, distance / number.abs(), torch.zeros_like(distance))
             self.absolute = max(self.absolute, distance.max().item())
             self.relative = max(self.relative, share.max().item())
+            self.varies = max(self.varies, (distance - first).abs().max().item())
 
     def tolerances(self):
         """The tolerances of the output."""
         info = torch.finfo(self.dtype)
-        own, around = LONG if info.eps <= STEP else SHORT
-        rtol, around = own * info.eps, around * info.eps / STEP
+        short = info.eps > STEP
+        rtol, around = (OWN_SHORT if short else OWN) * info.eps, AROUND * min(info.eps / STEP, 1)
         # The smallest number: smaller ones are flushed to zero, unless the dtype has few others.
         atol = info.smallest_normal * (info.eps if info.smallest_normal > 1e-30 else 1)
         if self.relative * self.sum <= self.absolute * self.exact.numel():
             rtol += around * self.relative
+        elif short and self.varies > SAME * self.absolute:
+            atol += AROUND_SHORT * info.eps / STEP * self.absolute
         else:
             atol += around * self.absolute
         if self.largest > 0 and rtol + atol / self.largest >= 1:

@@ -57,6 +57,11 @@ DOUBLE = numbers((512,), (16, 512), dtype=torch.float64)
 VOCABULARY = numbers((20_000,), more=[-1])
 
 
+def sharp(size, chance):
+    """Logits that are far apart, in bfloat16."""
+    return [(5 * torch.randn((size, 2000), generator=chance)).bfloat16(), -1]
+
+
 def attention(size, chance):
     """Queries, keys and values of as many heads as the size says."""
     return [torch.randn((size, 64, 32), generator=chance).bfloat16() for _ in range(3)]
@@ -142,6 +147,18 @@ def writes_only_what_is_large(x, dim):
 @kernel("softmax", VOCABULARY, FAILS, PASSES)
 def divides_in_bfloat16(x, dim):
     return x.softmax(dim).bfloat16().float()
+
+
+@kernel("softmax", sharp, PASSES, PASSES)
+def divides_floats_of_bfloat16(x, dim):
+    e = (x.float() - x.float().amax(dim, keepdim=True)).exp()
+    return (e / e.sum(dim, keepdim=True)).bfloat16()
+
+
+@kernel("softmax", sharp, FAILS, PASSES)
+def subtracts_in_bfloat16(x, dim):
+    e = (x - x.amax(dim, keepdim=True)).float().exp()
+    return (e / e.sum(dim, keepdim=True)).bfloat16()
 
 
 # -- several roundings
