@@ -1,12 +1,13 @@
 //! `plimsoll run`: a command under the meter.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::command::EndCause;
-use plimsoll::meter::{CpuSource, Metric, Source};
+use plimsoll::meter::{CpuSource, Metric, Source, worst_reading};
 use plimsoll::record::{Record, Semantics};
 
 use crate::support::{comes, plimsoll, run};
@@ -103,7 +104,7 @@ fn daemons_count_and_are_ended() {
     );
     let (code, _, report) = run(shell(&["--peak-rss", "64MiB"], &script).current_dir(dir.path()));
     assert_eq!(code, 1, "{report}");
-    assert!(report.contains("left running were killed"), "{report}");
+    assert!(report.contains("that it left running"), "{report}");
     assert!(!sleeps(&mark));
 }
 
@@ -172,6 +173,46 @@ fn processor_time_is_exact_with_that_of_orphans_and_to_the_tick_by_phases() {
     assert!((Duration::from_millis(300)..Duration::from_millis(600)).contains(&taken), "{taken:?}");
     let phases = metered(&[], concat!("'", env!("CARGO_BIN_EXE_plimsoll"), "' mark next"));
     assert!(phases.len() == 2 && phases.iter().all(|phase| phase.activity.cpu_source == CpuSource::Tick));
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended_is_measured_and_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = r#"
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        static pthread_t first;
+        static void *others(void *arg) {
+            pthread_join(first, NULL);
+            memset(malloc(64 << 20), 1, 64 << 20);
+            dprintf(open("held", O_WRONLY), "%d\n", getpid());
+            sleep(60);
+            return arg;
+        }
+        int main(void) {
+            pthread_t thread;
+            first = pthread_self();
+            pthread_create(&thread, NULL, others, NULL);
+            pthread_exit(NULL);
+        }"#;
+    std::fs::write(dir.path().join("outlived.c"), source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(dir.path()).args(["-pthread", "-o", "outlived", "outlived.c"]);
+    assert!(compiler.status().unwrap().success());
+    // The mark is a moment at which the memory is read.
+    let script = "mkfifo held; ./outlived & read pid < held; \"$PLIMSOLL\" mark next; echo $pid > pid";
+    let mut command = shell(&["--json"], script);
+    let (code, _, json) = run(command.current_dir(dir.path()).env("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll")));
+    assert_eq!(code, 0, "{json}");
+    let record: Record = serde_json::from_str(&json).unwrap();
+    let (_, peak) = worst_reading(&record.phases, Metric::PeakRss).unwrap();
+    assert!(peak.bytes >= ByteSize::mib(64), "{peak:?}");
+    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "it was left behind");
 }
 
 #[test]

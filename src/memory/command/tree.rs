@@ -98,6 +98,11 @@ fn end(spared: &[u32], mut reap: impl FnMut(&[ProcessId])) -> usize {
         others
     };
     let killed = kill_all(&mut below);
-    below();
+    // One that is about to end has no memory left, and cannot be reaped yet.
+    let began = Instant::now();
+    let ends = |id: &ProcessId| ProcessMemory::read(id.pid).is_err() && !id.is_gone();
+    while below().iter().any(ends) && began.elapsed() < WAIT_FOR_DEATHS {
+        std::thread::sleep(PAUSE_BETWEEN_KILLS);
+    }
     killed
 }

@@ -5,7 +5,7 @@
 //! most containers. Messages wait in the socket until they are read, so that none is missed between two samples unless
 //! the socket overflows, which the kernel reports as well.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use rustix::fd::OwnedFd;
 use rustix::io::write;
@@ -46,7 +46,8 @@ impl Event {
 #[derive(Debug)]
 pub(crate) struct Births {
     socket: OwnedFd,
-    living: HashSet<u32>,
+    /// The processes of the tree that live, with the number of their threads.
+    living: HashMap<u32, u64>,
     born: u64,
     /// Whether the kernel has confirmed that it reports events.
     confirmed: bool,
@@ -62,7 +63,14 @@ impl Births {
     pub(crate) fn watch(root: u32) -> Option<Self> {
         let socket = netlink(libc::NETLINK_CONNECTOR, PROC, ROOM)?;
         write(&socket, &listen()).ok()?;
-        Some(Self { socket, living: HashSet::from([root]), born: 1, confirmed: false, lost: false, events: Vec::new() })
+        Some(Self {
+            socket,
+            living: HashMap::from([(root, 1)]),
+            born: 1,
+            confirmed: false,
+            lost: false,
+            events: Vec::new(),
+        })
     }
 
     /// Reads the events since the last call.
@@ -86,19 +94,30 @@ impl Births {
                 else {
                     return;
                 };
-                // A new thread belongs to an existing process.
-                if thread == process && self.living.contains(&parent) && self.living.insert(process) {
+                if thread != process {
+                    self.living.entry(process).and_modify(|threads| *threads += 1);
+                } else if self.living.contains_key(&parent) && self.living.insert(process, 1).is_none() {
                     self.born += 1;
                     self.events.push(Event::Forked { parent, child: process });
                 }
             }
             Some(EXEC) => {
-                let process = number(DATA + 4).filter(|process| self.living.contains(process));
-                self.events.extend(process.map(Event::Executed));
+                let Some(process) = number(DATA + 4).filter(|process| self.living.contains_key(process)) else {
+                    return;
+                };
+                // All other threads have ended before, the first one, too, if another executes.
+                self.living.insert(process, 1);
+                self.events.push(Event::Executed(process));
             }
-            Some(EXIT) if number(DATA) == number(DATA + 4) => {
-                let process = number(DATA).filter(|process| self.living.remove(process));
-                self.events.extend(process.map(Event::Ended));
+            Some(EXIT) => {
+                // A process ends with its last thread, which need not be the first one.
+                let Some(process) = number(DATA + 4) else { return };
+                let Some(threads) = self.living.get_mut(&process) else { return };
+                *threads = threads.saturating_sub(1);
+                if *threads == 0 {
+                    self.living.remove(&process);
+                    self.events.push(Event::Ended(process));
+                }
             }
             _ => {}
         }
@@ -137,7 +156,7 @@ mod tests {
 
     fn births() -> Births {
         let socket = std::fs::File::open("/dev/null").unwrap().into();
-        Births { socket, living: HashSet::from([10]), born: 1, confirmed: false, lost: false, events: Vec::new() }
+        Births { socket, living: HashMap::from([(10, 1)]), born: 1, confirmed: false, lost: false, events: Vec::new() }
     }
 
     fn message(what: u32, data: &[u32]) -> Vec<u8> {
@@ -163,6 +182,22 @@ mod tests {
             births.event(&message(what, data));
         }
         assert_eq!(births.counts(), Some((3, 1)));
+        // The first thread ends before the last one, and a thread executes in place of the first.
+        births.events();
+        for (what, data) in [
+            (FORK, &[11, 11, 14, 11][..]),
+            (EXIT, &[11, 11, 0, 0]),
+            (FORK, &[10, 10, 15, 10]),
+            (EXIT, &[10, 10, 0, 0]),
+            (EXEC, &[10, 10]),
+        ] {
+            births.event(&message(what, data));
+        }
+        assert_eq!(births.events(), Some(vec![Event::Executed(10)]));
+        for thread in [14, 10] {
+            births.event(&message(EXIT, &[thread, if thread == 14 { 11 } else { 10 }, 0, 0]));
+        }
+        assert_eq!(births.events(), Some(vec![Event::Ended(11), Event::Ended(10)]));
         births.lost = true;
         assert_eq!(births.counts(), None);
     }

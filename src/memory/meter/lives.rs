@@ -165,8 +165,8 @@ fn follow(
     sampled: &HashMap<u32, ByteSize>,
 ) -> Gap {
     let executing: HashSet<u32> = events.iter().filter_map(|event| event.executed()).collect();
-    let mark =
-        |exits: &HashMap<u32, Exit>, pid| exits.get(&pid).map(|exit| exit.mark).or_else(|| sampled.get(&pid).copied());
+    // A thread that has ended reports as well, while its process grows.
+    let mark = |exits: &HashMap<u32, Exit>, pid| exits.get(&pid).map(|exit| exit.mark).max(sampled.get(&pid).copied());
     let held = |exits: &HashMap<u32, Exit>, pid: u32, life: &Life| {
         let forked = !life.executed && !executing.contains(&pid);
         // Between fork and exec a process has its parent's memory, and does not count, as in samples.

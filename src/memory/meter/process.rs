@@ -66,7 +66,12 @@ impl ProcessMemory {
     /// [`MeterError::Read`] if there is no such process, [`MeterError::Malformed`] if it has no memory any more (it
     /// waits to be reaped) or never had any (a kernel thread).
     pub fn read(pid: u32) -> Result<Self, MeterError> {
-        let path = format!("/proc/{pid}/status");
+        Self::seen_by(pid).or_else(|error| living_thread(pid).ok_or(error).and_then(Self::seen_by))
+    }
+
+    /// Reads it by one thread of the process, of which the first has the process's own number.
+    fn seen_by(thread: u32) -> Result<Self, MeterError> {
+        let path = format!("/proc/{thread}/status");
         let mut buffer = Vec::new();
         let text = read_single(&path, &mut buffer).map_err(|source| MeterError::read(&path, source))?;
         Status::parse(text).and_then(|status| status.memory).ok_or(MeterError::Malformed { path, field: "VmRSS" })
@@ -78,6 +83,14 @@ impl ProcessMemory {
         let file = self.file.map(|_| rss.saturating_sub(anon).saturating_sub(self.shmem.unwrap_or_default()));
         Self { rss, anon: self.anon.map(|_| anon), file, ..self }
     }
+}
+
+/// A thread of the process `pid` that has not ended. If the first one has (pthread_exit(3)), `/proc/PID` shows no memory,
+/// although the others have all of it; `/proc/TID` shows it.
+pub(crate) fn living_thread(pid: u32) -> Option<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let numbers = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers.filter(|thread| *thread != pid).find(|thread| ProcessMemory::seen_by(*thread).is_ok())
 }
 
 /// The used fields of `/proc/PID/status`.

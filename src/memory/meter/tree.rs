@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::children::ChildFinder;
 use super::counting::{held_back_by, parse_rollup};
 use super::error::MeterError;
-use super::process::{ProcessId, ProcessMemory, Stat, Status};
+use super::process::{ProcessId, ProcessMemory, Stat, Status, living_thread};
 use super::shared_memory::Forked;
 use super::text::{TextFile, read_path, read_single};
 use crate::bytes::ByteSize;
@@ -39,10 +39,17 @@ pub(crate) struct Node {
     pub(crate) lived_as_fork: bool,
     /// Whether the process waits to be reaped.
     ended: bool,
+    /// The thread that shows its memory: the first, unless that has ended before others.
+    thread: u32,
     status: Option<TextFile>,
 }
 
 impl Node {
+    /// The number whose files in /proc show its memory.
+    pub(crate) fn shown_by(&self) -> u32 {
+        self.thread
+    }
+
     /// Whether it is known to have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
@@ -180,6 +187,7 @@ impl Tree {
             forked: stat.forked,
             lived_as_fork: false,
             ended: false,
+            thread: pid,
             status,
         });
     }
@@ -213,7 +221,7 @@ impl Tree {
             let Some(memory) = node.memory.filter(|memory| memory.rss <= left) else { return false };
             left = left.saturating_sub(memory.rss);
             self.path.clear();
-            let _ = write!(self.path, "/proc/{}/smaps_rollup", node.id.pid);
+            let _ = write!(self.path, "/proc/{}/smaps_rollup", node.thread);
             let read = read_path(&self.path, &mut self.text).ok().and_then(parse_rollup);
             node.memory = Some(read.map_or(memory, |(rss, anon)| memory.with_resident(rss, anon)));
             all && read.is_some()
@@ -234,17 +242,14 @@ impl Tree {
         }
         // Asked before the memory is read, so that the memory after exec is the new program's.
         node.forked = node.forked && Stat::read(node.id.pid).is_ok_and(|stat| stat.forked);
-        let text = match &node.status {
-            Some(file) => file.read_single(&mut self.text).ok(),
-            // The id may belong to another process by now; its start time shows that.
-            None if node.id.is_gone() => None,
-            None => {
-                self.path.clear();
-                let _ = write!(self.path, "/proc/{}/status", node.id.pid);
-                read_single(&self.path, &mut self.text).ok()
-            }
-        };
-        let Some(Status { name, parent, threads, memory: Some(memory) }) = text.and_then(Status::parse) else {
+        let mut found = read_status(node, &mut self.path, &mut self.text);
+        let others = found.map_or(node.thread != node.id.pid, |status| status.memory.is_none() && status.threads > 1);
+        if others && let Some(thread) = living_thread(node.id.pid) {
+            node.thread = thread;
+            node.status = node.status.take().and_then(|_| open_status(thread, &mut self.path));
+            found = read_status(node, &mut self.path, &mut self.text);
+        }
+        let Some(Status { name, parent, threads, memory: Some(memory) }) = found else {
             node.memory = None;
             node.ended = true;
             node.status = None;
@@ -273,6 +278,20 @@ impl Tree {
             }
         }
     }
+}
+
+fn read_status<'t>(node: &Node, path: &mut String, text: &'t mut Vec<u8>) -> Option<Status<'t>> {
+    let text = match &node.status {
+        Some(file) => file.read_single(text).ok()?,
+        // The id may belong to another process by now; its start time shows that.
+        None if node.id.is_gone() => return None,
+        None => {
+            path.clear();
+            let _ = write!(path, "/proc/{}/status", node.thread);
+            read_single(path, text).ok()?
+        }
+    };
+    Status::parse(text)
 }
 
 fn open_status(pid: u32, path: &mut String) -> Option<TextFile> {

@@ -146,7 +146,8 @@ pub fn verdict(ended: &Ended) -> Verdict {
         message += &format!("; ceilings enforced by {enforcement}");
     }
     if ended.left_running > 0 {
-        message += &format!("; {} that it left running were killed", ended.left_running);
+        let were = if ended.left_running == 1 { "was" } else { "were" };
+        message += &format!("; {} that it left running {were} killed", ended.left_running);
     }
     let status = match ended.end.cause {
         EndCause::Timeout { .. } | EndCause::CeilingEnforced { .. } => VerdictStatus::Fail,
