@@ -10,6 +10,7 @@ use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
 use super::{Course, WITNESS_FILL, fresh, may_be_of_values};
 use crate::record::{Failure, FailureKind, Values};
 use plimsoll_capture::compare::{Comparison, Preset};
+use plimsoll_memory::text::number;
 
 impl Course<'_> {
     /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The last of
@@ -280,7 +281,10 @@ impl Course<'_> {
         };
         let how = match (&wrong.problem, &wrong.elements) {
             (Some(problem), _) => problem.clone(),
-            (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
+            (None, Some(elements)) => {
+                let by = elements.max_abs_error.map_or(String::new(), |error| format!(", by up to {}", number(error)));
+                format!("{} of {} elements differ{by}", elements.mismatches, elements.count)
+            }
             (None, None) => "it differs".to_owned(),
         };
         Ok(Some(Wrong { leaf, how }))
@@ -308,9 +312,13 @@ impl Course<'_> {
             Some(chosen) => format!(", or give --reference captured if {} is not what it should compute", chosen.name),
             None => String::new(),
         };
+        let either = match self.audition.reference {
+            Some(_) => ", or is right for the captured ones alone",
+            None => "",
+        };
         let message = format!(
             "{leaf} of a timed launch, {values}, differs from {from} ({how}): the kernel did not compute it while it was \
-             timed; name an argument that never changes with --constant{or}"
+             timed{either}; name an argument that never changes with --constant{or}"
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
