@@ -24,7 +24,9 @@ case $target in
         ;;
     aarch64-unknown-linux-gnu)
         export "CC_${target//-/_}=aarch64-linux-gnu-gcc" "CARGO_TARGET_${variable}_LINKER=aarch64-linux-gnu-gcc"
-        export "CARGO_TARGET_${variable}_RUNNER=qemu-aarch64-static -L /usr/aarch64-linux-gnu"
+        # Of Debian's qemu-user, or qemu-user-static.
+        emulator=$(command -v qemu-aarch64 || echo qemu-aarch64-static)
+        export "CARGO_TARGET_${variable}_RUNNER=$emulator -L /usr/aarch64-linux-gnu"
         ;;
 esac
 
