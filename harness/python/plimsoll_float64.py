@@ -1,7 +1,7 @@
 """PyTorch's operators in float64, rounded once, with the tolerances that an output of the dtype may be held to.
 
 A fixed tolerance knows neither the length of a sum nor the size of an output: it refuses what rounding alone does to a long
-sum, and passes half precision where all numbers are small. The tolerances here are measured on the call itself:
+sum, and passes half precision if all numbers are small. The tolerances here are measured on the call itself:
 
     rtol = own * eps
     atol = around * absolute                or, if that allows less on average:
@@ -23,7 +23,7 @@ from plimsoll_torch import Operator, dtype_named
 STEP = 2.0**-23
 # How many distances an output may be off in itself: that of float32 and longer ones, and of shorter ones.
 OWN, OWN_SHORT = 16, 2
-# How many distances its arguments may be off, and how many of a shorter one where terms of a sum cancel.
+# How many distances its arguments may be off, and how many of a shorter one if terms of a sum cancel.
 AROUND, AROUND_SHORT = 16, 0.5
 # The distances of a sum differ from trial to trial by more than this share; those of a function of one number do not.
 SAME = 1e-3

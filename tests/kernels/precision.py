@@ -7,7 +7,6 @@ usage: precision.py DIR      writes a capture for each operator to the folder of
                              [NAME, END BY float64, END BY torch] of its entries, as JSON
 """
 
-import json
 import os
 import sys
 
@@ -204,22 +203,8 @@ def drops_others(x):
     return functional.dropout(x)
 
 
-def main(folder):
-    ends = {}
-    params = {"softmax": ["input", "dim"], "topk": ["input", "k"], "relu": ["input", "inplace"],
-              "scaled_dot_product_attention": ["query", "key", "value"]}
-    for name, (_, function, args, by_float64, by_torch) in KERNELS.items():
-        right = getattr(functional, function, None) or getattr(torch, function)
-        place = "torch.nn.functional" if hasattr(functional, function) else "torch"
-        entry = {"function_name": f"{place}.{function}", "args": args, "kwargs": {},
-                 "output": right(*(arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args)),
-                 "signature": {"params": params.get(function, ["input", "weight"])[:len(args)], "defaults": {}}}
-        os.makedirs(os.path.join(folder, function), exist_ok=True)
-        listed = ends.setdefault(function, [])
-        torch.save(entry, os.path.join(folder, function, f"entry_{len(listed):06d}.pt"))
-        listed.append([name, by_float64, by_torch])
-    print(json.dumps(ends))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "cheats"))
+    import by_operator
+
+    by_operator.write(sys.argv[1], ((name, *rest) for name, (_, *rest) in KERNELS.items()))

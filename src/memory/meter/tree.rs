@@ -39,17 +39,12 @@ pub(crate) struct Node {
     pub(crate) lived_as_fork: bool,
     /// Whether the process waits to be reaped.
     ended: bool,
-    /// The thread that shows its memory: the first, unless that has ended before others.
-    thread: u32,
+    /// The thread whose files in /proc show its memory: the first, unless that has ended before others.
+    pub(crate) shown_by: u32,
     status: Option<TextFile>,
 }
 
 impl Node {
-    /// The number whose files in /proc show its memory.
-    pub(crate) fn shown_by(&self) -> u32 {
-        self.thread
-    }
-
     /// Whether it is known to have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
@@ -187,7 +182,7 @@ impl Tree {
             forked: stat.forked,
             lived_as_fork: false,
             ended: false,
-            thread: pid,
+            shown_by: pid,
             status,
         });
     }
@@ -221,7 +216,7 @@ impl Tree {
             let Some(memory) = node.memory.filter(|memory| memory.rss <= left) else { return false };
             left = left.saturating_sub(memory.rss);
             self.path.clear();
-            let _ = write!(self.path, "/proc/{}/smaps_rollup", node.thread);
+            let _ = write!(self.path, "/proc/{}/smaps_rollup", node.shown_by);
             let read = read_path(&self.path, &mut self.text).ok().and_then(parse_rollup);
             node.memory = Some(read.map_or(memory, |(rss, anon)| memory.with_resident(rss, anon)));
             all && read.is_some()
@@ -243,9 +238,9 @@ impl Tree {
         // Asked before the memory is read, so that the memory after exec is the new program's.
         node.forked = node.forked && Stat::read(node.id.pid).is_ok_and(|stat| stat.forked);
         let mut found = read_status(node, &mut self.path, &mut self.text);
-        let others = found.map_or(node.thread != node.id.pid, |status| status.memory.is_none() && status.threads > 1);
+        let others = found.map_or(node.shown_by != node.id.pid, |status| status.memory.is_none() && status.threads > 1);
         if others && let Some(thread) = living_thread(node.id.pid) {
-            node.thread = thread;
+            node.shown_by = thread;
             node.status = node.status.take().and_then(|_| open_status(thread, &mut self.path));
             found = read_status(node, &mut self.path, &mut self.text);
         }
@@ -287,7 +282,7 @@ fn read_status<'t>(node: &Node, path: &mut String, text: &'t mut Vec<u8>) -> Opt
         None if node.id.is_gone() => return None,
         None => {
             path.clear();
-            let _ = write!(path, "/proc/{}/status", node.thread);
+            let _ = write!(path, "/proc/{}/status", node.shown_by);
             read_single(path, text).ok()?
         }
     };

@@ -7,8 +7,6 @@ usage: alike.py DIR      writes a capture for each operator to the folder of its
                          entries, as JSON
 """
 
-import json
-import os
 import sys
 
 import torch
@@ -172,19 +170,7 @@ def takes_log1p(x):
     return x.clamp(max=0) - torch.log1p(torch.exp(-x.abs()))
 
 
-def main(folder):
-    ends = {}
-    for name, (_, function, end, args) in KERNELS.items():
-        params = {"softmax": ["input", "dim"], "layer_norm": ["input", "normalized_shape"]}
-        entry = {"function_name": f"torch.nn.functional.{function}", "args": args, "kwargs": {},
-                 "output": getattr(functional, function)(*args),
-                 "signature": {"params": params.get(function, ["input", "weight"])[:len(args)], "defaults": {}}}
-        os.makedirs(os.path.join(folder, function), exist_ok=True)
-        listed = ends.setdefault(function, [])
-        torch.save(entry, os.path.join(folder, function, f"entry_{len(listed):06d}.pt"))
-        listed.append([name, end])
-    print(json.dumps(ends))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    import by_operator
+
+    by_operator.write(sys.argv[1], ((name, function, args, end) for name, (_, function, end, args) in KERNELS.items()))

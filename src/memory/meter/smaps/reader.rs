@@ -110,8 +110,8 @@ impl SmapsReader {
         let mut table = MappingTable::default();
         for node in running {
             let read = match &self.memory_devices {
-                None => read_pss(node.shown_by(), &mut self.path, &mut self.text),
-                Some(devices) => read_smaps(node.shown_by(), devices, &mut self.path, &mut self.text, &mut table),
+                None => read_pss(node.shown_by, &mut self.path, &mut self.text),
+                Some(devices) => read_smaps(node.shown_by, devices, &mut self.path, &mut self.text, &mut table),
             };
             match read {
                 Ok(bytes) => pss += bytes,

@@ -40,7 +40,7 @@ impl SharedReader {
         let before = crate::thread::processor_time();
         let mut pss = ByteSize::ZERO;
         for node in running {
-            match read_pss(node.shown_by(), &mut self.path, &mut self.text) {
+            match read_pss(node.shown_by, &mut self.path, &mut self.text) {
                 Ok(bytes) => pss += bytes,
                 // The process ended while the tree was read.
                 Err(error) if is_gone(&error) => {}
