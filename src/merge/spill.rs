@@ -8,6 +8,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::record::json;
+
 /// Values in a file without a name.
 pub(super) struct Spill {
     file: BufWriter<File>,
@@ -35,7 +37,7 @@ impl Spill {
     pub fn put<const N: usize>(&mut self, values: [&dyn Written; N]) -> io::Result<Kept<N>> {
         let mut kept = Kept { at: self.end, bytes: [0; N] };
         for (bytes, value) in kept.bytes.iter_mut().zip(values) {
-            let text = value.text()?;
+            let text = value.text();
             *bytes =
                 u32::try_from(text.len()).map_err(|_| io::Error::other("a part of a record has more than 4 GiB"))?;
             self.file.write_all(&text)?;
@@ -54,17 +56,17 @@ impl Spill {
         let before: u64 = kept.bytes[..of].iter().map(|&bytes| u64::from(bytes)).sum();
         let mut text = vec![0; kept.bytes[of] as usize];
         self.file.get_ref().read_exact_at(&mut text, kept.at + before)?;
-        Ok(serde_json::from_slice(&text)?)
+        Ok(json::read(Box::new(&*text))?)
     }
 }
 
 /// A value that can wait.
 pub(super) trait Written {
-    fn text(&self) -> io::Result<Vec<u8>>;
+    fn text(&self) -> Vec<u8>;
 }
 
 impl<T: Serialize> Written for T {
-    fn text(&self) -> io::Result<Vec<u8>> {
-        Ok(serde_json::to_vec(self)?)
+    fn text(&self) -> Vec<u8> {
+        json::line(self)
     }
 }

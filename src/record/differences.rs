@@ -116,6 +116,7 @@ impl Differences {
 pub fn compare_records(before: &Record, after: &Record) -> Differences {
     let semantics = semantics_changes(&before.semantics, &after.semantics);
     let same = semantics.is_empty() && before.semantics_digest == after.semantics_digest;
+    let (results, timing) = result_changes(before, after, same);
     let mut environment = changes(&before.environment, &after.environment);
     diff("/plimsoll", &Value::from(&*before.plimsoll), &Value::from(&*after.plimsoll), &mut environment);
     Differences {
@@ -124,8 +125,8 @@ pub fn compare_records(before: &Record, after: &Record) -> Differences {
         semantics,
         policy: changes(&before.policy, &after.policy).into(),
         environment: environment.into(),
-        results: result_changes(before, after),
-        figures: same.then(|| Figures { timing: timing_deltas(before, after), memory: memory_deltas(before, after) }),
+        results,
+        figures: same.then(|| Figures { timing, memory: memory_deltas(before, after) }),
     }
 }
 
@@ -200,39 +201,49 @@ fn entry_changes(before: &Rows<EntrySemantics>, after: &Rows<EntrySemantics>, fo
     }
 }
 
-fn result_changes(before: &Record, after: &Record) -> Rows<Change> {
-    let earlier = Places::of(&before.results.entries, |result| &result.name);
-    let mut old = before.results.entries.reader();
+/// The changes of results, and of times if `same` entries were measured: all in one pass, as rows cost time to unpack.
+fn result_changes(before: &Record, after: &Record, same: bool) -> (Rows<Change>, Rows<TimingDelta>) {
     let outcome = |result: &EntryResult| {
-        [
-            json(&result.validation.as_ref().map(|v| v.status)),
-            json(&result.profile.as_ref().map(|p| p.status)),
-            json(&result.failure().map(|f| f.kind)),
-        ]
+        let validation = result.validation.as_ref().map(|validation| validation.status);
+        (
+            validation,
+            result.profile.as_ref().map(|profile| profile.status),
+            result.failure().map(|failure| failure.kind),
+        )
     };
-    let mut found = Rows::default();
-    for result in &after.results.entries {
-        let Some(old) = earlier.get(&result.name).and_then(|at| old.get(at)) else { continue };
-        let (old, new) = (outcome(old), outcome(&result));
+    let (mut found, mut timing) = (Rows::default(), Rows::default());
+    let all = before.results.timing.zip(after.results.timing);
+    timing.extend(all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns }));
+    let mut pair = |before: &EntryResult, after: &EntryResult| {
+        let (old, new) = (outcome(before), outcome(after));
         if old != new {
-            let named = |[validation, profile, failure]: [Value; 3]| serde_json::json!({ "validation": validation, "profile": profile, "failure": failure });
+            let named = |(validation, profile, failure)| {
+                let fields =
+                    [("validation", json(&validation)), ("profile", json(&profile)), ("failure", json(&failure))];
+                Value::from_iter(fields)
+            };
             let mut changes = Vec::new();
-            diff(&format!("/results/{}", escape(&result.name)), &named(old), &named(new), &mut changes);
+            diff(&format!("/results/{}", escape(&after.name)), &named(old), &named(new), &mut changes);
             found.extend(changes);
         }
-    }
-    found
-}
-
-fn timing_deltas(before: &Record, after: &Record) -> Rows<TimingDelta> {
-    let all = before.results.timing.zip(after.results.timing);
-    let all = all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns });
-    // Equal semantics have the same entries in the same order.
-    let entries = before.results.entries.iter().zip(&after.results.entries).filter_map(|(old, new)| {
         let median = |result: &EntryResult| Some(result.profile.as_ref()?.statistics?.median_ns);
-        Some(TimingDelta { entry: Some(new.name.clone()), before_ns: median(&old)?, after_ns: median(&new)? })
-    });
-    all.into_iter().chain(entries).collect()
+        if let (true, Some(before_ns), Some(after_ns)) = (same, median(before), median(after)) {
+            timing.push(TimingDelta { entry: Some(after.name.clone()), before_ns, after_ns });
+        }
+    };
+    let [earlier, later] = [before, after].map(|record| &record.results.entries);
+    if same {
+        // Equal semantics have the same entries in the same order.
+        earlier.iter().zip(later).for_each(|(old, new)| pair(&old, &new));
+        return (found, timing);
+    }
+    let (places, mut old) = (Places::of(earlier, |result| &result.name), earlier.reader());
+    for new in later {
+        if let Some(old) = places.get(&new.name).and_then(|at| old.get(at)) {
+            pair(old, &new);
+        }
+    }
+    (found, timing)
 }
 
 fn memory_deltas(before: &Record, after: &Record) -> Vec<MemoryDelta> {

@@ -138,6 +138,14 @@ pub fn write_record(path: &Path, record: &Record) -> Result<(), RecordError> {
 }
 
 impl Record {
+    /// Writes the record as JSON, as its file has it.
+    ///
+    /// # Errors
+    /// The errors of `writer`.
+    pub fn write_to(&self, writer: &mut dyn io::Write) -> io::Result<()> {
+        json::write(writer, self)
+    }
+
     /// Reads a record and checks its schema, its digest and that every entry has its result.
     ///
     /// # Errors
@@ -194,7 +202,7 @@ impl Record {
             Some(found) if found == SCHEMA => {}
             found => return Err(RecordError::WrongSchema { path: path(), found }),
         }
-        let record = Self::deserialize_from(again()?).map_err(|source| {
+        let record = json::read::<Self>(again()?).map_err(|source| {
             if source.is_data() {
                 return failed(source, |path, source| RecordError::NotARecord { path, source });
             }
@@ -202,11 +210,6 @@ impl Record {
         })?;
         record.check().map_err(|fault| RecordError::InFile { path: path(), fault: Box::new(fault) })?;
         Ok(record)
-    }
-
-    /// Reads JSON, from one type of reader: what reads the many types of a record is compiled for each type anew.
-    pub(crate) fn deserialize_from(reader: Box<dyn Read + '_>) -> serde_json::Result<Self> {
-        serde_json::from_reader(BufReader::with_capacity(1 << 16, reader))
     }
 }
 

@@ -2,24 +2,34 @@
 //!
 //! Records are read by people and kept in version control: one sample per line would hide the rest.
 
-use std::io;
+use std::io::{self, BufReader, Read};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::ser::{Formatter, Serializer};
 
 use plimsoll_memory::bytes::ByteSize;
 
 /// Writes `value` and a line feed.
 pub(crate) fn write(writer: &mut dyn io::Write, value: &impl Serialize) -> io::Result<()> {
-    serialize(writer, value, Layout::default())?;
+    serialize(writer, value, Layout::within(0))?;
     writer.write_all(b"\n")?;
     writer.flush()
 }
 
 /// The text of `value`, indented for this many enclosing objects.
 pub(crate) fn within(depth: usize, value: &impl Serialize) -> Vec<u8> {
+    text(value, Layout::within(depth))
+}
+
+/// The text of `value` on one line, for programs: shorter and sooner read than [`within`].
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    text(value, Layout { depth: None, empty: false })
+}
+
+fn text(value: &impl Serialize, layout: Layout) -> Vec<u8> {
     let mut text = Vec::new();
-    serialize(&mut text, value, Layout { depth, empty: false }).expect("records have text keys alone");
+    serialize(&mut text, value, layout).expect("records have text keys alone");
     text
 }
 
@@ -40,31 +50,48 @@ pub(super) fn length(value: &impl Serialize) -> ByteSize {
     ByteSize::new(count.0)
 }
 
+/// Reads JSON, from one type of reader: what reads the many types of a record is compiled for each type anew.
+pub(crate) fn read<T: DeserializeOwned>(reader: Box<dyn Read + '_>) -> serde_json::Result<T> {
+    serde_json::from_reader(BufReader::with_capacity(1 << 16, reader))
+}
+
 /// Into one type of writer: what serializes the many types of a record is compiled for each type anew.
 fn serialize(writer: &mut dyn io::Write, value: &impl Serialize, layout: Layout) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(writer, layout))
 }
 
-#[derive(Default)]
 struct Layout {
-    depth: usize,
+    /// The number of enclosing objects; `None` if all is on one line.
+    depth: Option<usize>,
     empty: bool,
 }
 
 impl Layout {
+    fn within(depth: usize) -> Self {
+        Self { depth: Some(depth), empty: false }
+    }
+
     fn new_line<W: ?Sized + io::Write>(&self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b"\n")?;
-        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
+        const INDENTED: &[u8] = b"\n                                                                ";
+        let Some(depth) = self.depth else { return Ok(()) };
+        let spaces = 2 * depth;
+        let at_once = spaces.min(INDENTED.len() - 1);
+        writer.write_all(&INDENTED[..=at_once])?;
+        (at_once..spaces).try_for_each(|_| writer.write_all(b" "))
     }
 }
 
 impl Formatter for Layout {
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+        match (first, self.depth) {
+            (true, _) => Ok(()),
+            (false, Some(_)) => writer.write_all(b", "),
+            (false, None) => writer.write_all(b","),
+        }
     }
 
     fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
+        self.depth = self.depth.map(|depth| depth + 1);
         self.empty = true;
         writer.write_all(b"{")
     }
@@ -77,7 +104,7 @@ impl Formatter for Layout {
     }
 
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
+        writer.write_all(if self.depth.is_some() { b": " } else { b":" })
     }
 
     fn end_object_value<W: ?Sized + io::Write>(&mut self, _writer: &mut W) -> io::Result<()> {
@@ -86,7 +113,7 @@ impl Formatter for Layout {
     }
 
     fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
+        self.depth = self.depth.map(|depth| depth - 1);
         if !self.empty {
             self.new_line(writer)?;
         }
@@ -110,5 +137,10 @@ mod tests {
             "{\n  \"a\": [1, 2.5, \"x\"],\n  \"b\": {},\n  \"c\": [{\n    \"d\": null\n  }, {\n    \"e\": []\n  }]\n}\n"
         );
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert_eq!(super::line(&value), serde_json::to_vec(&value).unwrap());
+        let deep = (0..40).fold(json!(1), |inner, _| json!({ "a": inner }));
+        assert!(
+            String::from_utf8(super::within(1, &deep)).unwrap().contains(&format!("\n{}\"a\": 1\n", " ".repeat(82)))
+        );
     }
 }

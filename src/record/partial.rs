@@ -1,12 +1,11 @@
 //! [`PartialRecord`]: the known facts of a run in progress, in case the run cannot write its record.
 
 use std::fs;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use super::document::Record;
 use super::file::{folder_of, temporary_in};
-use super::json;
 
 /// A record beside another, `FILE.partial` for `FILE`: complete at every moment, and removed once the other is written.
 ///
@@ -37,8 +36,7 @@ impl PartialRecord {
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         let temporary = temporary_in(folder_of(&self.path))?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file());
-        json::write(&mut writer, record)?;
-        writer.flush()?;
+        record.write_to(&mut writer)?;
         drop(writer);
         temporary.persist(&self.path)?;
         self.written = true;

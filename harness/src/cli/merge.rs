@@ -64,7 +64,7 @@ pub fn run(merge: &Merge) -> Result<u8, Failed> {
         let record = Record::read(&merge.out)?;
         merge.documents.write(std::slice::from_ref(&record))?;
         if merge.json {
-            output::json(&record)?;
+            output::record(&record)?;
         }
     }
     text.map_or(Ok(()), |text| output::text(&text))?;

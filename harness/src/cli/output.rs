@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, Write};
 
+use plimsoll::record::Record;
 use plimsoll::report::terminal::{self, clean};
 use serde::Serialize;
 
@@ -26,11 +27,14 @@ pub fn json(document: &impl Serialize) -> Result<(), Failed> {
     finished(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
 }
 
-/// Prints a document on standard error, because standard output belongs to a command.
-pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
-    let mut out = BufWriter::new(io::stderr().lock());
-    let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
-    written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).map_err(Failed::from)
+/// Prints a record as JSON, as its file has it.
+pub fn record(record: &Record) -> Result<(), Failed> {
+    finished(record.write_to(&mut BufWriter::new(io::stdout().lock())))
+}
+
+/// Prints a record on standard error, because standard output belongs to a command.
+pub fn record_aside(record: &Record) -> Result<(), Failed> {
+    record.write_to(&mut BufWriter::new(io::stderr().lock())).map_err(Failed::from)
 }
 
 /// Prints one line on standard error, whatever `line` contains.

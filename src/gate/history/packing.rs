@@ -3,14 +3,13 @@
 use std::io::{self, BufWriter, Read as _, Write};
 
 use super::defence::{MAX_PACKED, MAX_TEXT, WINDOW_LOG};
-use crate::record::{Record, Texts};
+use crate::record::{Record, Texts, json};
 
 /// Packs a record, if it is not too large for a history.
 pub(super) fn packed(record: &Record) -> Option<Vec<u8>> {
     let mut packed = zstd::Encoder::new(Vec::new(), 3).expect("the level is valid");
     let mut text = BufWriter::with_capacity(1 << 16, Bounded { inner: &mut packed, left: MAX_TEXT.bytes() });
-    serde_json::to_writer(&mut text, record).ok()?;
-    text.flush().ok()?;
+    json::write(&mut text, record).ok()?;
     drop(text);
     let packed = packed.finish().expect("memory takes what is written to it");
     (packed.len() as u64 <= MAX_PACKED.bytes()).then_some(packed)
@@ -21,7 +20,7 @@ pub(super) fn unpacked(packed: &[u8]) -> Result<Record, String> {
     let mut decoder = zstd::Decoder::with_buffer(packed).map_err(|error| error.to_string())?;
     decoder.window_log_max(WINDOW_LOG).map_err(|error| error.to_string())?;
     let mut text = Texts::new(decoder.take(MAX_TEXT.bytes() + 1));
-    let read = Record::deserialize_from(Box::new(&mut text));
+    let read = json::read::<Record>(Box::new(&mut text));
     if text.into_inner().limit() == 0 {
         return Err(format!("it has more than {MAX_TEXT}"));
     }

@@ -1,11 +1,14 @@
 //! [`Packed`]: rows, compressed, in memory or in a file.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::record::json;
 
 /// The most bytes of packs in memory.
 pub(super) const IN_MEMORY: usize = 1 << 20;
@@ -39,7 +42,7 @@ pub(super) struct Shelf {
 impl Shelf {
     /// Packs `rows`.
     pub fn put<T: Serialize>(&mut self, rows: &[T]) -> Packed {
-        let plain = rmp_serde::to_vec_named(rows).expect("MessagePack has a form for every value of JSON");
+        let plain = json::line(&rows);
         let bytes = zstd::bulk::compress(&plain, LEVEL).expect("zstd compresses any bytes");
         let place = if self.in_memory + bytes.len() <= IN_MEMORY { None } else { self.write(&bytes) };
         let place = place.unwrap_or_else(|| {
@@ -77,21 +80,22 @@ impl Shelf {
 impl Packed {
     /// The rows.
     pub fn unpack<T: DeserializeOwned>(&self) -> Vec<T> {
-        let plain = match &self.place {
-            Place::Memory(bytes) => self.decompressed(bytes),
+        let plain = zstd::bulk::decompress(&self.bytes(), self.length).expect("zstd decompresses what it compressed");
+        serde_json::from_slice(&plain).expect("rows of a record read back as they were written")
+    }
+
+    /// The pack.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match &self.place {
+            Place::Memory(bytes) => Cow::Borrowed(bytes),
             Place::File { file, at, bytes } => {
                 let mut read = vec![0; *bytes];
                 if let Err(error) = file.read_exact_at(&mut read, *at) {
                     panic!("a temporary file for the rows of a record cannot be read: {error}");
                 }
-                self.decompressed(&read)
+                Cow::Owned(read)
             }
-        };
-        rmp_serde::from_slice(&plain).expect("rows of a record read back as they were written")
-    }
-
-    fn decompressed(&self, bytes: &[u8]) -> Vec<u8> {
-        zstd::bulk::decompress(bytes, self.length).expect("zstd decompresses what it compressed")
+        }
     }
 
     #[cfg(test)]

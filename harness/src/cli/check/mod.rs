@@ -211,7 +211,7 @@ fn record_path(check: &Check, chosen: Option<&Chosen>) -> Result<Option<PathBuf>
 }
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {
-    if json { output::json(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
+    if json { output::record(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
 }
 
 fn options(parts: Parts, check: &Check, shared: &Shared, reference: Option<&KernelSpec>) -> Options {

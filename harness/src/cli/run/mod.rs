@@ -91,7 +91,7 @@ fn orphan(mut keeper: Keeper, record: Record) -> u8 {
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {
     if json {
-        return output::json_aside(record);
+        return output::record_aside(record);
     }
     output::aside(terminal::record(record, path, &super::screen()).trim_end());
     Ok(())
