@@ -2,6 +2,7 @@
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
 #   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl; all of them if none is named; --quick runs a part of the tests
+#   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user; takes a release build
 #   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
@@ -171,6 +172,7 @@ make_root() {
     local target
     target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
     bundle "$target/debug/plimsoll"
+    [ "$command" != truth ] || program=$target/release/plimsoll
     [ -z "$program" ] || cp "$program" "$root$target/debug/plimsoll"
     local tool
     for tool in sh bash cat sleep true false dd head tail env setsid mkdir mkfifo rm rmdir ls seq touch cp mv ln chmod chown \
@@ -216,11 +218,12 @@ PYTHON
     printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
     printf 'root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n' > "$root/etc/group"
     cp harness/vm/machine.sh "$work/tests" "$root/vm"
-    # For commands that are run in the machine: the truth table (HOLD_BUILT=/vm python3 /vm/run.py), and a virtual environment
-    # with its peers if PLIMSOLL_VM_PEERS names one.
+    # The truth table, and a virtual environment with its peers if PLIMSOLL_VM_PEERS names one.
     cp benches/truth/run.py "$root/vm"
     cc -O1 -pthread -o "$root/vm/hold" benches/truth/hold.c
     cc -O1 -pthread -shared -fPIC -o "$root/vm/hold.so" benches/truth/hold.c
+    cc -O1 -pthread -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$root/vm/libcuda.so.1" tests/emulation/cuda.c
+    cc -O1 -pthread -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o "$root/vm/libnvidia-ml.so.1" tests/emulation/nvml.c
     ! type -P time > /dev/null || bundle "$(type -P time)"
     if [ -n "${PLIMSOLL_VM_PEERS:-}" ]; then
         mkdir -p "$root$(dirname "$PLIMSOLL_VM_PEERS")"
@@ -324,7 +327,7 @@ machines=() command=tests
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) sed -n '2,/^set/ { s/^# \{0,1\}//; /^set/d; p; }' "$0"; exit ;;
-        --quick) command=quick ;;
+        --quick | --truth) command=${1#--} ;;
         6.1 | 6.12 | newest | systemd | musl) machines+=("$1") ;;
         --) shift; command="$*"; break ;;
         *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd, musl" >&2; exit 2 ;;

@@ -95,8 +95,6 @@ pub struct Share {
 pub struct AuditOptions {
     /// Arguments that never change, such as weights that a kernel keeps in another form.
     pub constant: Vec<String>,
-    /// Whether the kernel runs without the rights of its user.
-    pub untrusted: bool,
     /// Entries that may pass although their comparison cannot detect a wrong kernel.
     pub allow_blind: Vec<String>,
 }

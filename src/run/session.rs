@@ -263,10 +263,15 @@ impl<'a> Run<'a> {
                 .audit
                 .as_ref()
                 .filter(|_| timed)
-                .map(|audit| AuditSemantics { constant: audit.constant.clone(), untrusted: audit.untrusted }),
+                .map(|audit| AuditSemantics { constant: audit.constant.clone(), untrusted: self.is_isolated() }),
             aggregation: timed.then(|| Aggregation::of(options.protocol)),
             versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
         }
+    }
+
+    /// Whether the kernels lack rights of their user.
+    fn is_isolated(&self) -> bool {
+        self.sides.iter().all(|side| side.launcher.isolation().is_some())
     }
 
     /// Identifies the kernels by all their files, which are known once they were loaded, built and launched.

@@ -41,7 +41,11 @@ fn audited(scene: &Scene, library: &Path, name: &str, flags: &[&str]) -> Record 
     let mut command = scene.command("check");
     command.arg("--kernel").arg(format!("lib:{}:{name}", library.display()));
     command.args(["--launches", "20", "--warmup", "1", "--timeout", "20s"]).args(flags);
-    scene.run(&mut known(&command)).1
+    let record = scene.run(&mut known(&command)).1;
+    let audit = record.semantics.capture().and_then(|semantics| semantics.audit.as_ref());
+    let untrusted = flags.contains(&"--untrusted");
+    assert_eq!(audit.map(|audit| audit.untrusted), (untrusted || flags.contains(&"--audit")).then_some(untrusted));
+    record
 }
 
 /// `command` by a shell that becomes it, and so knows the number that it will have.

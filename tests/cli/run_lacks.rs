@@ -72,7 +72,10 @@ fn without_control_groups_all_but_their_figures_is_there() {
     let grows = "dd if=/dev/zero of=/dev/null bs=300M count=1000000 2>/dev/null; sleep 3600";
     command.args(["run", "--json", "--enforce", "--peak-rss", "64MiB", "--", "sh", "-c", grows]);
     let Some((code, json)) = elsewhere(hidden, &command) else { return };
-    let Some(EndCause::CeilingEnforced { by, .. }) = record(&json).end.map(|end| end.cause) else { panic!("{json}") };
+    let read = record(&json);
+    let said = &read.verdicts[0].message;
+    assert!(said.contains("enforced by the watchdog, which looks every 10ms; it has no control group: "), "{said}");
+    let Some(EndCause::CeilingEnforced { by, .. }) = read.end.map(|end| end.cause) else { panic!("{json}") };
     assert!(code == 1 && matches!(by, Enforcement::Watchdog { .. }), "{json}");
 }
 

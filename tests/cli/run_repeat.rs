@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
 use plimsoll::ByteSize;
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, Source};
 use plimsoll::record::{Policy, Record, RunState, VerdictStatus};
 
 use crate::support::{comes, plimsoll, run};
@@ -129,6 +129,7 @@ fn the_memory_of_a_control_group_is_of_the_command_alone() {
     };
     assert_eq!(code, 0, "{report}");
     assert!((ByteSize::mib(48)..ByteSize::mib(72)).contains(&reading.bytes), "{reading:?}");
+    assert_eq!(reading.source, Source::Exact, "the command is over at once: {reading:?}");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&report).contains(&words(&reading.counter)), "{report}");
 }

@@ -14,12 +14,12 @@ use std::os::unix::fs::FileExt;
 
 use plimsoll::capture::{Argument, Dtype, DtypeKind, Layout, TensorRef};
 use plimsoll::random::SplitMix64;
+use rustix::param::page_size;
 
 use super::error::CallError;
 use super::rules::{NAMED, PLACES, PLACES_OF_CALL, RUN, WHOLE};
 use crate::protocol::{CallMessage, StorageRange};
 
-const PAGE: u64 = 1 << 12;
 /// How often elements of a larger tensor are chosen, if their places are on few pages.
 const RUNS: usize = 2 * PLACES;
 
@@ -138,7 +138,7 @@ impl<'a> Place<'a> {
 
     /// The elements to alter, on `pages` pages or a few more: all, or those of `rows` and of random places.
     fn elements(&self, rows: &[u64], pages: usize, random: &mut SplitMix64) -> Vec<u64> {
-        if self.reach.end - self.reach.start <= WHOLE.min(pages as u64 * PAGE) {
+        if self.reach.end - self.reach.start <= WHOLE.min(pages as u64 * page_size() as u64) {
             return (0..self.numel).map(|n| self.element(n)).collect();
         }
         let (count, run) = (self.layout.shape[0], RUN.min(self.numel));
@@ -155,7 +155,7 @@ impl<'a> Place<'a> {
                 break;
             }
             let element = self.element(n);
-            touched.insert((self.range.offset + element * self.size()) / PAGE);
+            touched.insert((self.range.offset + element * self.size()) / page_size() as u64);
             elements.push(element);
         }
         elements

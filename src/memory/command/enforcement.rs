@@ -61,9 +61,10 @@ impl fmt::Display for Enforcement {
                 };
                 write!(f, "the limit of {limit} of a control group (version {version}) made for it")
             }
-            Self::Watchdog { interval_ns, .. } => {
+            Self::Watchdog { interval_ns, no_cgroup } => {
                 let interval = Duration::from_nanos(*interval_ns);
-                write!(f, "the watchdog, which looks every {}", humantime::format_duration(interval))
+                write!(f, "the watchdog, which looks every {}", humantime::format_duration(interval))?;
+                no_cgroup.iter().try_for_each(|why| write!(f, "; it has no control group: {why}"))
             }
         }
     }

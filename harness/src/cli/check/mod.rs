@@ -163,11 +163,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
     if matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until) {
         return Err("--audit times by --protocol kernelforge or samples".into());
     }
-    Ok(Some(AuditOptions {
-        constant: flags.constant.clone(),
-        untrusted: flags.untrusted,
-        allow_blind: flags.allow_blind.clone(),
-    }))
+    Ok(Some(AuditOptions { constant: flags.constant.clone(), allow_blind: flags.allow_blind.clone() }))
 }
 
 /// The workers that kernels run in.

@@ -101,7 +101,8 @@ proptest! {
             let last = at + bytes.len() as u64;
             prop_assert!(*at >= end && reach.start <= *at && last <= reach.end && !bytes.is_empty());
             prop_assert_eq!((at % dtype.size(), bytes.len() as u64 % dtype.size()), (0, 0));
-            pages.extend(at / PAGE..=(last - 1) / PAGE);
+            let page = page_size() as u64;
+            pages.extend(at / page..=(last - 1) / page);
             end = last;
         }
         prop_assert!(!pages.is_empty() && pages.len() <= PLACES + 1, "{} pages", pages.len());
