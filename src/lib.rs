@@ -1,6 +1,7 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
 //!
-//! The parts that a test needs are always here; everything else is a feature, and `full` enables all.
+//! The parts that a test needs are always here; everything else is a feature, and `full` enables all but `remote` and
+//! older versions of criterion.
 //!
 //! | feature | modules | for |
 //! |---|---|---|

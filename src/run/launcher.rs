@@ -12,8 +12,8 @@ use plimsoll_capture::timing::{Protocol, Samples};
 use plimsoll_capture::{Bound, Dtype, Entry};
 use plimsoll_memory::bytes::ByteSize;
 
-use super::audit::Overhead;
 use super::output::{Output, OutputValue};
+use super::overhead::Overhead;
 use super::placement::OUTPUT_ALIGNMENT;
 
 /// Why a kernel cannot be launched at all, as reported by its launcher.

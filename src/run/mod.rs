@@ -29,6 +29,7 @@ mod observer;
 mod operators;
 mod options;
 mod output;
+mod overhead;
 mod placement;
 mod plan;
 mod profile;
@@ -39,7 +40,6 @@ pub(crate) mod verdicts;
 pub(crate) mod versus;
 mod watch;
 
-pub use audit::Overhead;
 pub use check::{Check, Launch, NoKernel, Report, Role, RunContext};
 pub use error::RunError;
 pub use facade::Validation;
@@ -50,5 +50,6 @@ pub use launcher::{
 pub use observer::{Observer, Phase};
 pub use options::{AuditOptions, DEFAULT_PAIRS, Options, Share};
 pub use output::{Output, OutputValue, Placed};
+pub use overhead::Overhead;
 pub use placement::{OUTPUT_ALIGNMENT, Placement};
 pub use session::{run, run_against, versus};

@@ -58,6 +58,25 @@ fn every_metric_that_has_a_flag_is_one_of_every_command_that_limits_memory() {
 }
 
 #[test]
+fn a_page_that_lists_metrics_has_them_all() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let lists: [(&str, fn(Metric) -> bool); 3] = [
+        ("testing.md", |_| true),
+        ("testing-python.md", |metric| metric.facts().of != Subject::Heap),
+        ("run.md", |metric| metric.facts().flag),
+    ];
+    for (page, has) in lists {
+        let text = std::fs::read_to_string(docs.join(page)).unwrap();
+        for metric in Metric::ALL.iter().copied().filter(|&metric| has(metric)) {
+            let name = metric.name();
+            let named =
+                text.contains(&format!("`{name}`")) || text.contains(&format!("`--{}`", name.replace('_', "-")));
+            assert!(named, "{page} lacks {name}");
+        }
+    }
+}
+
+#[test]
 fn every_metric_is_a_setting_and_a_value_of_the_schemas() {
     for metric in Metric::ALL {
         let setting = plimsoll::config::settings().find(|setting| setting.key() == format!("ceilings.{metric}"));

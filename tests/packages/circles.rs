@@ -2,16 +2,24 @@
 //! dependencies.
 //!
 //! Files are read as text: an edge is a path that starts with `crate`, `super` or `self`, followed through re-exports
-//! to the file with the item. Files that re-export their folder (`lib.rs`, `mod.rs`) are left out, as are tests, and
-//! what a file takes from the modules that it declares.
+//! to the file with the item. Files that only re-export their folder (`lib.rs`, `mod.rs` without a function) are left
+//! out, as are tests, and what a file takes from the modules that it declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders with the sources of each package.
-const PACKAGES: [&str; 7] =
-    ["src", "src/capture", "src/diagnose", "src/memory", "src/statistics", "harness/src", "harness/torch/src"];
+const PACKAGES: [&str; 8] = [
+    "src",
+    "src/capture",
+    "src/diagnose",
+    "src/memory",
+    "src/remote",
+    "src/statistics",
+    "harness/src",
+    "harness/torch/src",
+];
 
 type Module = Vec<String>;
 
@@ -51,7 +59,8 @@ impl Sources {
 
     /// Whether a file only re-exports its folder.
     fn is_face(&self, module: &Module) -> bool {
-        matches!(self.files[module].file_name().unwrap().to_str().unwrap(), "mod.rs" | "lib.rs")
+        let name = self.files[module].file_name().unwrap().to_str().unwrap();
+        matches!(name, "mod.rs" | "lib.rs") && !mentions(&self.texts[module], "fn")
     }
 
     /// The module that holds what `path` names within `from`; `None` if that is not in this package.
@@ -277,6 +286,12 @@ fn a_circle_is_found_through_a_face_and_what_is_none_is_not() {
         let [lib, face, b, _] = through;
         assert_eq!(found(&[lib, face, b, ("c.rs", harmless)]), [""; 0], "{harmless}");
     }
+    // A face with a function is a file as any other.
+    let [lib, (name, _), b, c] = through;
+    let logic = (name, "mod b;\npub use b::{self, B as Other};\npub struct Own;\nfn of(_: crate::c::C) {}");
+    let uses = "pub struct C;\nimpl C { fn of(_: super::a::Own) {} }";
+    assert_eq!(found(&[lib, logic, b, ("c.rs", uses)]), ["a uses c", "c uses a"]);
+    assert_eq!(found(&[lib, logic, b, c]), ["a/b uses c", "c uses a/b"]);
     // A file may use the modules that it declares, and those may use the file.
     let parent = [
         ("lib.rs", "mod p;"),

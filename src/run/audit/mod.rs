@@ -41,39 +41,10 @@ use kept::{captured_bytes, is_empty, mutated_contents};
 const LEAD_IN: usize = 4;
 /// Launches at the end of a region that are judged but not counted: the worker answers after them.
 const LEAD_OUT: usize = 1;
-/// The most time that the launches of a region may take beyond the measured overhead, together and each, in nanoseconds:
-/// a sleeping processor wakes up slowly, twice a launch, and a shared one has others' data in its caches.
-const SLACK_NS: (f64, f64) = (400_000.0, 50_000.0);
-/// The additional time allowed between two launches, in nanoseconds.
-const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
-
-/// A launcher's overhead beside a launch, measured before any kernel was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Overhead {
-    /// One turn of the worker.
-    pub launch_ns: f64,
-    /// One patch that is put into an argument.
-    pub patch_ns: f64,
-    /// One byte that is put into an argument, or copied from an output.
-    pub byte_ns: f64,
-}
-
-impl Overhead {
-    /// Twice the measured overhead, plus [`SLACK_NS`]: the most that some launches may take besides. Memory in use by others
-    /// is slower. The worker has its turn once or twice a launch.
-    fn allowed_ns(&self, launches: usize, turns: usize, patches: usize, bytes: usize) -> f64 {
-        let of = |ns: f64, count: usize| ns * count as f64;
-        // In addition to idle launches: a kernel's arguments are bound, its output is described.
-        let bound = of(LAUNCH_NS, turns);
-        let measured = bound + of(self.launch_ns, turns) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
-        let (together, each) = SLACK_NS;
-        together + of(each, launches) + 2.0 * measured
-    }
-}
 
 /// The subject of an audit.
 #[derive(Clone, Copy)]

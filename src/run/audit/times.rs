@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::record::{Failure, FailureKind};
 
 use super::super::launcher::{Patch, Region};
+use super::super::overhead::Overhead;
+use super::Course;
 use super::kept::copy_ns;
-use super::{Course, Overhead};
 
 /// Regions whose reported times may contradict the clock before the kernel is accused.
 const MISFITS: u32 = 64;
