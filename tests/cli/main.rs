@@ -3,6 +3,7 @@
 mod ab;
 mod adversaries;
 mod audit;
+mod before;
 mod bench_gate;
 mod bisect;
 mod calibrate;
