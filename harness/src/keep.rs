@@ -1,17 +1,19 @@
-//! Keeps the known facts of a run beside its record while the run goes on.
+//! [`Keeper`]: keeps the known facts of a run beside its record while the run goes on.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll::elsewhere::is_address;
 use plimsoll::record::{PartialRecord, Record};
+use plimsoll::run::Observer;
 
 /// Least time between two writes of the record so far.
 const EVERY: Duration = Duration::from_secs(1);
 /// Writing may take one part in this many of the time.
 const PARTS: u32 = 500;
 
-/// Writes `FILE.partial` again and again.
+/// Writes `FILE.partial` again and again: what is known if the process is killed. An observer of a check, or a part of
+/// one.
 pub struct Keeper {
     partial: Option<PartialRecord>,
     next: Instant,
@@ -32,8 +34,8 @@ impl Keeper {
         self.partial.as_ref().map(|_| self.next)
     }
 
-    /// Writes the result of `record`.
-    pub fn keep(&mut self, record: impl FnOnce() -> Record) {
+    /// Writes the result of `record`, which is not called if nothing is kept.
+    pub fn write_with(&mut self, record: impl FnOnce() -> Record) {
         if self.partial.is_some() {
             self.write(&record());
         }
@@ -52,10 +54,20 @@ impl Keeper {
         self.partial.as_ref().map(|partial| (partial.path(), self.problem.as_deref()))
     }
 
-    /// Removes the partial record.
+    /// Removes the partial record, once there is a whole one.
     pub fn remove(self) {
         if let Some(partial) = self.partial {
             partial.remove();
         }
+    }
+}
+
+impl Observer for Keeper {
+    fn keeps(&self) -> Option<Instant> {
+        self.due()
+    }
+
+    fn keep(&mut self, so_far: &Record) {
+        self.write(so_far);
     }
 }

@@ -9,11 +9,13 @@
 //! | feature | holds | for |
 //! |---|---|---|
 //! | always | [`protocol`], [`worker`] | a worker of one's own |
-//! | `supervisor` | `supervisor`, `signals`, `confine` | isolated checks in tests |
+//! | `supervisor` | `supervisor`, `keep`, `signals`, `confine` | isolated checks in tests |
 //! | `command` (default) | the program `plimsoll` | the command line |
 
 #[cfg(feature = "supervisor")]
 pub mod confine;
+#[cfg(feature = "supervisor")]
+pub mod keep;
 pub mod protocol;
 #[cfg(feature = "supervisor")]
 pub mod signals;

@@ -6,7 +6,6 @@
 mod cli;
 mod exports;
 mod guardian;
-mod keep;
 mod live;
 mod progress;
 mod replace;
@@ -14,7 +13,7 @@ mod scaffold;
 
 use std::process::ExitCode;
 
-use plimsoll_harness::{confine, signals, supervisor, worker};
+use plimsoll_harness::{confine, keep, signals, supervisor, worker};
 
 fn main() -> ExitCode {
     // Commands that run others, which must end with this one however it ends.

@@ -57,11 +57,11 @@ impl Observer for RunProgress<'_> {
     }
 
     fn keeps(&self) -> Option<Instant> {
-        self.keeper.due()
+        self.keeper.keeps()
     }
 
     fn keep(&mut self, so_far: &Record) {
-        self.keeper.write(so_far);
+        self.keeper.keep(so_far);
     }
 
     fn cancelled(&self) -> bool {

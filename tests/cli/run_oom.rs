@@ -11,30 +11,62 @@ use plimsoll::record::Record;
 use crate::support::{plimsoll, run};
 
 /// A group like Slurm's for a step, limited to 96 MiB; removed on drop.
-struct Step(PathBuf);
+struct Step {
+    /// The group of its task.
+    task: PathBuf,
+    /// The outermost group that was made for it.
+    made: PathBuf,
+}
 
 impl Step {
     /// `None`, with a message, if this machine allows none.
     fn new(job: u32) -> Option<Self> {
-        let own = Cgroup::of(std::process::id()).ok().filter(|group| group.version() == CgroupVersion::V1);
-        let path = own.map(|own| own.path().join(format!("slurm_{job}/uid_0/job_{job}/step_0")))?;
-        let made = fs::create_dir_all(&path).and_then(|()| fs::write(path.join("memory.limit_in_bytes"), "96M"));
-        let step = Self(path);
-        // A kernel without swap accounting has nothing to limit.
-        let _ = fs::write(step.0.join("memory.memsw.limit_in_bytes"), "96M");
-        match made {
-            Ok(()) => Some(step),
-            Err(error) => {
-                println!("not possible here: {}: {error}", step.0.display());
-                None
+        let not_possible = |why: &dyn std::fmt::Display| {
+            println!("not possible here: a control group as Slurm makes one: {why}");
+            None
+        };
+        let own = match Cgroup::of(std::process::id()) {
+            Ok(own) => own,
+            Err(error) => return not_possible(&error),
+        };
+        let (made, task, limit, swap) = match own.version() {
+            CgroupVersion::V1 => {
+                let made = own.path().join(format!("slurm_{job}"));
+                let task = made.join(format!("uid_0/job_{job}/step_0"));
+                (made, task, "memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", "96M"))
             }
+            CgroupVersion::V2 => {
+                // Only the root may have processes and groups with limits.
+                let root = own.path().ancestors().find(|path| !path.join("cgroup.type").exists()).unwrap();
+                let made = root.join(format!("slurm_{job}"));
+                let task = made.join(format!("slurmstepd.scope/job_{job}/step_0/user/task_0"));
+                (made, task, "memory.max", ("memory.swap.max", "0"))
+            }
+        };
+        let limited = task.ancestors().find(|path| path.ends_with("step_0")).unwrap().to_owned();
+        let make = || {
+            fs::create_dir_all(&task)?;
+            if own.version() == CgroupVersion::V2 {
+                let mut above: Vec<_> = task.ancestors().skip(1).take_while(|path| path.starts_with(&made)).collect();
+                above.reverse();
+                above.iter().try_for_each(|path| fs::write(path.join("cgroup.subtree_control"), "+memory"))?;
+            }
+            fs::write(limited.join(limit), "96M")
+        };
+        let made_now = make();
+        let step = Self { task: task.clone(), made: made.clone() };
+        // A kernel without swap accounting has nothing to limit.
+        let _ = fs::write(limited.join(swap.0), swap.1);
+        match made_now {
+            Ok(()) => Some(step),
+            Err(error) => not_possible(&error),
         }
     }
 
     /// A command that joins the group before anything else.
     fn inside(&self, command: &Command) -> Command {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\""]).arg(&self.0);
+        shell.args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\""]).arg(&self.task);
         shell.arg(command.get_program()).args(command.get_args()).env("NO_COLOR", "1");
         shell
     }
@@ -43,7 +75,7 @@ impl Step {
 impl Drop for Step {
     fn drop(&mut self) {
         // A group is busy for a moment after its last process has ended.
-        for path in self.0.ancestors().take(4) {
+        for path in self.task.ancestors().take_while(|path| path.starts_with(&self.made)) {
             for _ in 0..100 {
                 match fs::remove_dir(path) {
                     Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
@@ -84,7 +116,11 @@ fn a_kill_at_the_limit_of_a_slurm_step_is_called_one() {
     let words = format!(
         "it was killed by the kernel at the memory limit of Slurm step {job}.0 (oom_kill of the control group "
     );
-    assert!(message.starts_with(&words) && message.contains("step_0 rose by 1"), "{message}");
+    assert!(
+        message.starts_with(&words)
+            && (message.contains("step_0 rose by 1") || message.contains("/step_0/user/task_0 rose by 1")),
+        "{message}"
+    );
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use plimsoll::capture::Capture;
-use plimsoll::record::{FailureKind, ReleaseReason, RunState, ValidationStatus, VerdictStatus};
+use plimsoll::record::{FailureKind, Record, ReleaseReason, RunState, ValidationStatus, VerdictStatus};
 use plimsoll::run::{Check, Observer, RunError};
 use plimsoll::timing::Protocol;
+use plimsoll_harness::keep::Keeper;
 use plimsoll_harness::signals::Cancel;
 use plimsoll_harness::supervisor::{NoLauncher, Workers, isolated};
 
@@ -33,6 +34,25 @@ fn an_isolated_check_is_a_line_of_a_test() {
     assert_eq!(workers, [(1, ReleaseReason::BeforeProfiling, true), (2, ReleaseReason::Finished, true)]);
     assert!(record.releases.iter().all(|release| release.pid != std::process::id()));
     assert_eq!(record.policy.capture().unwrap().timeout_ns, Some(50_000_000_000), "the launcher's own");
+}
+
+#[test]
+fn the_known_facts_are_kept_while_a_check_runs() {
+    let scene = Scene::new(4);
+    let capture = Capture::open(&scene.capture()).unwrap();
+    let library = built(&scene, "tests/kernels/library/adversaries.c");
+    let mut keeper = Keeper::new(Some(&scene.record()));
+    // Each launch takes a millisecond or more: after the second or third entry the first second is over.
+    let protocol = Protocol::Samples { warmup: 0, launches: 600.try_into().unwrap() };
+    let sleeps = workers().isolated(kernel(&library, "sleeps").parse().unwrap());
+    Check::of(&capture).profile_only().protocol(protocol).kernel(sleeps).run_observed(&mut keeper).unwrap();
+    let (path, problem) = keeper.kept().unwrap();
+    let kept = Record::read(path).unwrap();
+    assert_eq!((kept.state, problem), (RunState::Interrupted, None));
+    assert!(kept.results.entries.iter().filter(|entry| entry.profile.is_some()).count() >= 1, "{:?}", kept.results);
+    let path = path.to_owned();
+    keeper.remove();
+    assert!(!path.exists());
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
 /// Cleans up if the started process is gone: nobody waits for this one, and the record is incomplete.
 fn orphan(mut keeper: Keeper, record: Record) -> u8 {
     let code = record.exit_code;
-    keeper.keep(|| record);
+    keeper.write_with(|| record);
     let kept = keeper.kept().map_or_else(String::new, |(path, _)| format!(" What was read is in {}", path.display()));
     super::report_message(&format!("plimsoll was killed, and ended the command with it.{kept}"));
     code

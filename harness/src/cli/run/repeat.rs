@@ -237,7 +237,7 @@ fn wait(
                 if let Some((keeper, so_far)) = &mut kept
                     && keeper.due().is_some_and(|due| due <= now)
                 {
-                    keeper.keep(|| so_far(running.meter().so_far()));
+                    keeper.write_with(|| so_far(running.meter().so_far()));
                     worked = true;
                 }
                 // Memory used to start, or to make a record, is not needed soon.
