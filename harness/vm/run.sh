@@ -2,7 +2,7 @@
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
 #   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl; all of them if none is named; --quick runs a part of the tests
-#   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user; takes a release build
+#   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user, of a release build
 #   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
@@ -172,7 +172,7 @@ make_root() {
     local target
     target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
     bundle "$target/debug/plimsoll"
-    [ "$command" != truth ] || program=$target/release/plimsoll
+    [ "$command" != truth ] || program=$release
     [ -z "$program" ] || cp "$program" "$root$target/debug/plimsoll"
     local tool
     for tool in sh bash cat sleep true false dd head tail env setsid mkdir mkfifo rm rmdir ls seq touch cp mv ln chmod chown \
@@ -335,6 +335,15 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ ${#machines[@]} -gt 0 ] || machines=(6.1 6.12 newest systemd musl)
+release=${CARGO_TARGET_DIR:-target}/release/plimsoll
+if [ "$command" = truth ]; then
+    for machine in "${machines[@]}"; do
+        case $machine in
+            systemd | musl) echo "error: --truth is for 6.1, 6.12 and newest: name them" >&2; exit 2 ;;
+        esac
+    done
+    [ -x "$release" ] || { echo "error: $release is not there: cargo build --release -p plimsoll-harness" >&2; exit 2; }
+fi
 
 get_tools
 rm -f "$work/tests"
