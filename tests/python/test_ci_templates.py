@@ -1,4 +1,4 @@
-"""Tests of docs/ci: templates against their schemas, scripts with shellcheck, and their steps run here on a release
+"""Tests of docs/ci and .github/workflows: templates against their schemas, scripts with shellcheck, and their steps run here on a release
 made from the existing build."""
 
 import json
@@ -16,7 +16,8 @@ CI = os.path.join(ROOT, "docs", "ci")
 BIN = os.path.join(sys.prefix, "bin")
 TEMPLATES = {
     "github/action.yml": ["vendor.github-actions"],
-    "release.yml": ["vendor.github-workflows"],
+    "../../.github/workflows/ci.yml": ["vendor.github-workflows"],
+    "../../.github/workflows/release.yml": ["vendor.github-workflows"],
     "gitlab.yml": ["vendor.gitlab-ci", "--data-transform", "gitlab-ci"],
 }
 
@@ -43,7 +44,7 @@ class Templates(unittest.TestCase):
     def test_scripts(self):
         scripts = [("install.sh", None), ("github/run.sh", None), ("../../harness/release.sh", None)]
         steps = read("github/action.yml")["runs"]["steps"]
-        steps += [step for job in read("release.yml")["jobs"].values() for step in job["steps"]]
+        steps += [step for job in read("../../.github/workflows/release.yml")["jobs"].values() for step in job["steps"]]
         scripts += [(step["name"], step["run"]) for step in steps if "run" in step]
         scripts += [("gitlab", "\n".join(read("gitlab.yml")[".plimsoll"]["before_script"]))]
         for name, text in scripts:
