@@ -4,11 +4,11 @@
 usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--runs 3] [--rows KIND,..] [--tools NAME,..|none] [--folder DIR]
 
 Every program is benches/truth/hold.c with one word for the way, and every figure the median of the runs. The tool's own
-figure for a program that holds nothing is subtracted, so that the C library's or Python's usage does not count. For `plimsoll run`, the table
-names the metric that the row uses; `cgroup` is the peak of the control group that `--cgroup` creates. Missing peers are
-left out, with a message: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which only sees a Python, and
-loads the same source as a library). Without an NVIDIA GPU, its row is measured on the emulated driver of the tests
-(tests/emulation), which the table says.
+figure for a program that holds nothing is subtracted, so that the C library's or Python's usage does not count. For
+`plimsoll run`, the table names the metric that the row uses; `cgroup` is the peak of the control group that `--cgroup`
+creates. Missing peers are left out, with a message: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which
+only sees a Python, and loads the same source as a library). Without an NVIDIA GPU, its row is measured on the emulated
+driver of the tests (tests/emulation), which the table says.
 
 A row passes if plimsoll, by one of its two columns, is within 1 % or 1 MiB of the truth, and no peer is nearer by more
 than the resolution: half a MiB, by which the kernel's own counters are late on two processors (a batch of 32 pages for

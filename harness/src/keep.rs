@@ -29,26 +29,6 @@ impl Keeper {
         Self { partial: record.map(PartialRecord::beside), next: Instant::now() + EVERY, problem: None }
     }
 
-    /// When to write again, if anything is kept.
-    pub fn due(&self) -> Option<Instant> {
-        self.partial.as_ref().map(|_| self.next)
-    }
-
-    /// Writes the result of `record`, which is not called if nothing is kept.
-    pub fn write_with(&mut self, record: impl FnOnce() -> Record) {
-        if self.partial.is_some() {
-            self.write(&record());
-        }
-    }
-
-    /// Writes `record`.
-    pub fn write(&mut self, record: &Record) {
-        let Some(partial) = &mut self.partial else { return };
-        let began = Instant::now();
-        self.problem = partial.write(record).err().map(|error| format!("{}: {error}", partial.path().display()));
-        self.next = began + began.elapsed().saturating_mul(PARTS).max(EVERY);
-    }
-
     /// The path of the partial record, and the error of the last write, if it failed.
     pub fn kept(&self) -> Option<(&Path, Option<&str>)> {
         self.partial.as_ref().map(|partial| (partial.path(), self.problem.as_deref()))
@@ -64,10 +44,13 @@ impl Keeper {
 
 impl Observer for Keeper {
     fn keeps(&self) -> Option<Instant> {
-        self.due()
+        self.partial.as_ref().map(|_| self.next)
     }
 
     fn keep(&mut self, so_far: &Record) {
-        self.write(so_far);
+        let Some(partial) = &mut self.partial else { return };
+        let began = Instant::now();
+        self.problem = partial.write(so_far).err().map(|error| format!("{}: {error}", partial.path().display()));
+        self.next = began + began.elapsed().saturating_mul(PARTS).max(EVERY);
     }
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Inside a virtual machine, its first program: runs what the third disk says (`tests`, `quick`, `truth` or a command) and says by the second
-# serial line how that went. The last line is `vm: passed` if nothing failed.
+# Inside a virtual machine, its first program: runs what the third disk says (`tests`, `quick`, `truth` or a command) and
+# says by the second serial line how that went. The last line is `vm: passed` if nothing failed.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 systemd=
 [ ! -d /run/systemd/system ] || systemd=yes

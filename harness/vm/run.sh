@@ -220,10 +220,8 @@ PYTHON
     cp harness/vm/machine.sh "$work/tests" "$root/vm"
     # The truth table, and a virtual environment with its peers if PLIMSOLL_VM_PEERS names one.
     cp benches/truth/run.py "$root/vm"
-    cc -O1 -pthread -o "$root/vm/hold" benches/truth/hold.c
-    cc -O1 -pthread -shared -fPIC -o "$root/vm/hold.so" benches/truth/hold.c
-    cc -O1 -pthread -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$root/vm/libcuda.so.1" tests/emulation/cuda.c
-    cc -O1 -pthread -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o "$root/vm/libnvidia-ml.so.1" tests/emulation/nvml.c
+    PYTHONPATH=benches/truth PYTHONDONTWRITEBYTECODE=1 python3 -c \
+        'import pathlib, run, sys; run.emulation(run.build(pathlib.Path(sys.argv[1])))' "$root/vm"
     ! type -P time > /dev/null || bundle "$(type -P time)"
     if [ -n "${PLIMSOLL_VM_PEERS:-}" ]; then
         mkdir -p "$root$(dirname "$PLIMSOLL_VM_PEERS")"

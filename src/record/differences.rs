@@ -212,8 +212,9 @@ fn result_changes(before: &Record, after: &Record, same: bool) -> (Rows<Change>,
         )
     };
     let (mut found, mut timing) = (Rows::default(), Rows::default());
-    let all = before.results.timing.zip(after.results.timing);
-    timing.extend(all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns }));
+    if let (true, Some(old), Some(new)) = (same, before.results.timing, after.results.timing) {
+        timing.push(TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns });
+    }
     let mut pair = |before: &EntryResult, after: &EntryResult| {
         let (old, new) = (outcome(before), outcome(after));
         if old != new {

@@ -24,7 +24,13 @@ pub(crate) fn within(depth: usize, value: &impl Serialize) -> Vec<u8> {
 
 /// The text of `value` on one line, for programs: shorter and sooner read than [`within`].
 pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
-    text(value, Layout { depth: None, empty: false })
+    text(value, Layout::LINE)
+}
+
+/// Writes what [`line`] returns.
+pub(crate) fn write_line(writer: &mut dyn io::Write, value: &impl Serialize) -> io::Result<()> {
+    serialize(writer, value, Layout::LINE)?;
+    writer.flush()
 }
 
 fn text(value: &impl Serialize, layout: Layout) -> Vec<u8> {
@@ -67,6 +73,8 @@ struct Layout {
 }
 
 impl Layout {
+    const LINE: Self = Self { depth: None, empty: false };
+
     fn within(depth: usize) -> Self {
         Self { depth: Some(depth), empty: false }
     }

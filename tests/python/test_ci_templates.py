@@ -1,5 +1,5 @@
-"""Tests of docs/ci and .github/workflows: templates against their schemas, scripts with shellcheck, and their steps run here on a release
-made from the existing build."""
+"""Tests of docs/ci and .github/workflows: templates against their schemas, scripts with shellcheck, and their steps run
+here on a release made from the existing build."""
 
 import json
 import os

@@ -9,7 +9,7 @@ use crate::record::{Record, Texts, json};
 pub(super) fn packed(record: &Record) -> Option<Vec<u8>> {
     let mut packed = zstd::Encoder::new(Vec::new(), 3).expect("the level is valid");
     let mut text = BufWriter::with_capacity(1 << 16, Bounded { inner: &mut packed, left: MAX_TEXT.bytes() });
-    json::write(&mut text, record).ok()?;
+    json::write_line(&mut text, record).ok()?;
     drop(text);
     let packed = packed.finish().expect("memory takes what is written to it");
     (packed.len() as u64 <= MAX_PACKED.bytes()).then_some(packed)
@@ -62,6 +62,13 @@ mod tests {
         let mut exact = Bounded { inner: Vec::new(), left: 5 };
         exact.write_all(b"12345").unwrap();
         assert!(exact.write_all(b"6").is_err() && exact.inner == b"12345");
+    }
+
+    #[test]
+    fn a_record_is_packed_without_the_spaces_of_its_file() {
+        let record = sample::command();
+        let text = zstd::decode_all(&*packed(&record).unwrap()).unwrap();
+        assert_eq!(text, serde_json::to_vec(&record).unwrap());
     }
 
     #[test]

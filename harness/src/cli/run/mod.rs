@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use plimsoll::diagnose::CommandWatch;
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
+use plimsoll::run::Observer as _;
 
 use super::args::{launcher, named};
 use super::{Failed, output};
@@ -46,7 +47,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
         watch.conclude(&mut record, &arguments.fail_on);
     }
     if orphaned {
-        return Ok(orphan(keeper, record));
+        return Ok(orphan(keeper, &record));
     }
     // Report a verdict only once its record and report are on the disk: if they do not fit, the verdict does not hold.
     file.map(|file| file.commit(&record)).transpose()?;
@@ -81,12 +82,11 @@ fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
 }
 
 /// Cleans up if the started process is gone: nobody waits for this one, and the record is incomplete.
-fn orphan(mut keeper: Keeper, record: Record) -> u8 {
-    let code = record.exit_code;
-    keeper.write_with(|| record);
+fn orphan(mut keeper: Keeper, record: &Record) -> u8 {
+    keeper.keep(record);
     let kept = keeper.kept().map_or_else(String::new, |(path, _)| format!(" What was read is in {}", path.display()));
     super::report_message(&format!("plimsoll was killed, and ended the command with it.{kept}"));
-    code
+    record.exit_code
 }
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {

@@ -11,6 +11,7 @@ use plimsoll::command::{CommandError, Ended, Metered, OutputWatch, ProcessEnd, R
 use plimsoll::diagnose::{CommandWatch, cause_by_text};
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::{Environment, Record};
+use plimsoll::run::Observer as _;
 
 use super::super::args::CeilingFlags;
 use super::super::output;
@@ -224,7 +225,7 @@ fn wait(
     let mut settles = Some(Instant::now() + SETTLED);
     loop {
         let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
-        let keeps = kept.as_ref().and_then(|(keeper, _)| keeper.due());
+        let keeps = kept.as_ref().and_then(|(keeper, _)| keeper.keeps());
         let looks = tmpfs.as_ref().map(|tmpfs| tmpfs.due());
         match running.step_until(&fds, keeps.into_iter().chain(settles).chain(looks).min())? {
             Step::Over => break,
@@ -235,9 +236,9 @@ fn wait(
                 }
                 let mut worked = settles.is_some_and(|settles| settles <= now);
                 if let Some((keeper, so_far)) = &mut kept
-                    && keeper.due().is_some_and(|due| due <= now)
+                    && keeper.keeps().is_some_and(|due| due <= now)
                 {
-                    keeper.write_with(|| so_far(running.meter().so_far()));
+                    keeper.keep(&so_far(running.meter().so_far()));
                     worked = true;
                 }
                 // Memory used to start, or to make a record, is not needed soon.
