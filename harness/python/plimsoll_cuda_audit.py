@@ -1,8 +1,7 @@
 """Audited launches on a GPU: each runs on values drawn by the supervisor, between two events in its stream, and its output
-is copied when the device has nothing left to do.
+is copied when the device has nothing left to do. How long the device continued after the second event counts.
 
-This module has only run on an emulation of torch.cuda (tests/python/test_cuda.py). Everything that it calls is bound
-before any kernel is loaded.
+Everything that this module calls is bound before any kernel is loaded.
 """
 
 import ctypes
@@ -87,7 +86,7 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
         untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
     """Launches once per list of places, on values that the supervisor hands out when they are due, and keeps the outputs: all
     of them, or those that it asks for. Profilers and tracers end with the launch, as in plimsoll_audit.py."""
-    durations, leaves, end = [], [], 0
+    durations, leaves, end, lates = [], [], 0, []
     turn, chance = turns_of(process), Random(os.urandom(16)).random
     start, stop = cuda.Timing(process, device).marks(2)
     for places in launches:
@@ -103,8 +102,9 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
         stop.record(stream)
         parts = [(tensor, chance()) for _, tensor in flattened(output, "") if isinstance(tensor, torch.Tensor)]
         early = [copied(tensor, part) for tensor, part in parts]
-        device.settle(stream)
-        durations.append(max(0, int(start.elapsed_time(stop) * 1e6)))
+        late = device.late_us(stream)
+        lates += [late] if late else []
+        durations.append(max(0, int(start.elapsed_time(stop) * 1e6 + late * 1e3)))
         process.check()
         if asks and not turn():
             outputs.check(output)
@@ -123,6 +123,9 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
         if collects_now:
             collecting()
         output = None
+    # Programs that share the device have their turn after some of the launches only.
+    if len(launches) >= cuda.LEAST_LAUNCHES and 4 * len(lates) >= 3 * len(launches):
+        raise cuda.Late(max(lates))
     return {"durations_ns": durations, "outputs": leaves}
 
 

@@ -227,7 +227,7 @@ class Worker:
     def launch(self, id, call):
         """One launch, whose outputs are copied to the memfd."""
         try:
-            outcome = self.outcome(call)
+            outcome = self.repeated(lambda: self.outcome(call))
         except BaseException as error:
             self.error(error, id=id)
         else:
@@ -314,22 +314,7 @@ class Worker:
             try:
                 if isinstance(inputs, BaseException):
                     raise inputs
-                trial = self.stale.Trial(self.launched, self.outputs)
-                trial.before(self.elsewhere(calls[index], rooms))
-                if self.device:
-                    # Storages that it shares with a previous call may have moved.
-                    inputs = resident(calls[index])
-                try:
-                    self.warm_up(inputs.args, protocol["warmup"])
-                    samples = self.timing.timed(self.kernel, inputs.args, protocol)
-                    mutated = inputs.mutated()
-                    trial.at_timed(inputs, mutated)
-                finally:
-                    # Two maps of the same pages would count twice in resident memory.
-                    inputs.drop()
-                trial.elsewhere(lambda: self.elsewhere(calls[index], rooms))
-                again = self.outcome(calls[index], rooms)
-                again["mutated"] = sorted({*again["mutated"], *mutated})
+                samples, again = self.repeated(lambda: self.timed(calls[index], inputs, rooms, protocol))
             except BaseException as error:
                 self.error(error, id=id, index=index)
                 if self.backend.kind_of(error) == "device-fault":
@@ -342,6 +327,30 @@ class Worker:
                 next(self.messages)
         self.process.flush()
         self.channel.send("profiled", id=id)
+
+    def repeated(self, run):
+        """Runs something again if the device was late, which programs that share it may have been."""
+        return self.cuda.repeated(run) if self.device else run()
+
+    def timed(self, call, inputs, rooms, protocol):
+        """The samples of a resident call, and the outcome of a launch of it elsewhere."""
+        trial = self.stale.Trial(self.launched, self.outputs)
+        trial.before(self.elsewhere(call, rooms))
+        if self.device:
+            # Storages that it shares with a previous call may have moved.
+            inputs = self.cuda.Inputs(call, self.device, rooms)
+        try:
+            self.warm_up(inputs.args, protocol["warmup"])
+            samples = self.timing.timed(self.kernel, inputs.args, protocol)
+            mutated = inputs.mutated()
+            trial.at_timed(inputs, mutated)
+        finally:
+            # Two maps of the same pages would count twice in resident memory.
+            inputs.drop()
+        trial.elsewhere(lambda: self.elsewhere(call, rooms))
+        again = self.outcome(call, rooms)
+        again["mutated"] = sorted({*again["mutated"], *mutated})
+        return samples, again
 
     def warm_up(self, args, launches):
         """Runs the warm-up launches; a forked child that returned is ended after each."""

@@ -170,6 +170,23 @@ fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
 }
 
 #[test]
+fn a_device_whose_turns_others_take_accuses_no_kernel() {
+    let scene = Scene::new(4);
+    let library = device_kernels(&scene);
+    // What is late every time cannot be distinguished from a kernel that works elsewhere.
+    for (turns, end) in [("5", None), ("1", Some(FailureKind::LateWrite))] {
+        let mut check = command(&scene, "check", &library, "embedding");
+        let (code, record) = scene.run(check.env("EMULATED_CUDA_SHARED", turns));
+        assert_eq!(
+            (code, failures(&record)),
+            (i32::from(end.is_some()), vec![end; 4]),
+            "{turns}: {:#?}",
+            record.results
+        );
+    }
+}
+
+#[test]
 fn a_device_that_another_process_has_to_itself_is_not_measured() {
     let scene = Scene::new(1);
     let library = device_kernels(&scene);

@@ -11,6 +11,7 @@
  *     EMULATED_CUDA_CONTEXT     bytes that the context takes [default: 0]
  *     EMULATED_CUDA_NO_EVENT    1: the event of a whole context is refused
  *     EMULATED_CUDA_EXCLUSIVE   1: another process has the device to itself
+ *     EMULATED_CUDA_SHARED      every so many times that a stream waits, another process has its turn of a millisecond
  *     EMULATED_CUDA_LOG         a file to which a line is appended for each call that moves or holds memory
  *     EMULATED_NVML_STATE       a file in which the emulated NVML (nvml.c) finds the process and the bytes that it holds
  *
@@ -119,6 +120,10 @@ static void done(Stream *stream, Op *op) {
     /* In emulated time, waiters are notified at once. */
     while (op->event->pending > 0) pthread_cond_wait(&changed, &lock);
     stream->recorded = op->event->at;
+    /* Every so many times, another program has its turn before the waiter. */
+    static size_t waits;
+    const size_t shared = number("EMULATED_CUDA_SHARED", 0);
+    if (shared && ++waits % shared == 0) stream->recorded += 1;
     return;
   }
   if (op->kind != RECORD) {

@@ -3,6 +3,7 @@ with the host. The tests show that the worker asks torch for the right things; t
 torch's own part. Run: python -m unittest discover tests/python"""
 
 import errno
+import itertools
 import os
 import socket
 import sys
@@ -54,17 +55,17 @@ class Event:
 
 
 class Driver:
-    """The driver's functions, with the event of a whole context: other work ends later by a set time."""
+    """The driver's functions, with the event of a whole context: other work ends later by set times."""
 
     def __init__(self, device):
-        self.device, self.later_ns, self.refuses = device, 0, False
+        self.device, self.later_ns, self.refuses = device, itertools.repeat(0), False
 
     def cuCtxGetCurrent(self, context):
         return 0
 
     def cuCtxRecordEvent(self, context, event):
         assert event.value == Event.cuda_event
-        self.device.idle.whole.at = time.perf_counter_ns() + self.later_ns
+        self.device.idle.whole.at = time.perf_counter_ns() + next(self.later_ns)
         return 801 if self.refuses else 0
 
 
@@ -223,7 +224,7 @@ class OnDevice(unittest.TestCase):
             self.assertIn("leaves a different stream current", self.refused("late-write", self.timed, protocol, leaves))
 
         self.cuda.current = Stream(0)
-        self.driver.later_ns = 10**12
+        self.driver.later_ns = itertools.repeat(10**12)
         self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
         # If the driver refuses the event, or lacks it, the host waits.
         self.cuda.waits_ns = 5_000_000
@@ -231,6 +232,21 @@ class OnDevice(unittest.TestCase):
         self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
         self.device.idle.driver = None
         self.assertIn("the device continued for", self.refused("late-write", self.timed, "kernelforge"))
+
+    def test_programs_that_share_the_device_accuse_no_kernel(self):
+        def timed():
+            return plimsoll_cuda.repeated(lambda: self.timed("kernelforge"))
+
+        kernel, launches = torch.nn.functional.embedding, [torch.ones(8)] * 4
+        self.driver.later_ns = itertools.cycle((10**12, 10**12, 0))
+        self.assertLess(timed()["durations_ns"][0], 10**11)
+        # The time until the device is idle counts.
+        self.driver.later_ns = itertools.cycle((10**12, 0))
+        late = [duration > 10**11 for duration in self.audited(kernel, launches)[1]]
+        self.assertEqual(late, [True, False, True, False])
+        self.driver.later_ns = itertools.repeat(10**12)
+        self.refused("late-write", timed)
+        self.refused("late-write", self.audited, kernel, launches)
 
     def test_a_result_that_is_kept_by_address_is_told_and_shared_storages_stay_as_they_were(self):
         embedding, kept, seen = torch.nn.functional.embedding, {}, []
@@ -343,13 +359,13 @@ class OnDevice(unittest.TestCase):
 
         audited, _, _ = self.audited(adds, [torch.ones(8)] * 2)
         self.assertEqual(audited.settle(), ["weight"])
-        output, settle = torch.zeros(64), self.device.settle
+        output, late_us = torch.zeros(64), self.device.late_us
 
         def late(stream):
-            settle(stream)
             output.add_(1)
+            return late_us(stream)
 
-        with mock.patch.object(self.device, "settle", late):
+        with mock.patch.object(self.device, "late_us", late):
             self.assertIn("still changed", self.refused("late-write", self.audited, lambda *_: output, [torch.ones(8)]))
 
     def test_idle_launches_are_timed_on_the_device(self):

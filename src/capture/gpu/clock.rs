@@ -40,7 +40,12 @@ impl<'a> CudaClock<'a> {
         self.late
     }
 
-    fn times(&mut self) -> Result<Vec<f64>, GpuError> {
+    /// The times between the marks, and however long the device continued after the last one is left to
+    /// [`late`](Self::late).
+    ///
+    /// # Errors
+    /// [`GpuError`] of a mark, or of the work between.
+    pub fn times(&mut self) -> Result<Vec<f64>, GpuError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll::gpu::{CudaClock, EarlyCopy, GpuError, Ring, Stream};
 use plimsoll::run::{OUTPUT_ALIGNMENT, Output};
@@ -22,6 +23,9 @@ use crate::worker::audit::{Asked, Given, Times, Values, bytes_at, parts, size_of
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
 use crate::worker::outputs::Outputs;
+
+/// The fewest launches of a region that show whether a kernel works on other streams.
+const LEAST_LAUNCHES: usize = 3;
 
 /// A call that is resident on the device, to be launched in regions.
 pub struct DeviceAudited {
@@ -40,12 +44,14 @@ struct Watched<'a> {
     early: EarlyCopy,
     /// Where to look at an output, which a kernel cannot foresee.
     chance: RandomState,
+    /// How long the device continued after each launch after which it did.
+    late: Vec<Duration>,
 }
 
 impl<'a> Watched<'a> {
     fn new(ring: &'a mut Ring, stream: &'a Stream) -> Result<Self, GpuError> {
         let (clock, early) = (CudaClock::new(stream)?, EarlyCopy::new(stream.gpu())?);
-        Ok(Self { ring, stream, clock, early, chance: RandomState::new() })
+        Ok(Self { ring, stream, clock, early, chance: RandomState::new(), late: Vec::new() })
     }
 
     /// Puts the values of a launch, one after the other in `bytes`, into its arguments.
@@ -63,7 +69,7 @@ impl<'a> Watched<'a> {
         Ok(())
     }
 
-    /// Fills the outputs' memory, and times a launch; `round` is its number.
+    /// Fills the outputs' memory, and times a launch until the device has nothing left to do; `round` is its number.
     fn timed(
         &mut self,
         room: &Home,
@@ -78,15 +84,22 @@ impl<'a> Watched<'a> {
         self.clock.mark();
         let (at, bytes) = self.seen(room, round);
         let taken = self.early.take(self.stream, &room.memory, at, bytes);
-        let times = self.clock.resolve();
-        if let Some(late) = self.clock.late() {
-            return Err(CallError::Late(late));
-        }
+        let times = self.clock.times();
         // A fault on the device says more than the kernel's own error.
         self.stream.gpu().synchronize()?;
         launched?;
         taken?;
-        Ok(times?.first().map_or(0, |ns| ns.max(0.0) as u64))
+        let late = self.clock.late();
+        self.late.extend(late);
+        let late_ns = late.map_or(0, |late| u64::try_from(late.as_nanos()).unwrap_or(u64::MAX));
+        Ok(times?.first().map_or(0, |ns| ns.max(0.0) as u64).saturating_add(late_ns))
+    }
+
+    /// Fails if the device continued after nearly every one of the launches: programs that share the device have their
+    /// turn after some of them only.
+    fn ended(&self, launches: usize) -> Result<(), CallError> {
+        let most = launches >= LEAST_LAUNCHES && 4 * self.late.len() >= 3 * launches;
+        self.late.iter().max().filter(|_| most).map_or(Ok(()), |late| Err(CallError::Late(*late)))
     }
 
     /// Whether the output is as it was when the launch's stream had ended.
@@ -160,6 +173,7 @@ impl DeviceLaunches {
                 return Err(CallError::WritesOn);
             }
         }
+        watched.ended(asked.launches.len())?;
         // A kernel that writes to its arguments leaves the last values changed.
         let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
         let fresh = values.first(size_of_all(last))?;

@@ -6,8 +6,6 @@
 //!   the counter says so.
 //! - A GPU that shares the system's memory (GB10, Jetson) has no memory of its own: NVML answers N/A or reports the
 //!   whole system's. Host and device are then one pool, which `unified_peak` measures.
-//!
-//! NVML's answers were tested only with recorded ones: this code has not run on a machine with a GPU.
 
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "nothing else makes them"))]
 mod devices;

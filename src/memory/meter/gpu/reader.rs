@@ -13,7 +13,7 @@ use crate::meter::tree::Node;
 /// One part in this many of the time may be spent. A call waits for the driver, so wall time counts rather than
 /// processor time.
 const PARTS: u32 = 50;
-/// A read that takes no longer than this is made at the start and end of every phase.
+/// If a read takes no longer than this, the start and end of every phase are read.
 const CHEAP: Duration = Duration::from_millis(20);
 /// The initial PID namespace of the system (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
@@ -58,7 +58,9 @@ pub(crate) struct GpuReader {
     /// The memory in use when the reader was created.
     before: ByteSize,
     throttle: Throttle,
-    cost: Duration,
+    /// The least that a read has taken: the driver makes a read wait while a process creates its context, which says
+    /// nothing about the next one.
+    cost: Option<Duration>,
 }
 
 impl GpuReader {
@@ -81,12 +83,12 @@ impl GpuReader {
     }
 
     fn of(asked: Asked, host_ids: bool, before: ByteSize) -> Self {
-        Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
+        Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: None }
     }
 
     /// Reads if that is worth its cost. `edge` means that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
-        if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
+        if !(self.throttle.is_due(now) || edge && self.cost.is_none_or(|cost| cost <= CHEAP)) {
             return GpuPass::NotTaken;
         }
         let began = Instant::now();
@@ -99,8 +101,10 @@ impl GpuReader {
                 Ok(GpuUse::Clients { bytes: clients.memory_of(nodes.iter().map(|node| node.id.pid)) })
             }
         };
-        self.cost = began.elapsed();
-        self.throttle.spent(now, self.cost);
+        let took = began.elapsed();
+        let cost = self.cost.map_or(took, |least| least.min(took));
+        self.cost = Some(cost);
+        self.throttle.spent(now + took, cost);
         read.map_or_else(|reason| GpuPass::Failed(Arc::from(reason)), GpuPass::Taken)
     }
 }
@@ -141,6 +145,8 @@ fn ids_of_namespaces(status: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::super::devices::DeviceProcess;
     use super::*;
     use crate::meter::tree::Tree;
@@ -206,5 +212,28 @@ mod tests {
         assert_eq!(reader.pass(now + Duration::from_millis(30), tree.nodes(), false), GpuPass::NotTaken);
         // However long the read took on a busy machine, a day is enough for the next.
         assert_eq!(reader.pass(now + Duration::from_secs(86_400), tree.nodes(), false), taken);
+    }
+
+    #[test]
+    fn a_read_that_had_to_wait_does_not_hide_the_end_of_a_phase() {
+        #[derive(Debug, Default)]
+        struct Waits(AtomicBool);
+        impl Devices for Waits {
+            fn read(&self) -> Result<Vec<Device>, String> {
+                // The second read waits for another process.
+                if self.0.swap(true, Ordering::Relaxed) {
+                    std::thread::sleep(2 * CHEAP);
+                    self.0.store(false, Ordering::Relaxed);
+                }
+                Ok(vec![device("NVIDIA H200", Some(1), Some(&[(std::process::id(), Some(1))]))])
+            }
+        }
+        let tree = Tree::new(std::process::id()).unwrap();
+        let mut reader = GpuReader::of(Asked::Driver(Box::<Waits>::default()), true, ByteSize::ZERO);
+        let now = Instant::now();
+        for turn in 0..4 {
+            let passed = reader.pass(now + turn * Duration::from_micros(1), tree.nodes(), true);
+            assert!(matches!(passed, GpuPass::Taken(_)), "read {turn}: {passed:?}");
+        }
     }
 }
