@@ -290,6 +290,31 @@ if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
     kernel=keeps expect python-keeps 1 in_python check large python-keeps
     holds "a result kept in Python" python-keeps.json '(d["results"]["entries"][0]["profile"].get("error") or {}).get("kind") == "stale-output"' \
         'it is right where it is validated, and stale once other values lie at the addresses that were timed'
+    # Kernels that cheat on a GPU, and honest ones, each audited and compared with how it may end.
+    suite=tests/kernels/cheats/device.py
+    for which in honest cheats; do
+        rm -rf "${work:?}/$which"
+        expect "$which-list" 0 "$python" "$suite" "$work/$which" "$which"
+        kernel=cheats/device in_python check "$which" "audited-$which" --audit --warmup 1 --launches 40 \
+            --reference "py:$suite:reference" >"$report/audited-$which.txt" 2>"$report/audited-$which.err"
+        words="$("$python" "$suite" ends "$report/audited-$which.json" "$report/$which-list.txt" 2>>"$report/errors.txt")"
+        if [ $? -eq 0 ]; then pass "$which kernels, audited: $words"; else fail "$which kernels, audited: $words"; fi
+    done
+    # Kernels as KernelForge writes them, built by nvcc.
+    if command -v nvcc >/dev/null && command -v c++ >/dev/null && "$python" -c 'import ninja' 2>/dev/null; then
+        generated op-gelu --op gelu --entries 1
+        # forged NAME CODE [FLAGS..]
+        forged() {
+            expect "kernelforge-$3" "$2" "${limited[@]}" "$plimsoll" check "$work/op-gelu" --python "$python" --device cuda \
+                --kernel "kernelforge:tests/kernels/kernelforge/$1" --compare kernelforge --record "$report/kernelforge-$3.json" "${@:4}"
+        }
+        forged gelu 0 gelu
+        forged gelu 0 gelu-audit --audit
+        forged gelu_kept 1 kept
+        forged gelu_kept 1 kept-audit --audit
+    else
+        left_out "kernels of KernelForge in CUDA: they need nvcc, c++ and ninja"
+    fi
     headers="$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')"
     if ! "$python" -c 'import triton' 2>/dev/null || ! command -v cc >/dev/null || ! [ -f "$headers/Python.h" ]; then
         left_out "a kernel in Triton: that needs triton, cc and $headers/Python.h"

@@ -92,17 +92,16 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
     for places in launches:
         turn()
         put(device, inputs.rooms, places, first)
-        stream = torch.cuda.current_stream(device.index)
-        start.record(stream)
+        start.record(device.stream)
         output = kernel(*inputs.args)
         unprofiled(None)
         untraced(None)
         collects_now = collects()
         uncollected()
-        stop.record(stream)
+        stop.record(device.stream)
         parts = [(tensor, chance()) for _, tensor in flattened(output, "") if isinstance(tensor, torch.Tensor)]
         early = [copied(tensor, part) for tensor, part in parts]
-        late = device.late_us(stream)
+        late = device.late_us()
         lates += [late] if late else []
         durations.append(max(0, int(start.elapsed_time(stop) * 1e6 + late * 1e3)))
         process.check()

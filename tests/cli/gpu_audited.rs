@@ -39,11 +39,10 @@ fn honest_kernels_are_timed_on_values_that_nobody_has_seen() {
 #[test]
 fn a_device_whose_turns_others_take_accuses_no_kernel() {
     let scene = Scene::new(1);
-    let (code, record) = scene.run(audit(&scene, "embedding").env("EMULATED_CUDA_SHARED", "3"));
-    assert_eq!((code, end(&record)), (0, None), "{:#?}", record.results);
-    // Every third launch lasts a millisecond longer, until the device is idle.
-    let mean_ns = record.results.entries[0].profile.as_ref().unwrap().statistics.unwrap().mean_ns;
-    assert!(mean_ns >= 1e6 / 4.0, "{mean_ns}");
+    for turns in ["1", "3", "20"] {
+        let (code, record) = scene.run(audit(&scene, "embedding").env("EMULATED_CUDA_SHARED", turns));
+        assert_eq!((code, end(&record)), (0, None), "{turns}: {:#?}", record.results);
+    }
 }
 
 #[test]

@@ -173,16 +173,11 @@ fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
 fn a_device_whose_turns_others_take_accuses_no_kernel() {
     let scene = Scene::new(4);
     let library = device_kernels(&scene);
-    // What is late every time cannot be distinguished from a kernel that works elsewhere.
-    for (turns, end) in [("5", None), ("1", Some(FailureKind::LateWrite))] {
+    // Each time, or so rarely that it is not seen again if nothing is launched.
+    for turns in ["1", "20"] {
         let mut check = command(&scene, "check", &library, "embedding");
         let (code, record) = scene.run(check.env("EMULATED_CUDA_SHARED", turns));
-        assert_eq!(
-            (code, failures(&record)),
-            (i32::from(end.is_some()), vec![end; 4]),
-            "{turns}: {:#?}",
-            record.results
-        );
+        assert_eq!((code, failures(&record)), (0, vec![None; 4]), "{turns}: {:#?}", record.results);
     }
 }
 

@@ -9,7 +9,7 @@ use super::kept::Kept;
 use crate::record::{Failure, Values};
 
 /// The fewest launches of an entry that are judged.
-const JUDGED: usize = 24;
+pub(super) const JUDGED: usize = 24;
 /// Launches whose values are of one kind or another, of which the times of [`REPEATED`] do not count.
 pub(super) const KINDS: usize = 16;
 /// How many of them repeat values in whole or in part.

@@ -33,7 +33,7 @@ use super::operators::Chosen;
 use super::options::AuditOptions;
 use super::output::Output;
 use chance::Chance;
-use choice::{KINDS, REPEATED, Recurs};
+use choice::{JUDGED, KINDS, REPEATED, Recurs};
 use fresh::Fresh;
 use kept::{captured_bytes, is_empty, mutated_contents};
 
@@ -249,13 +249,15 @@ impl<'a> Course<'a> {
                 cold => cold.saturating_sub(LEAD_IN).max(1),
             };
             let limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
-            let most = (wanted.min(limit) >> self.halvings).max(1);
+            let room = (REGION_BYTES / bytes.max(1)).max(2);
+            // Copying and judging a large output takes longer than launches: enough are judged if a region keeps some.
+            let for_kept = (wanted * room / JUDGED).min(REGION_BYTES / self.fresh.bytes().max(1));
+            let most = (wanted.min(limit.max(for_kept)) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT);
             let counted = LEAD_IN..LEAD_IN + counted;
             // All, or as many as fit.
-            let room = REGION_BYTES / bytes.max(1);
-            let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room.max(2)));
+            let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room));
             // Not 0, which kernels write.
             let fill = 1 + (self.chance.word() % 255) as u8;
             let wanted_of = Wanted { keep: keep.as_deref(), fill, contents: &self.contents };
