@@ -28,6 +28,7 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// Writes what [`line`] returns.
+#[cfg(feature = "history")]
 pub(crate) fn write_line(writer: &mut dyn io::Write, value: &impl Serialize) -> io::Result<()> {
     serialize(writer, value, Layout::LINE)?;
     writer.flush()

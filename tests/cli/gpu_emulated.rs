@@ -367,9 +367,15 @@ fn a_torch_that_sees_no_gpu_is_told_so() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(1);
     let mut validate = scene.command("validate");
-    validate.args(["--kernel", &kernel("torch_embedding"), "--device", "cuda", "--python"]).arg(python);
-    let (code, out, err) = run(on_emulation(&scene, &mut validate));
-    assert_eq!((code, out.as_str()), (3, ""), "nothing was measured");
-    assert!(err.contains("sees no GPU, and cuda:0 was asked for"), "{err}");
-    assert!(!scene.record().exists());
+    validate.args(["--kernel", &kernel("torch_embedding"), "--device", "cuda", "--python"]).arg(&python);
+    // KernelForge's kernels are audited without a flag, so that `--constant` is taken.
+    let mut check = scene.command("check");
+    let folder = concat!("kernelforge:", env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/kernelforge/gelu");
+    check.args(["--kernel", folder, "--device", "cuda", "--constant", "weight", "--python"]).arg(&python);
+    for mut command in [validate, check] {
+        let (code, out, err) = run(on_emulation(&scene, &mut command));
+        assert_eq!((code, out.as_str()), (3, ""), "nothing was measured: {err}");
+        assert!(err.contains("sees no GPU, and cuda:0 was asked for"), "{err}");
+        assert!(!scene.record().exists());
+    }
 }

@@ -238,7 +238,7 @@ pub struct AuditFlags {
     /// Time on values the kernel cannot know, and judge timed launches
     ///
     /// Its times are also checked against the supervisor's clock. A `kernelforge:` kernel is audited wherever that is
-    /// possible, which is on the CPU, with `--protocol kernelforge` or `samples`; `--audit=off` times it without.
+    /// possible, which is with `--protocol kernelforge` or `samples`; `--audit=off` times it without.
     #[arg(
         long, env = "PLIMSOLL_AUDIT", value_name = "on|off", num_args = 0..=1, require_equals = true,
         default_missing_value = "on", value_parser = BoolishValueParser::new(),

@@ -138,7 +138,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
     if flags.untrusted && flags.audit == Some(false) {
         return Err("--untrusted audits the kernel: leave out --audit=off".into());
     }
-    let possible = device == Place::Cpu && !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
+    let possible = !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
     let mut kernels = [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten();
     // KernelForge kernels are written by a language model.
     let suspect = kernels.any(|kernel| matches!(kernel, KernelSpec::KernelForge(_)));
@@ -160,7 +160,7 @@ fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptio
             return Err("--audit launches on other values each time: leave out --graph".into());
         }
     }
-    if matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until) {
+    if !possible {
         return Err("--audit times by --protocol kernelforge or samples".into());
     }
     Ok(Some(AuditOptions { constant: flags.constant.clone(), allow_blind: flags.allow_blind.clone() }))
