@@ -24,6 +24,8 @@ LATE_FOR_HOST_US = 2000
 # How often the check is repeated with nothing launched, after it has found other work.
 CONTROLS = 8
 FLUSH_OF_DO_BENCH = 256 << 20
+# How long a stream is held for a launch, by clocks of 2 GHz.
+LEAST_HOLD_NS, MOST_HOLD_NS, CYCLES_PER_NS = 100_000, 2_000_000, 2
 LIMIT_OF_STACK, SMALL_STACK = 0, 256
 # How often work is run whose end the device passes, and the fewest launches of a region that show whether a kernel works
 # on other streams.
@@ -76,6 +78,7 @@ class Device:
         self.set_device, self.synchronize = torch._C._cuda_setDevice, torch._C._cuda_synchronize
         self.stream, self.set_stream = torch.cuda.current_stream(index), torch.cuda.set_stream
         self.copied = [self.event() for _ in self.ring]
+        self.sleep, self.hold_ns, self.held_too_short = torch._C._cuda_sleep, LEAST_HOLD_NS, 0
         self.idle = Idle(self)
         if small_context:
             keep_stack()
@@ -133,6 +136,17 @@ class Device:
                    "enclose its work; set it within `with torch.cuda.stream(..)`"
             raise backend.Refusal("late-write", text)
         return self.idle.late_us()
+
+    def hold(self):
+        """Keeps the stream busy for a while in which a launch can be given to the device."""
+        if self.hold_ns:
+            self.sleep(self.hold_ns * CYCLES_PER_NS)
+
+    def held(self, start, host_ns):
+        """Notes how long a launch was under way on the host, when it has returned. The next one is held twice as long. A
+        kernel that waits for its stream reaches the mark at its start first, every time, and is not held any more."""
+        self.held_too_short = self.held_too_short + 1 if start.query() else 0
+        self.hold_ns = max(LEAST_HOLD_NS, min(2 * host_ns, MOST_HOLD_NS)) if self.held_too_short < 3 else 0
 
     def memory(self):
         """The allocator's bytes, and the memory in use on the device."""

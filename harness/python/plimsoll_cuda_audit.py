@@ -1,5 +1,7 @@
 """Audited launches on a GPU: each runs on values drawn by the supervisor, between two events in its stream, and its output
-is copied when the device has nothing left to do. How long the device continued after the second event counts.
+is copied when the device has nothing left to do. Its stream is held before the first event, so that the device does not
+wait for the host; the launch lasts as long as the host is in it if that is longer. How long the device continued after the
+second event counts.
 
 Everything that this module calls is bound before any kernel is loaded.
 """
@@ -10,6 +12,7 @@ import os
 import sys
 import types
 from random import Random
+from time import perf_counter_ns
 
 import plimsoll_audit as audit
 import plimsoll_cuda as cuda
@@ -31,6 +34,7 @@ class Audited(audit.Audited):
         self.call, self.backend, self.device = call, backend, device
         self.inputs = cuda.Inputs(call, device, {})
         self.touched, self.changed = set(), set()
+        device.hold_ns, device.held_too_short = cuda.LEAST_HOLD_NS, 0
 
     def region(self, worker, message, values):
         """The fields of a `region` message."""
@@ -83,7 +87,7 @@ def content(room, at, size):
 
 
 def run(kernel, inputs, launches, first, asks, contents, outputs, process, device, unprofiled=sys.setprofile,
-        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
+        untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable, clock=perf_counter_ns):
     """Launches once per list of places, on values that the supervisor hands out when they are due, and keeps the outputs: all
     of them, or those that it asks for. Profilers and tracers end with the launch, as in plimsoll_audit.py."""
     durations, leaves, end, lates = [], [], 0, []
@@ -92,10 +96,14 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
     for places in launches:
         turn()
         put(device, inputs.rooms, places, first)
+        device.hold()
         start.record(device.stream)
+        begun = clock()
         output = kernel(*inputs.args)
         unprofiled(None)
         untraced(None)
+        host_ns = clock() - begun
+        device.held(start, host_ns)
         collects_now = collects()
         uncollected()
         stop.record(device.stream)
@@ -103,7 +111,7 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
         early = [copied(tensor, part) for tensor, part in parts]
         late = device.late_us()
         lates += [late] if late else []
-        durations.append(max(0, int(start.elapsed_time(stop) * 1e6 + late * 1e3)))
+        durations.append(int(max(host_ns, start.elapsed_time(stop) * 1e6) + late * 1e3))
         process.check()
         if asks and not turn():
             outputs.check(output)

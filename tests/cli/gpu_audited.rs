@@ -5,7 +5,7 @@ use std::process::Command;
 use plimsoll::gpu::PlaceKind;
 use plimsoll::record::{FailureKind, Record, Values};
 
-use crate::emulation::{device_kernels, on_emulation};
+use crate::emulation::{device_kernels, log, on_emulation};
 use crate::support::{Scene, run};
 
 fn audit(scene: &Scene, kernel: &str) -> Command {
@@ -33,6 +33,9 @@ fn honest_kernels_are_timed_on_values_that_nobody_has_seen() {
         let audit = profile.audit.as_ref().unwrap();
         assert!(audit.values == Values::All && audit.follows && audit.judged >= 24, "{audit:?}");
         assert!(profile.statistics.unwrap().mean_ns > 0.0);
+        // Launches are given to a stream that is held, unless the kernel waits for it.
+        let held = log(&scene, "held_launch").len();
+        assert_eq!(held >= audit.launches as usize, kernel != "waits", "{kernel}: {held} of {}", audit.launches);
     }
 }
 

@@ -34,7 +34,7 @@ class Stream:
 
 
 class Event:
-    cuda_event = 12345
+    cuda_event, reached = 12345, False
 
     def __init__(self, enable_timing=False):
         self.timed, self.at = enable_timing, None
@@ -44,6 +44,9 @@ class Event:
 
     def wait(self, stream):
         stream.waits_for = self
+
+    def query(self):
+        return self.reached
 
     def synchronize(self):
         pass
@@ -73,7 +76,7 @@ class Cuda:
     """The part of torch.cuda that the worker uses, for a device whose memory is the host's."""
 
     def __init__(self):
-        self.current, self.lost, self.waits_ns = Stream(0), None, 0
+        self.current, self.lost, self.waits_ns, self.held = Stream(0), None, 0, []
 
     def Stream(self, device):
         return Stream()
@@ -127,7 +130,7 @@ class Torch:
         self.cuda = cuda
         self.sizes = []
         own = {"_CudaEventBase": Event, "_cuda_getCurrentRawStream": lambda index: cuda.current.cuda_stream,
-               "_cuda_setDevice": cuda.set_device, "_cuda_synchronize": cuda.synchronize}
+               "_cuda_sleep": cuda.held.append, "_cuda_setDevice": cuda.set_device, "_cuda_synchronize": cuda.synchronize}
         self._C = types.SimpleNamespace(**{**vars(torch._C), **own})
 
     def __getattr__(self, name):
@@ -366,6 +369,21 @@ class OnDevice(unittest.TestCase):
             expected = torch.cat([values, TABLE.flatten()[64:]]).view_as(TABLE)[INDICES]
             self.assertEqual((output, held), (expected.numpy().tobytes(), INDICES[1:2].numpy().tobytes()))
         self.assertEqual(audited.settle(), [])
+
+    def test_an_audited_launch_is_given_to_a_device_that_is_busy(self):
+        def slow(*args):
+            time.sleep(0.001)
+            return torch.nn.functional.embedding(*args)
+
+        # The host's time in the launch counts, and the next launch is held for longer.
+        durations = self.audited(slow, [torch.ones(8)] * 4)[1]
+        self.assertTrue(all(duration > 10**6 for duration in durations), durations)
+        self.assertTrue(len(self.cuda.held) == 4 and self.cuda.held[0] < min(self.cuda.held[1:]), self.cuda.held)
+        # A kernel that waits for its stream is not held again and again.
+        self.cuda.held.clear()
+        with mock.patch.object(Event, "reached", True):
+            self.audited(slow, [torch.ones(8)] * 6)
+        self.assertEqual(len(self.cuda.held), 3)
 
     def test_audited_launches_that_write_to_an_argument_or_too_late_are_told(self):
         def adds(indices, table):

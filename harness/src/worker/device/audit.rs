@@ -1,15 +1,17 @@
 //! [`DeviceAudited`]: regions of launches on a device, each on values that the supervisor drew.
 //!
-//! A launch lasts from one event in its stream to the next. Values are put in before the first, and outputs copied after
-//! the second, when all work on the device has ended.
+//! A launch lasts from one event in its stream to the next, or as long as the host is in it if that is longer: the stream
+//! is held until the launch has returned, so that the device does not wait for the host in between, as it does not if
+//! launches follow each other. Values are put in before the first event, and outputs copied after the second, when all
+//! work on the device has ended.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use plimsoll::gpu::{CudaClock, EarlyCopy, GpuError, Ring, Stream};
+use plimsoll::gpu::{CudaClock, EarlyCopy, GpuError, Ring, Stream, StreamBarrier};
 use plimsoll::run::{OUTPUT_ALIGNMENT, Output};
 use plimsoll::timing::Clock as _;
 
@@ -44,14 +46,16 @@ struct Watched<'a> {
     early: EarlyCopy,
     /// Where to look at an output, which a kernel cannot foresee.
     chance: RandomState,
+    /// Whether the kernel can be launched into a held stream.
+    holds: &'a mut bool,
     /// How long the device continued after each launch after which it did.
     late: Vec<Duration>,
 }
 
 impl<'a> Watched<'a> {
-    fn new(ring: &'a mut Ring, stream: &'a Stream) -> Result<Self, GpuError> {
+    fn new(ring: &'a mut Ring, stream: &'a Stream, holds: &'a mut bool) -> Result<Self, GpuError> {
         let (clock, early) = (CudaClock::new(stream)?, EarlyCopy::new(stream.gpu())?);
-        Ok(Self { ring, stream, clock, early, chance: RandomState::new(), late: Vec::new() })
+        Ok(Self { ring, stream, clock, early, chance: RandomState::new(), holds, late: Vec::new() })
     }
 
     /// Puts the values of a launch, one after the other in `bytes`, into its arguments.
@@ -79,11 +83,18 @@ impl<'a> Watched<'a> {
     ) -> Result<u64, CallError> {
         self.stream.fill(&room.memory, room.at, room.bytes, fill)?;
         self.clock.start(2)?;
+        let barrier = if *self.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
         self.clock.mark();
+        let begun = Instant::now();
         let launched = launch();
+        let mut on_host = begun.elapsed();
         self.clock.mark();
         let (at, bytes) = self.seen(room, round);
         let taken = self.early.take(self.stream, &room.memory, at, bytes);
+        if barrier.is_some_and(|barrier| !barrier.open()) {
+            // It has waited for its stream, and so for the barrier. Without one, the host's time is between the marks.
+            (*self.holds, on_host) = (false, Duration::ZERO);
+        }
         let times = self.clock.times();
         // A fault on the device says more than the kernel's own error.
         self.stream.gpu().synchronize()?;
@@ -91,8 +102,9 @@ impl<'a> Watched<'a> {
         taken?;
         let late = self.clock.late();
         self.late.extend(late);
-        let late_ns = late.map_or(0, |late| u64::try_from(late.as_nanos()).unwrap_or(u64::MAX));
-        Ok(times?.first().map_or(0, |ns| ns.max(0.0) as u64).saturating_add(late_ns))
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let on_device = times?.first().map_or(0, |ns| ns.max(0.0) as u64);
+        Ok(on_device.max(nanoseconds(on_host)).saturating_add(late.map_or(0, nanoseconds)))
     }
 
     /// Fails if the device continued after nearly every one of the launches: programs that share the device have their
@@ -145,7 +157,7 @@ impl DeviceLaunches {
         let DeviceAudited { call, on, changed, .. } = audited;
         self.gpu.make_current()?;
         let bound = on.call(call, self.index, &self.stream);
-        let mut watched = Watched::new(&mut self.ring, &self.stream)?;
+        let mut watched = Watched::new(&mut self.ring, &self.stream, &mut self.holds)?;
         let size = on.placement.bytes.next_multiple_of(OUTPUT_ALIGNMENT);
         // The first write to a page of shared memory takes longer than a launch may.
         outputs.of_call(size * if asked.asks { 2 } else { asked.launches.len() })?.fill(asked.fill);
@@ -256,7 +268,8 @@ impl IdleDevice {
         let bytes = launches.iter().flatten().map(|(_, at, bytes)| at + bytes).max().unwrap_or(0);
         let home = || Ok::<_, GpuError>(Home { memory: Rc::new(stream.gpu().allocate(bytes)?), at: 0, bytes });
         let (argument, room, from) = (home()?, home()?, vec![1; bytes as usize]);
-        let mut watched = Watched::new(ring, stream)?;
+        let mut holds = true;
+        let mut watched = Watched::new(ring, stream, &mut holds)?;
         let size = (bytes as usize).next_multiple_of(OUTPUT_ALIGNMENT);
         outputs.of_call(size * launches.len())?.fill(0xff);
         let (mut durations, mut leaves) = (Vec::new(), Vec::new());

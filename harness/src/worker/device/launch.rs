@@ -49,7 +49,7 @@ pub struct DeviceLaunches {
     idle: IdleCheck,
     arena: Arena,
     /// Whether the kernel can be launched into a held stream: a kernel that waits for its stream cannot.
-    holds: bool,
+    pub(super) holds: bool,
 }
 
 /// How the calls of a batch are timed.
