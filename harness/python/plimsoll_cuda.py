@@ -78,8 +78,9 @@ class Device:
         self.set_device, self.synchronize = torch._C._cuda_setDevice, torch._C._cuda_synchronize
         self.stream, self.set_stream = torch.cuda.current_stream(index), torch.cuda.set_stream
         self.copied = [self.event() for _ in self.ring]
-        self.sleep, self.hold_ns, self.held_too_short = torch._C._cuda_sleep, LEAST_HOLD_NS, 0
+        self.sleep, self.awake = torch._C._cuda_sleep, self.event()
         self.idle = Idle(self)
+        self.hold_again()
         if small_context:
             keep_stack()
         # The memory of the previous call's storages by number: those of the next call reuse it.
@@ -137,16 +138,27 @@ class Device:
             raise backend.Refusal("late-write", text)
         return self.idle.late_us()
 
+    def hold_again(self):
+        """Lets the next launches be held."""
+        self.hold_ns, self.held_too_short = LEAST_HOLD_NS, 0
+
     def hold(self):
-        """Keeps the stream busy for a while in which a launch can be given to the device."""
-        if self.hold_ns:
-            self.sleep(self.hold_ns * CYCLES_PER_NS)
+        """Keeps the device busy for a while in which a launch can be given to it. All streams wait, so that a kernel
+        computes nothing on another one meanwhile; a driver that cannot make them wait holds none."""
+        if not self.hold_ns:
+            return
+        self.sleep(self.hold_ns * CYCLES_PER_NS)
+        self.awake.record(self.stream)
+        if not self.idle.of_all("cuCtxWaitEvent", self.awake):
+            self.hold_ns = 0
+            self.finish()
 
     def held(self, start, host_ns):
         """Notes how long a launch was under way on the host, when it has returned. The next one is held twice as long. A
         kernel that waits for its stream reaches the mark at its start first, every time, and is not held any more."""
         self.held_too_short = self.held_too_short + 1 if start.query() else 0
-        self.hold_ns = max(LEAST_HOLD_NS, min(2 * host_ns, MOST_HOLD_NS)) if self.held_too_short < 3 else 0
+        if self.hold_ns:
+            self.hold_ns = max(LEAST_HOLD_NS, min(2 * host_ns, MOST_HOLD_NS)) if self.held_too_short < 3 else 0
 
     def memory(self):
         """The allocator's bytes, and the memory in use on the device."""
@@ -178,7 +190,7 @@ class Idle:
             # The driver creates the event when it is first recorded.
             event.record(self.aside)
         device.finish()
-        # CUDA 12.5 introduced an event for a whole context.
+        # CUDA 12.5 introduced events for a whole context.
         self.driver = driver("cuCtxRecordEvent")
 
     def late_us(self, controls=range(CONTROLS)):
@@ -209,14 +221,19 @@ class Idle:
     def record_all(self):
         """Records an event after all work given to the device, before the one at the end of the stream. However late
         the host reaches that one, a device without other work reaches it last. False if the driver cannot."""
-        context = ctypes.c_void_p()
-        if not self.driver or self.driver.cuCtxGetCurrent(ctypes.byref(context)) != 0:
-            return False
-        if self.driver.cuCtxRecordEvent(context, ctypes.c_void_p(self.whole.cuda_event)) != 0:
+        if not self.of_all("cuCtxRecordEvent", self.whole):
             return False
         self.whole.wait(self.aside)
         self.all.record(self.aside)
         return True
+
+
+    def of_all(self, function, event):
+        """Whether the driver has recorded an event of the whole context, or has made the context wait for it."""
+        context = ctypes.c_void_p()
+        if not self.driver or self.driver.cuCtxGetCurrent(ctypes.byref(context)) != 0:
+            return False
+        return getattr(self.driver, function)(context, ctypes.c_void_p(event.cuda_event)) == 0
 
 
 def driver(function):

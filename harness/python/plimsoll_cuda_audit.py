@@ -34,7 +34,7 @@ class Audited(audit.Audited):
         self.call, self.backend, self.device = call, backend, device
         self.inputs = cuda.Inputs(call, device, {})
         self.touched, self.changed = set(), set()
-        device.hold_ns, device.held_too_short = cuda.LEAST_HOLD_NS, 0
+        device.hold_again()
 
     def region(self, worker, message, values):
         """The fields of a `region` message."""

@@ -61,7 +61,7 @@ class Driver:
     """The driver's functions, with the event of a whole context: other work ends later by set times."""
 
     def __init__(self, device):
-        self.device, self.later_ns, self.refuses = device, itertools.repeat(0), False
+        self.device, self.later_ns, self.refuses, self.waits = device, itertools.repeat(0), False, 0
 
     def cuCtxGetCurrent(self, context):
         return 0
@@ -69,6 +69,10 @@ class Driver:
     def cuCtxRecordEvent(self, context, event):
         assert event.value == Event.cuda_event
         self.device.idle.whole.at = time.perf_counter_ns() + next(self.later_ns)
+        return 801 if self.refuses else 0
+
+    def cuCtxWaitEvent(self, context, event):
+        self.waits += 1
         return 801 if self.refuses else 0
 
 
@@ -384,6 +388,12 @@ class OnDevice(unittest.TestCase):
         with mock.patch.object(Event, "reached", True):
             self.audited(slow, [torch.ones(8)] * 6)
         self.assertEqual(len(self.cuda.held), 3)
+        # Other streams wait as well, or none is held.
+        self.assertEqual(self.driver.waits, 4 + 3)
+        self.driver.refuses = True
+        self.cuda.held.clear()
+        self.audited(torch.nn.functional.embedding, [torch.ones(8)] * 4)
+        self.assertEqual(len(self.cuda.held), 1)
 
     def test_audited_launches_that_write_to_an_argument_or_too_late_are_told(self):
         def adds(indices, table):
