@@ -17,6 +17,7 @@ code 1 if a row fails.
 """
 import argparse, json, os, re, shutil, subprocess, sys, tempfile
 from collections import namedtuple
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -100,6 +101,26 @@ def emulation(scratch):
             words = [os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-pthread", f"-Wl,-soname,{library}"]
             subprocess.run([*words, "-o", built / library, ROOT / "tests" / "emulation" / source], check=True)
     return {"LD_LIBRARY_PATH": str(built), "EMULATED_NVML_STATE": str(scratch / "nvml.txt")}
+
+
+@contextmanager
+def own_group():
+    """A control group of version 2 beside that of this process, which BenchExec takes if there is no systemd to ask; None
+    if none can be made."""
+    group = None
+    if not Path("/run/systemd/system").exists() and Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        own = Path("/proc/self/cgroup").read_text().strip().removeprefix("0::/")
+        group = (Path("/sys/fs/cgroup") / own).parent / f"benchexec-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            group = None
+    try:
+        yield group
+    finally:
+        if group:
+            for folder, _, _ in os.walk(group, topdown=False):
+                os.rmdir(folder)
 
 
 def table(args, scratch):
@@ -193,8 +214,9 @@ class Tools:
             return self.plimsoll(tool, command, metric)
         return getattr(self, tool.lower().replace(" ", "_"))(self.peers[tool], command)
 
-    def run(self, words, code=0):
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch)
+    def run(self, words, code=0, within=None):
+        enter = within and (lambda: (within / "cgroup.procs").write_text(str(os.getpid())))
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch, preexec_fn=enter)
         if done.returncode != code:
             raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}")
         return done
@@ -231,7 +253,9 @@ class Tools:
         return int(self.run([program, "-f", "%M", *command]).stderr.split()[-1]) << 10
 
     def benchexec(self, program, command):
-        found = re.search(r"^memory=(\d+)B", self.run([program, "--no-container", "--", *command]).stdout, re.M)
+        with own_group() as group:
+            done = self.run([program, "--no-container", "--", *command], within=group)
+        found = re.search(r"^memory=(\d+)B", done.stdout, re.M)
         if not found:
             raise Missing("no memory")
         return int(found[1])

@@ -95,11 +95,12 @@ elif [ "$what" = truth ]; then
     mkswap /dev/vdb > /dev/null && swapon /dev/vdb
     # Huge pages that a user can take as well.
     echo 40 > /proc/sys/vm/nr_hugepages
-    code=0
+    code=0 python=python3
+    [ ! -x /vm/peers/bin/python3 ] || python=/vm/peers/bin/python3
     for who in "root-tests root" "user/session user"; do
         echo "${who##* }:"
         # shellcheck disable=SC2086
-        HOLD_BUILT=/vm within $who python3 /vm/run.py --plimsoll /usr/bin/plimsoll --seconds 1 || code=$?
+        HOLD_BUILT=/vm within $who $python /vm/run.py --plimsoll /usr/bin/plimsoll --seconds 1 || code=$?
     done
     [ $code -ne 0 ] || echo "vm: passed"
 else

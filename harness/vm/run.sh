@@ -2,7 +2,8 @@
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
 #   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl; all of them if none is named; --quick runs a part of the tests
-#   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user, of a release build
+#   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user, of a release build; with the
+#                                             peers of the virtual environment PLIMSOLL_VM_PEERS, and heaptrack
 #   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
@@ -218,14 +219,19 @@ PYTHON
     printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
     printf 'root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n' > "$root/etc/group"
     cp harness/vm/machine.sh "$work/tests" "$root/vm"
-    # The truth table, and a virtual environment with its peers if PLIMSOLL_VM_PEERS names one.
+    # The truth table, and its peers: a virtual environment if PLIMSOLL_VM_PEERS names one, and heaptrack.
     cp benches/truth/run.py "$root/vm"
     PYTHONPATH=benches/truth PYTHONDONTWRITEBYTECODE=1 python3 -c \
         'import pathlib, run, sys; run.emulation(run.build(pathlib.Path(sys.argv[1])))' "$root/vm"
     ! type -P time > /dev/null || bundle "$(type -P time)"
     if [ -n "${PLIMSOLL_VM_PEERS:-}" ]; then
-        mkdir -p "$root$(dirname "$PLIMSOLL_VM_PEERS")"
-        cp -a "$PLIMSOLL_VM_PEERS" "$root$PLIMSOLL_VM_PEERS"
+        find "$PLIMSOLL_VM_PEERS" /usr/lib/heaptrack -name '*.so*' -type f 2> /dev/null | while read -r name; do bundle "$name"; done
+        cp -a "$PLIMSOLL_VM_PEERS/." "$root$PLIMSOLL_VM_PEERS"
+        ln -s "$PLIMSOLL_VM_PEERS" "$root/vm/peers"
+        for tool in heaptrack heaptrack_print file gzip zstd; do
+            ! type -P "$tool" > /dev/null || bundle "$(type -P "$tool")"
+        done
+        for name in /usr/lib/heaptrack/libexec/*; do [ ! -e "$name" ] || bundle "$name"; done
     fi
     ln -sf "$target/debug/plimsoll" "$root/usr/bin/plimsoll"
     disk="$work/root.img"

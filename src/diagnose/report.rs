@@ -133,6 +133,7 @@ impl Reported {
         if told.contains(&Verdict::Leak) {
             // Growth explains a late failure better than a long input does.
             event.also.retain(|also| *also != Verdict::LongestBatch);
+            event.explanation = event.explanation.replace(LONGEST, "");
             let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
             event.advice.splice(0..0, advice(&leak, Known::default()));
         }
