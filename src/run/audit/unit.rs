@@ -387,7 +387,8 @@ mod tests {
     fn a_single_number_changes_only_if_nothing_else_can() {
         let one = floats([2.5]);
         assert!(drawn(Dtype::F32, &[], &one, Reach::All).is_none());
-        assert_ne!(drawn(Dtype::F32, &[], &one, Reach::Everything).unwrap(), one);
+        // Among the few numbers as short as this one, the draw may find the same.
+        assert!((0..64).any(|_| drawn(Dtype::F32, &[], &one, Reach::Everything).unwrap() != one));
     }
 
     #[test]
