@@ -227,7 +227,6 @@ class Idle:
         self.all.record(self.aside)
         return True
 
-
     def of_all(self, function, event):
         """Whether the driver has recorded an event of the whole context, or has made the context wait for it."""
         context = ctypes.c_void_p()

@@ -202,7 +202,7 @@ class OnDevice(unittest.TestCase):
         return timing.timed(kernel, inputs.args, {"name": protocol, "launches": 3, **more})
 
     def late_once(self, times=None):
-        """Lateness of a kernel's work, and none where nothing is launched."""
+        """Nanoseconds by which a kernel's work is late, and none for the checks in which nothing is launched."""
         once = [10**12] + [0] * plimsoll_cuda.CONTROLS
         return itertools.cycle(once) if times is None else iter(once * times)
 
