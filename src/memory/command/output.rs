@@ -6,12 +6,14 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use regex::bytes::Regex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
@@ -54,7 +56,7 @@ pub struct OutputTap {
 }
 
 /// Receives the output of a command in whole lines; lines of standard output and standard error come in the order of
-/// their ends.
+/// their ends. A line of standard error comes after those that standard output had by then, unless nobody reads that.
 pub type OutputWatch = Box<dyn FnMut(&[u8]) + Send>;
 
 impl OutputTap {
@@ -84,9 +86,23 @@ impl OutputTap {
         };
         let notifier = Notifier { sender, wake: notified };
         let watch = watch.map(|watch| Arc::new(Mutex::new(watch)));
+        let mut first: Option<Arc<First>> = None;
         let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
-        let pump = |from: OwnedFd, to: BorrowedFd<'_>, keeps: bool| -> io::Result<JoinHandle<()>> {
+        let mut pump = |from: OwnedFd, to: BorrowedFd<'_>, keeps: bool| -> io::Result<JoinHandle<()>> {
             let (to, notifier) = (to.try_clone_to_owned()?, notifier.try_clone()?);
+            let order = match (watch.is_some(), &first) {
+                (false, _) => Order::Alone,
+                (true, Some(first)) => Order::After(Arc::clone(first)),
+                (true, None) => {
+                    let (from, to) = (from.try_clone()?, to.try_clone()?);
+                    Order::First(Arc::clone(first.insert(Arc::new(First {
+                        from,
+                        to,
+                        turn: Mutex::default(),
+                        ended: AtomicBool::new(false),
+                    }))))
+                }
+            };
             let mut eyes = Eyes {
                 said: keeps.then(|| Arc::clone(&said)),
                 phases: (!expressions.is_empty()).then(|| PhaseLines::new(expressions.to_vec())),
@@ -94,7 +110,9 @@ impl OutputTap {
                 watch: watch.clone(),
                 open: Vec::new(),
             };
-            std::thread::Builder::new().name("output".to_owned()).spawn(move || hand_through(&from, &to, &mut eyes))
+            std::thread::Builder::new()
+                .name("output".to_owned())
+                .spawn(move || hand_through(&from, &to, &mut eyes, &order))
         };
         let pipe = || -> io::Result<_> {
             let (reader, writer) = io::pipe()?;
@@ -102,6 +120,17 @@ impl OutputTap {
             let _ = watch.as_ref().map(|_| rustix::pipe::fcntl_setpipe_size(&reader, PIPE));
             Ok((OwnedFd::from(reader), writer))
         };
+        if !out_is_terminal && !err_is_terminal && same_file(out, err.as_fd()) {
+            let (reader, writer) = pipe()?;
+            command.stdout(writer.try_clone()?).stderr(writer);
+            tap.pumps.push(pump(reader, err.as_fd(), true)?);
+            return Ok(tap);
+        }
+        if !out_is_terminal {
+            let (reader, writer) = pipe()?;
+            command.stdout(writer);
+            tap.pumps.push(pump(reader, out, false)?);
+        }
         if out_is_terminal || err_is_terminal {
             let real = if out_is_terminal { out } else { err.as_fd() };
             let (ours, theirs) = terminal_like(real)?;
@@ -113,17 +142,6 @@ impl OutputTap {
             }
             tap.pumps.push(pump(ours.try_clone()?, real, err_is_terminal)?);
             tap.terminal = Some((ours, real.try_clone_to_owned()?));
-        }
-        if !out_is_terminal && !err_is_terminal && same_file(out, err.as_fd()) {
-            let (reader, writer) = pipe()?;
-            command.stdout(writer.try_clone()?).stderr(writer);
-            tap.pumps.push(pump(reader, err.as_fd(), true)?);
-            return Ok(tap);
-        }
-        if !out_is_terminal {
-            let (reader, writer) = pipe()?;
-            command.stdout(writer);
-            tap.pumps.push(pump(reader, out, false)?);
         }
         if !err_is_terminal {
             let (reader, writer) = pipe()?;
@@ -229,16 +247,70 @@ impl Eyes {
     }
 }
 
+/// The stream that was taken over first, standard output, whose bytes are inspected before later ones of the other.
+struct First {
+    from: OwnedFd,
+    to: OwnedFd,
+    /// Held while bytes are read and inspected.
+    turn: Mutex<()>,
+    /// Nothing more of it is read.
+    ended: AtomicBool,
+}
+
+impl First {
+    /// Waits until everything that the command had written to this stream is inspected, unless its reader is slow.
+    fn inspected(&self) {
+        while !self.ended.load(Ordering::Relaxed) {
+            {
+                let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                if rustix::io::ioctl_fionread(&self.from).unwrap_or(0) == 0 {
+                    return;
+                }
+            }
+            let mut fds = [PollFd::new(&self.to, PollFlags::OUT)];
+            if !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The place of a stream among those of a command.
+enum Order {
+    Alone,
+    First(Arc<First>),
+    After(Arc<First>),
+}
+
+impl Order {
+    /// Reads what the command has written, and lets `eyes` inspect it.
+    fn read(&self, from: &OwnedFd, bytes: &mut [u8], eyes: &mut Eyes) -> Result<usize, Errno> {
+        let _turn = match self {
+            Self::First(first) => {
+                poll(&mut [PollFd::new(from, PollFlags::IN)], None)?;
+                Some(first.turn.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+            _ => None,
+        };
+        let count = rustix::io::read(from, &mut *bytes)?;
+        if let Self::After(first) = self {
+            first.inspected();
+        }
+        // Inspected before it is written, so that a phase does not wait for the reader of the line that begins it.
+        eyes.see(&bytes[..count]);
+        Ok(count)
+    }
+}
+
 /// Copies until one side is closed. If nobody reads any more, the command notices once `from` is dropped.
-fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
+fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes, order: &Order) {
     let mut bytes = vec![0; PIECE];
     loop {
-        match rustix::io::read(from, &mut bytes[..]) {
+        match order.read(from, &mut bytes, eyes) {
             // Reading a terminal whose other side is closed is an error.
             Ok(0) | Err(Errno::IO) => break,
             Ok(count) => {
-                // Inspected first, so that a phase does not wait for the reader of the line that begins it.
-                eyes.see(&bytes[..count]);
                 if write_all(to, &bytes[..count]).is_err() {
                     break;
                 }
@@ -248,6 +320,9 @@ fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
         }
     }
     eyes.close();
+    if let Order::First(first) = order {
+        first.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Whether both refer to the same file, pipe or socket.
@@ -263,8 +338,7 @@ fn write_all(to: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
             Err(Errno::INTR) => {}
             // Someone who shares the other side may have made it non-blocking.
             Err(Errno::AGAIN) => {
-                let mut fds = [rustix::event::PollFd::new(to, rustix::event::PollFlags::OUT)];
-                let _ = rustix::event::poll(&mut fds, None);
+                let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], None);
             }
             Err(error) => return Err(error),
         }
@@ -287,4 +361,30 @@ fn terminal_like(real: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
         let _ = tcsetwinsize(&ours, size);
     }
     Ok((ours, theirs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_standard_error_comes_after_what_was_printed_before_it() {
+        let seen = Arc::<Mutex<Vec<u8>>>::default();
+        let sink = Arc::clone(&seen);
+        let watch: OutputWatch = Box::new(move |bytes| sink.lock().unwrap().extend_from_slice(bytes));
+        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "i=0; while [ $i -lt 500 ]; do echo out $i; echo err $i >&2; i=$((i + 1)); done"]);
+        let tap = OutputTap::attach(&mut command, &[], Some(watch), null.as_fd()).unwrap();
+        let mut child = command.spawn().unwrap();
+        // The command has its own copies of the pipes' other ends; these would keep them open.
+        drop(command);
+        child.wait().unwrap();
+        tap.finish();
+        let seen = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
+        let place = |line: String| seen.lines().position(|seen| seen == line).unwrap();
+        for i in 0..500 {
+            assert!(place(format!("out {i}")) < place(format!("err {i}")), "{i}");
+        }
+    }
 }
