@@ -141,7 +141,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 fn held_last(timeline: &[TimelinePoint], began: u64) -> Option<ByteSize> {
     let samples: Vec<u64> = timeline.iter().map(|point| point.rss.bytes()).collect();
     let kept = samples.iter().rposition(|bytes| *bytes >= began - began / 10)?;
-    let Some(end) = timeline.get(kept + 1) else { return Some(ByteSize::new(samples[kept])) };
+    // The last samples are of an end as well if they are above: a large interpreter is not freed in one go.
+    let end = timeline.get(kept + 1).unwrap_or(&timeline[kept]);
     // From each fall to the next one: the last sample, and how long it took.
     let mut levels: Vec<(usize, u64)> = Vec::new();
     let mut from = 0;
@@ -209,5 +210,8 @@ mod tests {
         assert_eq!(held(&[(0, 100), (60, 400), (120, 400), (180, 200), (240, 10)]), 400);
         assert_eq!(held(&[(0, 100), (100, 200), (200, 200), (300, 200), (360, 150), (420, 150), (480, 10)]), 200);
         assert_eq!(held(&[(0, 100)]), 100);
+        // An end of which all samples are above what the phase began with.
+        assert_eq!(held(&[(0, 100), (20, 392), (40, 356), (540, 356), (550, 229), (560, 210), (570, 180)]), 356);
+        assert_eq!(held(&[(0, 30), (20, 140), (500, 140), (510, 60)]), 140);
     }
 }
