@@ -42,7 +42,7 @@ fn a_crash_is_told_by_its_signal() {
         .says("its process was killed by SIGSEGV (signal 11) before its body had ended");
     run("aborts").fails().says("SIGABRT (signal 6)");
     run("recurses_for_ever").fails().says("has overflowed its stack").says("SIGABRT (signal 6)");
-    run("is_killed_by_another").fails().says("SIGKILL (signal 9): by another program");
+    run("is_killed_by_another").fails().says("SIGKILL (signal 9): by another program or itself");
 }
 
 #[test]

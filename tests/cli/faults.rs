@@ -152,9 +152,21 @@ fn ctrl_c_ends_every_child_and_leaves_a_record_that_says_so() {
 
 #[test]
 fn ctrl_c_while_a_kernel_is_timed_is_no_failure_of_it() {
+    let record = interrupted(&[]);
+    assert_eq!(record.verdicts[0].message, "0 of 2 entries timed, 2 were not run");
+}
+
+#[test]
+fn ctrl_c_while_a_kernel_is_audited_is_no_failure_of_it() {
+    let record = interrupted(&["--audit"]);
+    assert!(record.verdicts[0].message.starts_with("0 of 2 entries timed"), "{:?}", record.verdicts);
+}
+
+/// The record of a `profile` with `flags` that is interrupted while its kernel is timed.
+fn interrupted(flags: &[&str]) -> Record {
     let scene = Scene::new(2);
     let mut command = scene.command("profile");
-    command.args(["--kernel", "builtin:embedding", "--launches", "1000000000"]);
+    command.args(["--kernel", "builtin:embedding", "--launches", "1000000000"]).args(flags);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // A worker has begun to time once it has used this much processor time, in clock ticks.
     let ticks = |pid: &str| {
@@ -168,8 +180,11 @@ fn ctrl_c_while_a_kernel_is_timed_is_no_failure_of_it() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let record = Record::read(&scene.record()).unwrap();
     assert_eq!((record.state, record.exit_code), (RunState::Interrupted, 3), "{:?}", record.verdicts);
-    assert_eq!(record.verdicts[0].message, "0 of 2 entries timed, 2 were not run");
-    assert!(record.results.entries.iter().all(|result| result.profile.as_ref().unwrap().error.is_none()));
+    for result in &record.results.entries {
+        let error = &result.profile.as_ref().unwrap().error;
+        assert!(error.is_none(), "{error:?}");
+    }
+    record
 }
 
 #[test]

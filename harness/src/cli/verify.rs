@@ -75,6 +75,9 @@ pub fn run(verify: &Verify) -> Result<u8, Failed> {
         }
         (verified, _) => verified?,
     };
+    if let (Some(0), Some(folder)) = (report.compared, &verify.against) {
+        return Err(format!("nothing was compared: no entry of the store is in {}", shown(folder)).into());
+    }
     show(verify, &report)?;
     Ok(if report.holds() { 0 } else { DAMAGED })
 }

@@ -181,7 +181,10 @@ impl fmt::Display for ProcessEnd {
             EndCause::Exited => write!(f, "exited with code {}", self.exit_code.unwrap_or_default()),
             EndCause::Signal => match &self.signal {
                 Some(signal) if signal.number == libc::SIGKILL => {
-                    write!(f, "was killed by {signal}: by another program, as the kernel counted no out-of-memory kill")
+                    write!(
+                        f,
+                        "was killed by {signal}: by another program or itself, as the kernel counted no out-of-memory kill"
+                    )
                 }
                 Some(signal) => write!(f, "was killed by {signal}"),
                 None => f.write_str("was killed by a signal"),

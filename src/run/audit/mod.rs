@@ -118,8 +118,12 @@ pub(super) fn audit(
             return Err(refused.unwrap_or_else(|| only_captured(audition.job.entry.name())));
         }
         // The operator may not accept values in another order: the kernel does not get values that the witness refuses.
-        if values != Values::Captured && course.witnessed(witness).is_err() {
-            continue;
+        if values != Values::Captured {
+            match course.witnessed(witness) {
+                Err(failure) if failure.kind == FailureKind::Cancelled => return Err(failure),
+                Err(_) => continue,
+                Ok(_) => {}
+            }
         }
         if let Some(itself) = &mut itself {
             course.right_untimed(&mut **itself)?;
