@@ -272,6 +272,10 @@ impl Sink for Gatherer {
                     phase::observe(&lines, at, &mut sighting);
                 }
                 sighting.asks = software::of(&sighting, around, self.head);
+                // XLA has TensorFlow's allocator, and its messages.
+                if sighting.asks.as_deref() == Some("jax") && sighting.backend.as_deref() == Some("tensorflow") {
+                    sighting.backend = Some("xla".to_owned());
+                }
                 self.take(sighting);
             }
             self.shapes.read(lines[at].shape, tells, self.gathered.touched);

@@ -3,7 +3,10 @@
 //! A line is telemetry if it has a word for a kind of memory and, before or after it, a number with a unit of bytes (or
 //! a whole number of bytes). Words and numbers keep one order throughout a line.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use regex::Captures;
 
 use super::bare;
 use super::figure::Figure;
@@ -14,6 +17,7 @@ use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, number, unit, whole};
 use super::spelled::spelled_out;
+use crate::ascii::regex;
 
 mod listed;
 mod unitless;
@@ -23,11 +27,12 @@ use unitless::without_units;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 33] = [
+const OTHER: [&str; 34] = [
     "reserved for KV",
     "out of memory",
     "OutOf",
-    "ried to allocate",
+    " to allocate",
+    "educe memory",
     "anon-rss",
     "total-vm",
     "oom",
@@ -118,9 +123,12 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         return Vec::new();
     }
     let Some((text, scale)) = spelled_out(text) else { return Vec::new() };
-    let text = reserved(text);
+    let text = ungrouped(reserved(text));
     let quantities = quantities(&text);
-    let mut figures = listed(&quantities);
+    let mut figures = information(&text, &quantities);
+    if figures.is_empty() {
+        figures = listed(&quantities);
+    }
     if figures.is_empty() {
         figures = pairs(&text, &quantities);
     }
@@ -139,7 +147,10 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let mut samples = Vec::with_capacity(groups.len());
     for (index, group) in groups {
         let mut sample = Sample::new(Format::Plain, line.position);
-        group.into_iter().for_each(|(metric, figure)| sample.with(metric, Some(figure)));
+        let of_the_host = is_of_the_host(&lower);
+        for (metric, figure) in group {
+            sample.with(if of_the_host { on_host(metric) } else { metric }, Some(figure));
+        }
         let own = quantities[index].before;
         (sample.step, sample.device) = (step, device_of(own));
         if several {
@@ -160,6 +171,30 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         samples.push(sample);
     }
     samples
+}
+
+/// `text` with numbers in one piece whose digits stand in groups before a unit: `6,979,321,856 bytes`.
+fn ungrouped(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains(',') {
+        return text;
+    }
+    let grouped = regex!(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)? ?(?:[kKMGT]i?B|bytes|B)\b");
+    match grouped.is_match(&text) {
+        false => text,
+        true => grouped.replace_all(&text, |found: &Captures<'_>| found[0].replace(',', "")).into_owned().into(),
+    }
+}
+
+/// What `torch.cuda.mem_get_info()` returns: the free memory of a device, and all of it.
+fn information(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)> {
+    let Some(from) = text.find("mem_get_info") else { return Vec::new() };
+    let large = |quantity: &Quantity<'_>| quantity.unit.is_none() && quantity.number.value >= LEAST_BYTES;
+    let amounts = quantities.iter().enumerate().filter(|(_, quantity)| {
+        offset(text, quantity) > from && large(quantity) && !quantity.before.contains(['=', ':'])
+    });
+    let [free, total] = amounts.take(2).collect::<Vec<_>>()[..] else { return Vec::new() };
+    let figure = |(index, quantity): (usize, &Quantity<'_>), metric| Some((index, metric, quantity.number.figure(1)?));
+    [figure(free, Metric::DeviceFree), figure(total, Metric::DeviceTotal)].into_iter().flatten().collect()
 }
 
 /// The figures of one reading after another: an amount of a kind that was read begins another reading, if it has words
@@ -205,7 +240,7 @@ fn quantities(text: &str) -> Vec<Quantity<'_>> {
 
 /// Whether a number behind `text` is that of a device or of a process.
 fn counts_devices(text: &str) -> bool {
-    ["cuda:", "gpu ", "gpu:", "gpu #", "device ", "device:", "rank "].iter().any(|name| {
+    ["cuda:", "gpu ", "gpu:", "gpu[", "gpu #", "device ", "device:", "rank "].iter().any(|name| {
         let start = text.len().checked_sub(name.len());
         start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
     })
@@ -244,6 +279,24 @@ fn pairs(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)
         }
     }
     found
+}
+
+/// Whether a line without a GPU is of the host's memory: Python's own counter, as `tracemalloc` is usually printed, or a
+/// word in brackets.
+fn is_of_the_host(lower: &str) -> bool {
+    let counter =
+        lower.contains("tracemalloc") || lower.contains("current memory usage is") && lower.contains("peak was");
+    let named = ["(host)", "[host]", "(cpu)", "[cpu]"].iter().any(|name| lower.contains(name));
+    (counter || named) && !lower.contains("gpu") && !lower.contains("cuda")
+}
+
+/// What a figure of a device is if it is of the host.
+fn on_host(metric: Metric) -> Metric {
+    match metric {
+        Metric::Allocated | Metric::DeviceUsed | Metric::Active => Metric::HostUsed,
+        Metric::MaxAllocated => Metric::HostPeak,
+        other => other,
+    }
 }
 
 /// Whether a line names a GPU.
@@ -290,7 +343,10 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
         let end = quantities
             .get(index + 1)
             .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
-        rest[..end].split([',', ';', '|']).next().unwrap_or("")
+        let own = rest[..end].split([',', ';', '|']).next().unwrap_or("");
+        // `12.31 GiB allocated (peak 12.90 GiB)`: the bracket has words of its own.
+        let bracket = own.find('(').filter(|&at| own[..at].contains(char::is_alphabetic));
+        bracket.map_or(own, |at| &own[..at])
     };
     let mut kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
     for index in 0..quantities.len() {
@@ -302,6 +358,14 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
         if kinds[index].is_none() && quantities[index].unit.is_some() && device_of(quantities[index].before).is_some() {
             let own = behind(index);
             kinds[index] = kind(&format!("{} memory {own}", quantities[index].before)).filter(|_| states(own));
+        }
+    }
+    // `RAM: 18.02GB  GPU: 12.31GB`; the size of a GPU as it is sold has no decimals.
+    for (quantity, kind) in quantities.iter().zip(&mut kinds) {
+        let name = quantity.before.trim_end_matches([' ', ':', '=']).rsplit([' ', ',', '|', ';']).next();
+        let measured = quantity.unit.is_some() && quantity.number.decimals > 0;
+        if kind.is_none() && measured && name.is_some_and(|name| name.eq_ignore_ascii_case("gpu")) {
+            *kind = Some(Metric::DeviceUsed);
         }
     }
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
@@ -317,7 +381,9 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
     let mut found: Vec<(usize, Metric, Figure)> = Vec::new();
     let mut bare: Vec<(usize, Metric)> = Vec::new();
     for (index, quantity) in quantities.iter().enumerate() {
-        let named = if leading { kinds[index] } else { own(index).and_then(kind).or(kinds[index]) };
+        // `peak 12.9 GiB, 12.3 GiB allocated`: words on either side.
+        let also = || own(index).filter(|words| quantity.unit.is_some() && states(words)).and_then(kind);
+        let named = if leading { kinds[index].or_else(also) } else { own(index).and_then(kind).or(kinds[index]) };
         let divided = quantity.before.trim() == "/" && index > 0;
         // `12.3/80.0 GB`: only the second number has a unit.
         let next = quantities.get(index + 1).filter(|next| next.before.trim() == "/").and_then(|next| next.unit);
