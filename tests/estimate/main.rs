@@ -1,5 +1,6 @@
 //! The rules of training memory, each by name, and results of other estimators.
 
+mod activations;
 mod anchors;
 mod parameters;
 mod properties;

@@ -52,7 +52,7 @@ pub struct ModelFlags {
     /// adam, adam8bit, sgd, lion, muon, or the name that a framework gives it.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
-    /// The precision: bf16-mixed, fp16-mixed, fp32 [default: bf16-mixed]
+    /// The precision: bf16-mixed, fp16-mixed, fp32, bf16 [default: bf16-mixed]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_PRECISION", help_heading = "Training")]
     pub precision: Option<Precision>,
     /// Train an adapter of this rank on every linear layer

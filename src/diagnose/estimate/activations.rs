@@ -4,6 +4,7 @@ use super::arithmetic::{bytes, product, sum};
 use super::choices::{Attention, Precision};
 use super::convention::Convention;
 use super::error::EstimateError;
+use super::family::Kept;
 use super::megatron;
 use super::model::{Model, Shape};
 use super::phase::Phase;
@@ -24,6 +25,9 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     let shape = model.shape_or_assumed();
     if setup.convention == Convention::Megatron {
         return megatron::activations(&shape, setup, batch, sequence);
+    }
+    if let Some(kept) = Kept::of(&shape, setup) {
+        return measured(kept, &shape, setup, [batch, sequence]);
     }
     let width = if setup.precision == Precision::Fp32 { " x 2 (fp32)" } else { "" };
     let given = shape.given(batch, sequence);
@@ -54,6 +58,36 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         let kept = Places::on_device(bytes(WHAT, sum(WHAT, &[logits, input])?, 1)?);
         let formula = format!("4 s b (h + V); {given}");
         rows.push(Row::new(Group::Activations, Item::Logits, kept, &IN_FLIGHT, formula, Source::MegatronCode));
+    }
+    Ok(rows)
+}
+
+/// The rows of a family that was measured.
+fn measured(kept: &Kept, shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 2]) -> Result<Vec<Row>, EstimateError> {
+    let given = shape.given(batch, sequence);
+    let row = |item, amount: ByteSize, formula: String| {
+        let formula = format!("{formula}; {given}");
+        Row::new(Group::Activations, item, Places::on_device(amount), &IN_FLIGHT, formula, Source::Autograd)
+    };
+    let tokens = [batch, sequence, shape.layers];
+    let layers = if setup.checkpointing { &kept.checkpoint } else { &kept.layer };
+    let mut formula = format!("s b ({}) x {} layers", layers.words(shape), shape.layers);
+    let mut amount = layers.of(shape, tokens)?;
+    if let Some(mask) = layers.mask([batch, sequence])? {
+        amount = amount.checked_add(mask).ok_or(EstimateError::TooLarge { what: WHAT })?;
+        formula.push_str(&format!(" + {}, the mask", layers.mask_words()));
+    }
+    let mut rows = vec![row(Item::Layers, amount, formula)];
+    if let Some(scores) = layers.scores(shape, tokens)? {
+        let formula = format!("{} x {} layers", layers.score_words(), shape.layers);
+        rows.push(row(Item::AttentionScores, scores, formula));
+    }
+    let (ends, logits) = kept.outside.apart();
+    for (item, widths) in [(Item::Embedding, ends), (Item::Logits, logits)] {
+        let amount = widths.of(shape, [batch, sequence, 1])?;
+        if amount > ByteSize::ZERO {
+            rows.push(row(item, amount, format!("s b ({})", widths.words(shape))));
+        }
     }
     Ok(rows)
 }

@@ -28,7 +28,7 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
     match rung {
         Rung::MicroBatch => micro_batch(setup),
         Rung::Bf16 => match setup.precision {
-            Precision::Bf16Mixed => Err("it is in bf16 already"),
+            Precision::Bf16Mixed | Precision::Bf16 => Err("it is in bf16 already"),
             from => {
                 let to = Precision::Bf16Mixed;
                 Ok(vec![Candidate { setup: Setup { precision: to, ..*setup }, change: format!("{from} -> {to}") }])

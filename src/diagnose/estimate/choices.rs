@@ -17,6 +17,8 @@ named! {
         Fp16Mixed = "fp16-mixed",
         /// Everything in fp32.
         Fp32 = "fp32",
+        /// Weights, gradients and the optimizer's state in bfloat16; no master weights.
+        Bf16 = "bf16",
     }
 }
 

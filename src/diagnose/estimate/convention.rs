@@ -50,10 +50,15 @@ impl Pieces {
 }
 
 impl Convention {
-    /// Bytes per trained parameter; `optimizer` are those of the optimizer's state.
+    /// Bytes per trained parameter; `optimizer` are those of the optimizer's state. Everything in bf16 exists in Hugging
+    /// Face's convention alone: the others keep master weights.
     pub(super) fn pieces(self, precision: Precision, optimizer: Rate) -> Pieces {
         if precision == Precision::Fp32 {
             let (weights, gradients) = (Rate::whole(4), Rate::whole(4));
+            return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };
+        }
+        if precision == Precision::Bf16 && self == Self::Hf {
+            let (weights, gradients) = (Rate::whole(2), Rate::whole(2));
             return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };
         }
         let (gradients, gradients16) = match self {

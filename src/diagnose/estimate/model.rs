@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
 use super::error::EstimateError;
+use super::family::{Family, known};
 use super::matrices::{Matrices, Sums};
 use super::stored::Stored;
 
@@ -42,6 +43,12 @@ pub struct Shape {
     pub no_logits: bool,
     /// Whether the widths were assumed from the number of parameters.
     pub assumed: bool,
+    /// The family, if it was measured what its layers keep for the backward pass.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// Experts that a token passes through; absent without experts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<u64>,
 }
 
 impl Shape {
@@ -60,6 +67,8 @@ impl Shape {
             untied: false,
             no_logits: false,
             assumed: false,
+            family: None,
+            active: None,
         }
     }
 
@@ -80,6 +89,10 @@ impl Shape {
     pub(super) fn given(&self, batch: u64, sequence: u64) -> String {
         let heads = self.heads.unwrap_or_else(|| self.assumed_heads());
         let mut text = format!("s = {sequence}, b = {batch}, h = {}, ffn = {}, a = {heads}", self.hidden, self.ffn);
+        if self.family.is_some() {
+            text.push_str(&format!(", q = {}, kv = {}", self.query, self.key_value));
+            text.push_str(&self.active.map_or(String::new(), |active| format!(", k = {active}")));
+        }
         if let Some(vocabulary) = self.vocabulary {
             text.push_str(&format!(", V = {vocabulary}"));
         }
@@ -247,6 +260,7 @@ impl Model {
             ("--heads", shape.heads, MAX_WORLD),
             ("--ffn", Some(shape.ffn), MAX_WORLD),
             ("--vocab", shape.vocabulary, MAX_WORLD),
+            ("the experts of a token", shape.active, MAX_WORLD),
             ("the width of queries", Some(shape.query), MAX_WORLD),
             ("the width of keys and values", Some(shape.key_value), MAX_WORLD),
         ];

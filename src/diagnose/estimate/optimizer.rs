@@ -199,6 +199,26 @@ impl Optimizer {
         }
     }
 
+    /// Whether its state has the dtype of the weights.
+    pub(super) const fn follows_weights(self) -> bool {
+        matches!(
+            self,
+            Self::Adam
+                | Self::Sgd
+                | Self::Rmsprop
+                | Self::Adagrad
+                | Self::Adadelta
+                | Self::Lion
+                | Self::Sophia
+                | Self::Adan
+                | Self::Ademamix
+                | Self::Grokadamw
+                | Self::Prodigy
+                | Self::ScheduleFree
+                | Self::ScheduleFreeSgd
+        )
+    }
+
     /// Whether its state depends on the matrices of the model.
     pub(super) const fn needs_matrices(self) -> bool {
         matches!(

@@ -45,6 +45,8 @@ pub enum Source {
     OptimizerCode,
     /// A count of what the layers of the family keep.
     OwnCount,
+    /// A measurement of what PyTorch keeps.
+    Autograd,
 }
 
 impl Source {
@@ -75,6 +77,9 @@ impl Source {
             Self::AdamMiniPaper => "Zhang et al., Adam-mini: one moment, and one number a block of parameters",
             Self::OptimizerCode => "the optimizer's own code: one fp32 value a parameter for each state that it keeps",
             Self::OwnCount => "the model's own layers: key-value heads, latents, windows and states of its config.json",
+            Self::Autograd => {
+                "measured: the tensors that PyTorch keeps in transformers' own layers (tests/python/activation_bytes.py)"
+            }
             Self::HfDeepspeedGuide => {
                 "Hugging Face Transformers, DeepSpeed guide: buckets of 2 B, 4.5 times with overlap_comm"
             }

@@ -17,7 +17,7 @@ use super::source::Source;
 use plimsoll_memory::bytes::ByteSize;
 
 /// Bytes of a parameter in 4 bits with double-quantised constants: 4.127 bits.
-const QLORA_BASE: Rate = Rate::fraction(516, 1000);
+pub(super) const QLORA_BASE: Rate = Rate::fraction(516, 1000);
 
 /// Exists from the start.
 const ALWAYS: &[Phase] = &Phase::ALL;
@@ -67,6 +67,14 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
 
 /// Bytes of optimizer state per trained parameter.
 pub(super) fn optimizer(model: &Model, setup: &Setup) -> Rate {
+    let state = in_fp32(model, setup);
+    // Everything in bf16: the state as well.
+    let half =
+        setup.precision == Precision::Bf16 && setup.convention == Convention::Hf && setup.optimizer.follows_weights();
+    if half { Rate::fraction(state.numerator(), state.denominator().saturating_mul(2)) } else { state }
+}
+
+fn in_fp32(model: &Model, setup: &Setup) -> Rate {
     let whole = model.matrices_or_assumed();
     let rank = match setup.tuning {
         Tuning::Full => return setup.optimizer.state(&whole, setup.optimizer_rank),
@@ -93,9 +101,10 @@ fn generating(model: &Model, setup: &Setup) -> Result<Option<Row>, EstimateError
 
 /// The row of a base model that is not trained, with `parameters` on this GPU.
 fn base(model: &Model, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
-    let stored = model.stored.filter(|_| !matches!(setup.tuning, Tuning::Qlora { .. }));
+    let stored = model.stored;
     let (rate, source) = match (setup.tuning, stored) {
-        (Tuning::Qlora { .. }, _) => (QLORA_BASE, Source::QloraPaper),
+        (Tuning::Qlora { .. }, Some(stored)) => (stored.mean(model.parameters)?, Source::QloraPaper),
+        (Tuning::Qlora { .. }, None) => (QLORA_BASE, Source::QloraPaper),
         (_, Some(stored)) => (stored.mean(model.parameters)?, Source::QuantizationConfig),
         (_, None) => (Rate::whole(setup.precision.element()), Source::LoraPaper),
     };

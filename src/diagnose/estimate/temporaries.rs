@@ -5,7 +5,8 @@ use super::arithmetic::{bytes, product, sum};
 use super::choices::{Attention, Tuning};
 use super::convention::Convention;
 use super::error::EstimateError;
-use super::model::Model;
+use super::family::Kept;
+use super::model::{Model, Shape};
 use super::phase::Phase;
 use super::places::Places;
 use super::row::{Group, Item, Row};
@@ -24,7 +25,11 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     };
     if let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) {
         let shape = model.shape_or_assumed();
-        if setup.checkpointing {
+        let kept = Kept::of(&shape, setup);
+        if let Some(kept) = kept {
+            rows.extend(measured(kept, &shape, setup, [batch, sequence])?);
+        }
+        if kept.is_none() && setup.checkpointing {
             let mut again = layer(&shape, setup, batch, sequence, 1)?;
             let mut formula = "s b h (18 + 4 ffn/h) of one layer".to_owned();
             if setup.attention == Attention::Eager {
@@ -36,7 +41,8 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
             rows.push(row(Item::RecomputedLayer, again, &formula, Source::ActivationPaper));
         }
         // Megatron's footprint counts only the logits, plus 5 % for temporaries.
-        if let Some(vocabulary) = shape.logits().filter(|_| setup.convention != Convention::Megatron) {
+        if let Some(vocabulary) = shape.logits().filter(|_| kept.is_none() && setup.convention != Convention::Megatron)
+        {
             let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
             rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));
         }
@@ -53,6 +59,34 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         };
         let amount = bytes(WHAT, elements.checked_mul(factor).ok_or(EstimateError::TooLarge { what: WHAT })?, 1)?;
         rows.push(row(Item::Buckets, amount, formula, Source::HfDeepspeedGuide));
+    }
+    Ok(rows)
+}
+
+/// The temporaries of a family that was measured: the backward pass begins with two gradients as large as the logits in
+/// fp32, of the loss and of the logits. A layer that is computed again exists later, when the logits are gone.
+fn measured(kept: &Kept, shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 2]) -> Result<Vec<Row>, EstimateError> {
+    let row = |item, amount: ByteSize, formula: String| {
+        let phases = [Phase::FirstBackward, Phase::Steady];
+        Row::new(Group::Temporaries, item, Places::on_device(amount), &phases, formula, Source::Autograd)
+    };
+    let logits = product(WHAT, &[batch, sequence, shape.logits().unwrap_or(0), 4])?;
+    let mut rows = Vec::new();
+    if logits > 0 {
+        let amount = bytes(WHAT, logits.saturating_mul(2), 1)?;
+        rows.push(row(Item::LogitsGradient, amount, "8 s b V, of the loss and of the logits".to_owned()));
+    }
+    if setup.checkpointing {
+        let one = [batch, sequence, 1];
+        let mut again = kept.layer.of(shape, one)?;
+        let mut formula = format!("s b ({}) of one layer", kept.layer.words(shape));
+        if let Some(scores) = kept.layer.scores(shape, one)? {
+            again = again.checked_add(scores).ok_or(EstimateError::TooLarge { what: WHAT })?;
+            formula.push_str(&format!(", {} of its scores", kept.layer.score_words()));
+        }
+        let beyond = again.saturating_sub(bytes(WHAT, logits.saturating_mul(3), 1)?);
+        formula.push_str(", beyond the logits' 12 s b V");
+        rows.push(row(Item::RecomputedLayer, beyond, formula));
     }
     Ok(rows)
 }

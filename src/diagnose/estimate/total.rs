@@ -10,7 +10,7 @@ use super::model::Model;
 use super::optimizer::Optimizer;
 use super::phase::{Phase, PhaseTotal};
 use super::places::Places;
-use super::row::{Group, Row};
+use super::row::{Group, Item, Row};
 use super::setup::{BatchFactors, Setup};
 use super::{activations, inference, state, temporaries};
 use plimsoll_memory::bytes::ByteSize;
@@ -103,7 +103,7 @@ impl Estimate {
             peak_phase,
             batch: setup.batch_factors(),
             not_counted: not_counted(model, setup),
-            notes: notes(model, setup),
+            notes: notes(model, setup).into_iter().chain(beside(setup, &rows, peak)).collect(),
             phases,
             rows,
         })
@@ -145,6 +145,24 @@ fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
             .to_owned(),
     );
     missing
+}
+
+/// What the peak would be less if gradients were not there together with activations: PyTorch's `zero_grad()` frees them,
+/// and loops differ in whether it is called before or after the forward pass.
+fn beside(setup: &Setup, rows: &[Row], peak: Places) -> Option<String> {
+    let alone = setup.accumulation == 1 && setup.world() == 1 && setup.convention == Convention::Hf;
+    let of = |wanted: &dyn Fn(&Row) -> bool| -> ByteSize {
+        rows.iter().filter(|row| wanted(row)).map(|row| row.phases[Phase::Steady.index()].device).sum()
+    };
+    let gradients = of(&|row| row.item == Item::Gradients);
+    let less = gradients.min(of(&|row| row.group != Group::Fixed));
+    let matters = alone && less.bytes() > peak.device.bytes() / 20;
+    matters.then(|| {
+        format!(
+            "gradients and activations are counted together; if zero_grad() is called before the forward pass, the peak \
+             is up to {less} lower"
+        )
+    })
 }
 
 /// Fewer parameters than this are probably a number whose unit was forgotten.

@@ -7,11 +7,13 @@ use crate::estimate::cache::Cache;
 use crate::estimate::choices::{Attention, Offload, Precision, Tuning, ZeroStage};
 use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
+use crate::estimate::family::Family;
 use crate::estimate::matrices::Matrices;
 use crate::estimate::model::{Model, Shape};
 use crate::estimate::optimizer::Optimizer;
 use crate::estimate::rung::Rung;
 use crate::estimate::setup::{Buckets, Setup};
+use crate::estimate::state::QLORA_BASE;
 use crate::estimate::stored::Stored;
 
 /// The GPUs that share one sharded copy.
@@ -48,7 +50,11 @@ pub struct Settings {
     pub attached: Option<Attached>,
     pub cache: Option<Cache>,
     pub stored: Option<Stored>,
+    /// Parameters of the matrices that 4-bit loading quantizes.
+    pub linear: Option<u64>,
     pub no_logits: Option<bool>,
+    pub family: Option<Family>,
+    pub active: Option<u64>,
     /// The model's family if it is unknown, which matters if nothing else gives the parameters.
     pub unknown: Option<Unknown>,
     pub layers: Option<u64>,
@@ -103,7 +109,7 @@ impl Settings {
     /// The values of `self`, and those of `other` where `self` has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        merge!(self, other, parameters largest_layer adapter_sides adapter_whole matrices modules attached cache stored no_logits unknown layers hidden heads key_value query ffn gated vocabulary untied
+        merge!(self, other, parameters largest_layer adapter_sides adapter_whole matrices modules attached cache stored linear no_logits family active unknown layers hidden heads key_value query ffn gated vocabulary untied
             convention optimizer optimizer_rank precision zero shard_group gpus nodes offload offload_parameters zero_init tuning batch sequence
             accumulation effective_batch attention checkpointing inference tensor_parallel pipeline_parallel virtual_stages
             sequence_parallel buckets)
@@ -112,7 +118,7 @@ impl Settings {
     /// The rungs that these settings have taken already, as far as they say.
     pub fn applied(&self) -> Vec<Rung> {
         let applied = [
-            (Rung::Bf16, self.precision == Some(Precision::Bf16Mixed)),
+            (Rung::Bf16, matches!(self.precision, Some(Precision::Bf16Mixed | Precision::Bf16))),
             (Rung::Checkpointing, self.checkpointing == Some(true)),
             (Rung::Sdpa, self.attention == Some(Attention::Sdpa)),
             (Rung::Optimizer8bit, self.optimizer.is_some_and(|optimizer| optimizer.in_8_bits().is_err())),
@@ -158,7 +164,11 @@ impl Settings {
         // Without a vocabulary, the shape describes only the layers, which are not a whole model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
         let parameters = this.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
-        let Self { largest_layer, adapter_sides, adapter_whole, matrices, cache, stored, .. } = this;
+        let Self { largest_layer, adapter_sides, adapter_whole, matrices, cache, .. } = this;
+        // QLoRA quantizes matrices that are not in 4 bits already; embeddings and the output layer stay as they are.
+        let fine = this.stored.is_some_and(|stored| stored.rate.value() < 1.0);
+        let own = this.linear.filter(|_| matches!(this.tuning, Some(Tuning::Qlora { .. })) && !fine);
+        let stored = own.map(|parameters| Stored { parameters, rate: QLORA_BASE }).or(this.stored);
         let model = Model { parameters, shape, largest_layer, adapter_sides, adapter_whole, matrices, cache, stored };
         let defaults = Setup::default();
         let mut setup = Setup {
@@ -212,6 +222,8 @@ impl Settings {
             vocabulary: self.vocabulary,
             untied: self.untied.unwrap_or(plain.untied),
             no_logits: self.no_logits.unwrap_or(plain.no_logits),
+            family: self.family,
+            active: self.active,
             ..plain
         })
     }

@@ -290,7 +290,7 @@ fn other_trainers_are_read() {
     assert_eq!((tune.tuning, tune.checkpointing), (Some(Tuning::Lora { rank: 64 }), Some(true)));
     assert!(tune.attached.as_ref().is_some_and(|own| own.targets
         == Targets::Named(["q_proj", "o_proj", "gate_proj", "up_proj", "down_proj"].map(str::to_owned).to_vec())));
-    assert!(tune.unread.iter().any(|line| line.contains("pure_bf16")), "{:?}", tune.unread);
+    assert_eq!(tune.precision, Some(Precision::Bf16));
 
     let megatron = training(
         "#!/bin/bash\nGPT_ARGS=(\n  --num-layers 48 --hidden-size 6144 \\\n  --num-attention-heads 48\n  --group-query-attention --num-query-groups 8 # groups\n  --ffn-hidden-size 16384 --swiglu\n  --seq-length 8192 --padded-vocab-size 50304\n  --untie-embeddings-and-output-weights --bf16\n  --micro-batch-size 2 --global-batch-size 256\n  --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2\n  --use-distributed-optimizer --sequence-parallel --context-parallel-size 2\n)\ntorchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${GPT_ARGS[@]}\n",

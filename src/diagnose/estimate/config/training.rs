@@ -120,6 +120,10 @@ fn precision(fields: Fields<'_>) -> Option<Precision> {
         Some(Value::Bool(false)) => return Some(Precision::Fp32),
         _ => {}
     }
+    // No weights in fp32: torchtune, LLaMA-Factory; Axolotl.
+    if on("pure_bf16") == Some(true) || on("bfloat16") == Some(true) {
+        return Some(Precision::Bf16);
+    }
     match (on("bf16").or(on("bfloat16")), on("fp16").or(on("float16"))) {
         (Some(true), _) => Some(Precision::Bf16Mixed),
         (_, Some(true)) => Some(Precision::Fp16Mixed),

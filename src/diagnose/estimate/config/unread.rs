@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::fields::Fields;
 
 /// Fields that affect memory and are not understood, with what to do about each.
-const NOT_UNDERSTOOD: [(&str, &str); 45] = [
+const NOT_UNDERSTOOD: [(&str, &str); 44] = [
     ("use_liger_kernel", "its fused loss keeps no logits: the estimate has them"),
+    ("enable_liger_kernel", "its fused loss keeps no logits: the estimate has them"),
     ("liger_fused_linear_cross_entropy", "its fused loss keeps no logits: the estimate has them"),
     ("cut_cross_entropy", "its fused loss keeps no logits: the estimate has them"),
     ("unsloth_cross_entropy_loss", "its fused loss keeps no logits: the estimate has them"),
@@ -44,8 +45,6 @@ const NOT_UNDERSTOOD: [(&str, &str); 45] = [
     ("rl", "a second model may be kept as the reference: the estimate has one"),
     ("ref_model", "a second model is kept as the reference: the estimate has one"),
     ("use_ema", "an average of the weights is kept: the estimate has none"),
-    ("pure_bf16", "no fp32 master weights: 4 B a parameter less than the estimate"),
-    ("bfloat16", "no fp32 master weights: 4 B a parameter less than the estimate"),
     ("use_cpu", "it trains in host memory: the estimate has a GPU's"),
     ("no_cuda", "it trains in host memory: the estimate has a GPU's"),
     ("use_vllm", "a server of the model shares the GPUs: the estimate has none"),
@@ -76,7 +75,7 @@ const SUSPECT: [&str; 18] = [
 ];
 
 /// Fields whose names look like it, and that are understood or do not matter.
-const HARMLESS: [&str; 51] = [
+const HARMLESS: [&str; 52] = [
     "optimizer",
     "optimizer_args",
     "load_in_4bit",
@@ -86,6 +85,7 @@ const HARMLESS: [&str; 51] = [
     "bnb_4bit_quant_storage",
     "quantization_config",
     "quantization_method",
+    "quantization_bit",
     "lora_target_linear",
     "lora_target_modules",
     "lora_target",

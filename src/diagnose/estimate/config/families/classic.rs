@@ -110,6 +110,7 @@ impl Classic {
             key_value,
             ffn: self.ffn,
             gated: false,
+            active: 0,
             vocabulary: Some(vocabulary),
             untied: !d.tied(),
             words: true,

@@ -17,6 +17,8 @@ pub(super) struct Counted {
     /// The inner width of the MLP that a token passes through.
     pub(super) ffn: u128,
     pub(super) gated: bool,
+    /// Experts that a token passes through; 0 without experts.
+    pub(super) active: u128,
     pub(super) vocabulary: Option<u128>,
     pub(super) untied: bool,
     /// Whether an output layer gives a value for each token of the vocabulary.

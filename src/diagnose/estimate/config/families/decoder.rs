@@ -79,6 +79,7 @@ impl Decoder {
             key_value,
             ffn: if sparse > 0 { visited } else { ffn },
             gated: self.gated,
+            active: if sparse > 0 { experts.active } else { 0 },
             vocabulary: Some(vocabulary),
             untied: !d.tied(),
             words: true,

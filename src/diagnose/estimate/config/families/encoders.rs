@@ -50,6 +50,7 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, layers: u128, ffn: u128) -> Co
         key_value: hidden,
         ffn,
         gated: false,
+        active: 0,
         vocabulary: d.opt(&["vocab_size"]),
         untied: !d.tied(),
         words: matches!(top(d), Some(Top::Words | Top::Causal | Top::PreTraining)),

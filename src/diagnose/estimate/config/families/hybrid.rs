@@ -45,6 +45,7 @@ pub(super) fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: 
         key_value,
         ffn,
         gated: true,
+        active: 0,
         vocabulary: Some(d.vocabulary()),
         untied: !d.tied(),
         words: true,

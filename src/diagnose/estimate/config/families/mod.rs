@@ -24,6 +24,7 @@ use super::fields::Fields;
 use super::quantized::Format;
 use super::settings::{Settings, Unknown};
 use crate::estimate::error::EstimateError;
+use crate::estimate::family::Family;
 use crate::estimate::stored::Stored;
 use counted::Counted;
 use dims::Dims;
@@ -118,7 +119,10 @@ pub(super) fn settings(fields: Fields<'_>, format: Option<Format>) -> Result<Res
     Ok(Ok(Settings {
         parameters: Some(parameters),
         stored,
+        linear: narrow(found.whole.matrices.saturating_sub(found.towers)),
         no_logits: Some(!found.words),
+        family: Family::named(family),
+        active: narrow(found.active).filter(|&active| active > 0),
         largest_layer: narrow(found.whole.largest).filter(|&largest| largest > 0),
         modules: Some(Modules::new(family, found.whole.modules)),
         cache: found.cache,

@@ -177,6 +177,7 @@ fn cross_attending(d: &Dims<'_>) -> Counted {
         key_value,
         ffn,
         gated: true,
+        active: 0,
         vocabulary: Some(d.vocabulary()),
         untied: true,
         words: true,
