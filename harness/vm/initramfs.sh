@@ -3,7 +3,9 @@
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev
-for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk; do
+# In the order of what they need, of which each kernel has built in some.
+modules="crc16 crc32c_generic libcrc32c mbcache jbd2 ext4 virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk"
+for module in $modules; do
     [ ! -e "/modules/$module.ko" ] || insmod "/modules/$module.ko"
 done
 tries=0

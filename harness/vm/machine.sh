@@ -1,6 +1,6 @@
 #!/bin/bash
 # Inside a virtual machine, its first program: runs what the third disk says (`tests`, `quick`, `truth` or a command) and
-# says by the second serial line how that went. The last line is `vm: passed` if nothing failed.
+# says by the second serial line, or by the only one, how that went. The last line is `vm: passed` if nothing failed.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 systemd=
 [ ! -d /run/systemd/system ] || systemd=yes
@@ -15,8 +15,11 @@ if [ -z "$systemd" ]; then
     mount -t cgroup2 -o nsdelegate cgroup2 /sys/fs/cgroup
     ln -sf /proc/self/fd /dev/fd
 fi
-exec > /dev/ttyS1 2>&1 < /dev/null
-stty -F /dev/ttyS1 raw -echo 2> /dev/null
+# An aarch64 has one line.
+line=/dev/ttyS1
+[ ! -c /dev/ttyAMA0 ] || line=/dev/ttyAMA0
+exec > $line 2>&1 < /dev/null
+stty -F $line raw -echo 2> /dev/null
 group=/sys/fs/cgroup
 if [ -z "$systemd" ]; then
     # The loopback device, which some programs wait for: SIOCSIFFLAGS, IFF_UP.

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
-#   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl; all of them if none is named; --quick runs a part of the tests
+#   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd, musl, arm64, arm64-16k; the first five if none is
+#                                             named; --quick runs a part of the tests
 #   harness/vm/run.sh --truth MACHINE..       the table of docs/truth.md, as root and as a user, of a release build; with the
 #                                             peers of the virtual environment PLIMSOLL_VM_PEERS, and heaptrack
 #   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
 # user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root); `musl`
-# is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. Needs
-# qemu-system-x86_64, apt-get, busybox (static), mke2fs and Debian's archive keyring; as root, what is missing is installed.
+# is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. `arm64` is
+# an aarch64 with pages of 4 KiB and `arm64-16k` one with pages of 16 KiB, both with the newest kernel; they need
+# qemu-system-aarch64, gcc-aarch64-linux-gnu, and root for debootstrap. Needs qemu-system-x86_64, apt-get, busybox (static), mke2fs and Debian's archive keyring; as root, what is missing is installed.
 # The processors are emulated, two unless PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm
 # instead. Kernels and disks are kept in target/vm.
 #
@@ -21,10 +23,12 @@ mkdir -p "${CARGO_TARGET_DIR:-target}/vm"
 work=$(cd "${CARGO_TARGET_DIR:-target}/vm" && pwd)
 # A machine that neither ends nor says anything more is given up.
 limit=${PLIMSOLL_VM_LIMIT:-1200}
+# Of the machine that is made, in Debian's word.
+architecture=amd64 emulator=qemu-system-x86_64:qemu-system-x86
 
 missing() {
     local tool
-    for tool in qemu-system-x86_64:qemu-system-x86 apt-get:apt dpkg-deb:dpkg mke2fs:e2fsprogs busybox:busybox-static xz:xz-utils; do
+    for tool in $emulator apt-get:apt dpkg-deb:dpkg mke2fs:e2fsprogs busybox:busybox-static xz:xz-utils; do
         command -v "${tool%%:*}" > /dev/null || [ -x "/usr/sbin/${tool%%:*}" ] || echo "${tool##*:}"
     done
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || echo debian-archive-keyring
@@ -52,6 +56,7 @@ apt_of() {
     local suite=$1
     shift
     local state="$work/apt/$suite" mirror
+    [ "$architecture" = amd64 ] || state="$work/apt/$suite-$architecture"
     mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
     if [ ! -e "$state/sources.list" ]; then
         mirror=${PLIMSOLL_VM_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 2> /dev/null |
@@ -64,21 +69,23 @@ apt_of() {
     local tool=$1
     shift
     "$tool" -o "Dir::Etc::SourceList=$state/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+        -o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture" -o "Dir::State::status=/dev/null" \
         -o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state/cache" -o APT::Sandbox::User=root \
         -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
 }
 
-# The newest cloud kernel of a suite, unpacked; its folder is put into `kernel`.
+# The newest kernel of a suite, that of clouds unless another is named, unpacked; its folder is put into `kernel`.
 get_kernel() {
-    local suite=$1 image
+    local suite=$1 image flavour=${2:-cloud-$architecture}
     kernel="$work/kernels/$suite"
+    [ "$flavour" = cloud-amd64 ] || kernel="$work/kernels/$suite-$flavour"
     [ ! -e "$kernel/complete" ] || return 0
     rm -rf "$kernel"
     mkdir -p "$kernel/packages"
     if ! apt_of "$suite" apt-get update > "$kernel/log" 2>&1 || grep -q '^Err' "$kernel/log"; then
         impossible "the packages of $suite cannot be listed ($kernel/log)"
     fi
-    image=$(apt_of "$suite" apt-cache show linux-image-cloud-amd64 |
+    image=$(apt_of "$suite" apt-cache show "linux-image-$flavour" |
         sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p }')
     # The first of several versions is the newest.
     image=${image%%$'\n'*}
@@ -94,7 +101,7 @@ get_kernel() {
     cp "$(find "$kernel/root" -name "vmlinuz*" -type f | head -n 1)" "$kernel/vmlinuz"
     local module path
     mkdir "$kernel/modules"
-    for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk; do
+    for module in $(sed -n 's/^modules="\(.*\)"/\1/p' harness/vm/initramfs.sh); do
         path=$(find "$kernel/root" -name "$module.ko*" | head -n 1)
         case $path in
             *.xz) xz -dc "$path" > "$kernel/modules/$module.ko" ;;
@@ -110,7 +117,7 @@ get_kernel() {
 make_initramfs() {
     local folder="$work/initramfs.$$"
     mkdir -p "$folder"/{bin,modules,proc,dev,root}
-    cp "$(command -v busybox)" "$folder/bin/busybox"
+    cp "${busybox:-$(command -v busybox)}" "$folder/bin/busybox"
     [ -z "$(ls "$kernel/modules")" ] || cp "$kernel"/modules/* "$folder/modules"
     cp harness/vm/initramfs.sh "$folder/init"
     chmod +x "$folder/init"
@@ -133,7 +140,9 @@ bundle() {
 
 # The tests of this tree that say something about a kernel: a line each with who runs it, binary and filters.
 list_tests() {
-    cargo test --workspace --exclude plimsoll-torch --all-features --locked --no-run --message-format json \
+    local cargo=(cargo test --locked)
+    [ "$architecture" = amd64 ] || cargo=(harness/cross.sh test "$triple")
+    "${cargo[@]}" --workspace --exclude plimsoll-torch --all-features --no-run --message-format json \
         --lib --test meter --test cli 2> "$work/build.log" > "$work/build.json" ||
         { tail -n 30 "$work/build.log" >&2; exit 1; }
     python3 - "$work/build.json" <<'PYTHON'
@@ -143,7 +152,7 @@ unit = "meter::cgroup:: meter::doctor:: meter::smaps:: meter::births:: meter::ex
 cli = "run:: run_truth:: run_oom:: run_phases:: run_repeat:: run_faults:: run_lacks:: doctor:: "
 # These wait for page tables ten times, which an emulated processor reads every minute under load.
 waits = "--skip what_grew_is_told_apart --skip memory_of_each_kind"
-slow = "--skip a_clock_that_jumps --skip processor_time_is_exact"
+slow = "--skip a_clock_that_jumps --skip processor_time_is_exact --skip a_process_whose_first_thread_has_ended"
 wanted = {
     ("meter", "test"): {"root": waits, "user": waits, "quick": "cgroup:: swap:: exact", "scope": "cgroup::"},
     ("cli", "test"): {"root": cli + slow, "user": "run_truth:: run_lacks:: doctor:: enforced " + slow, "quick": "run_truth:: doctor:: enforced", "scope": "doctor:: enforced"},
@@ -157,6 +166,21 @@ for line in open(sys.argv[1]):
         if message.get("executable"):
             print(who, message["executable"], filters)
 PYTHON
+}
+
+# What the tests need beside the programs: files of this tree, users, the list of tests, what runs them.
+furnish() {
+    local place
+    for place in Cargo.toml docs/run.md snapshots; do
+        mkdir -p "$root$source_dir/$(dirname "$place")"
+        cp -r "$source_dir/$place" "$root$source_dir/$(dirname "$place")"
+    done
+    mkdir -p "$root$source_dir/harness" "$root$target/tmp"
+    # What the tests are built into may keep a place of its own for their files.
+    chmod 1777 "$root/tmp" "$root$target/tmp"
+    printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
+    printf 'root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n' > "$root/etc/group"
+    cp harness/vm/machine.sh "$work/tests" "$root/vm"
 }
 
 # The disk of the machines that have no distribution: the tests, a shell, the tools that they start.
@@ -208,17 +232,7 @@ for path in libraries:
         os.makedirs(os.path.dirname(root + path), exist_ok=True)
         shutil.copy(path, root + path)
 PYTHON
-    local place
-    for place in Cargo.toml docs/run.md snapshots; do
-        mkdir -p "$root$source_dir/$(dirname "$place")"
-        cp -r "$source_dir/$place" "$root$source_dir/$(dirname "$place")"
-    done
-    mkdir -p "$root$source_dir/harness" "$root$target/tmp"
-    # What the tests are built into may keep a place of its own for their files.
-    chmod 1777 "$root/tmp" "$root$target/tmp"
-    printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
-    printf 'root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n' > "$root/etc/group"
-    cp harness/vm/machine.sh "$work/tests" "$root/vm"
+    furnish
     # The truth table, and its peers: a virtual environment if PLIMSOLL_VM_PEERS names one, and heaptrack.
     cp benches/truth/run.py "$root/vm"
     PYTHONPATH=benches/truth PYTHONDONTWRITEBYTECODE=1 python3 -c \
@@ -282,6 +296,42 @@ UNIT
     make_disk
 }
 
+# The disk of the machines `arm64`: the files of a small Debian, which nothing has configured.
+make_arm_root() {
+    [ "$(id -u)" -eq 0 ] || impossible "debootstrap takes root"
+    command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap > "$work/install.log" 2>&1 ||
+        impossible "debootstrap cannot be installed ($work/install.log)"
+    root="$work/arm-root"
+    local package binary target
+    if [ ! -e "$root/complete" ]; then
+        rm -rf "$root"
+        debootstrap --foreign --arch=arm64 --variant=minbase --include=python3,procps,kmod,make,busybox-static,libstdc++6 \
+            bookworm "$root" > "$work/debootstrap.log" 2>&1 || impossible "a Debian cannot be set up ($work/debootstrap.log)"
+        for package in "$root"/var/cache/apt/archives/*.deb; do
+            dpkg-deb --fsys-tarfile "$package" | tar -C "$root" --keep-directory-symlink -xf -
+        done
+        rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/usr/share/{doc,man,locale}
+        # In a container, it is a link to that of the host.
+        rm -f "$root/proc"
+        mkdir -p "$root"/{proc,sys,dev,tmp,run}
+        touch "$root/complete"
+    fi
+    busybox="$root/bin/busybox"
+    target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
+    rm -rf "$root$target" "$root/vm"
+    mkdir -p "$root/vm" "$root/home/user" "$root$target/cross/$triple/tmp"
+    chmod 1777 "$root$target/cross/$triple/tmp"
+    list_tests > "$work/tests"
+    { cut -d ' ' -f 2 "$work/tests"; echo "$target/cross/$triple/debug/plimsoll"; } | sort -u | while read -r binary; do
+        mkdir -p "$root$(dirname "$binary")"
+        cp -L "$binary" "$root$binary"
+    done
+    furnish
+    ln -sf "$target/cross/$triple/debug/plimsoll" "$root/usr/bin/plimsoll"
+    disk="$work/arm.img"
+    make_disk
+}
+
 # A program of this tree, whose libraries the Debian has.
 bundle_into_debian() {
     mkdir -p "$root$(dirname "$1")"
@@ -310,13 +360,18 @@ boot() {
     local accelerator=${PLIMSOLL_VM_ACCEL:-tcg,thread=multi}
     echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
     # QEMU 7.2 emulates cmpxchg16b with wrong flags, which kernels since 6.5 die of.
-    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max,-cx16 -smp "${PLIMSOLL_VM_PROCESSORS:-2}" -m 4096 -no-reboot -display none -nodefaults \
+    local machine=(qemu-system-x86_64 -cpu "max,-cx16" -serial "file:$run/console.log") console=ttyS0
+    if [ "$architecture" = arm64 ]; then
+        machine=(qemu-system-aarch64 -machine virt -cpu cortex-a76) console=ttyAMA0
+        : > "$run/console.log"
+    fi
+    timeout --kill-after 5 "$limit" "${machine[@]}" -accel "$accelerator" -smp "${PLIMSOLL_VM_PROCESSORS:-2}" -m 4096 -no-reboot -display none -nodefaults \
         -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
-        -append "console=ttyS0 panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
+        -append "console=$console panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/command,if=virtio,format=raw" \
-        -serial "file:$run/console.log" -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
+        -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
     if ! grep -q '^vm: passed' "$run/output.log"; then
         echo "machine $name: failed; its kernel's last lines ($run):"
         tail -n 5 "$run/console.log" "$run/qemu.log" 2> /dev/null || true
@@ -332,9 +387,9 @@ while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) sed -n '2,/^set/ { s/^# \{0,1\}//; /^set/d; p; }' "$0"; exit ;;
         --quick | --truth) command=${1#--} ;;
-        6.1 | 6.12 | newest | systemd | musl) machines+=("$1") ;;
+        6.1 | 6.12 | newest | systemd | musl | arm64 | arm64-16k) machines+=("$1") ;;
         --) shift; command="$*"; break ;;
-        *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd, musl" >&2; exit 2 ;;
+        *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd, musl, arm64, arm64-16k" >&2; exit 2 ;;
     esac
     shift
 done
@@ -343,7 +398,7 @@ release=${CARGO_TARGET_DIR:-target}/release/plimsoll
 if [ "$command" = truth ]; then
     for machine in "${machines[@]}"; do
         case $machine in
-            systemd | musl) echo "error: --truth is for 6.1, 6.12 and newest: name them" >&2; exit 2 ;;
+            systemd | musl | arm64*) echo "error: --truth is for 6.1, 6.12 and newest: name them" >&2; exit 2 ;;
         esac
     done
     [ -x "$release" ] || { echo "error: $release is not there: cargo build --release -p plimsoll-harness" >&2; exit 2; }
@@ -353,7 +408,18 @@ get_tools
 rm -f "$work/tests"
 failed=()
 for machine in "${machines[@]}"; do
+    architecture=amd64 emulator=qemu-system-x86_64:qemu-system-x86 busybox=
     case $machine in
+        arm64*)
+            architecture=arm64 emulator=qemu-system-aarch64:qemu-system-arm triple=aarch64-unknown-linux-gnu
+            get_tools
+            [ "$machine" = arm64 ] && flavour=cloud-arm64 || flavour=$machine
+            get_kernel trixie-backports "$flavour"
+            make_arm_root
+            boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
+            rm -f "$work/tests"
+            continue
+            ;;
         6.1) get_kernel bookworm ;;
         6.12 | systemd | musl) get_kernel bookworm-backports ;;
         newest) get_kernel trixie-backports ;;

@@ -20,6 +20,15 @@ fn metered(group: &Cgroup) -> MeterOptions {
     MeterOptions { cgroup: Some(group.clone()), ..MeterOptions::default() }
 }
 
+/// As [`assert_close`], but the kernel charges a group for 64 pages in advance on each processor (`MEMCG_CHARGE_BATCH`); a
+/// program of one thread was on two of them at most. With pages of 4 KiB this is less than what is close.
+fn assert_charged(what: &str, read: ByteSize, truth: u64) {
+    let ahead = 2 * 64 * rustix::param::page_size() as u64;
+    if read.bytes().abs_diff(truth) > ahead {
+        assert_close(what, read, truth);
+    }
+}
+
 #[test]
 fn a_group_counts_what_its_processes_take_and_is_removed() {
     let Some(group) = group("peak") else { return };
@@ -37,12 +46,11 @@ fn a_group_counts_what_its_processes_take_and_is_removed() {
         program.order(step);
     }
     let phases = meter.finish();
-    // The kernel charges a group in advance, some pages per processor.
     let peaks: Vec<ByteSize> = phases.iter().map(|phase| bytes(phase, Metric::PeakCgroup)).collect();
-    assert_close("spike", peaks[0], before + 64 * MIB);
-    assert_close("quiet", peaks[1], before);
-    assert_close("kept", peaks[2], before + 32 * MIB);
-    assert_close("now", group.current().unwrap(), before + 32 * MIB);
+    assert_charged("spike", peaks[0], before + 64 * MIB);
+    assert_charged("quiet", peaks[1], before);
+    assert_charged("kept", peaks[2], before + 32 * MIB);
+    assert_charged("now", group.current().unwrap(), before + 32 * MIB);
     let reading = &phases[0].readings[&Metric::PeakCgroup];
     assert_eq!(reading.source, Source::Exact, "{reading:?}");
     assert!(reading.counter.contains("plimsoll-"), "{reading:?}");
