@@ -4,7 +4,7 @@ use super::cause::name;
 use super::document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
 use super::reading::{Place, Reading};
 use super::stage::Stage;
-use crate::estimate::{Estimate, Group, Model, Phase, Setup};
+use crate::estimate::{Estimate, Group, Item, Model, Phase, Setup};
 use crate::telemetry::Sample;
 use crate::trend::{Collector, Verdict};
 use plimsoll_memory::bytes::ByteSize;
@@ -87,8 +87,14 @@ fn movements(estimate: &Estimate, place: Place, from: ByteSize, readings: &[Read
         until = until.max(reading.stage);
         let measured = (reading.bytes.bytes() as f64 - before.bytes() as f64) / parameters;
         before = reading.bytes;
-        let last = readings.get(index + 1).is_none_or(|next| next.stage > reading.stage);
-        let items = if last { std::mem::take(&mut pending) } else { take(&mut pending, measured) };
+        let mut rest = readings[index + 1..].iter().take_while(|next| next.stage <= reading.stage).peekable();
+        let items = match rest.peek() {
+            None => std::mem::take(&mut pending),
+            // The optimizer's state comes with the update of the weights, if that has a label of its own.
+            Some(_) => {
+                take(&mut pending, measured, !is_update(&reading.label) && rest.any(|next| is_update(&next.label)))
+            }
+        };
         movements.push(Movement {
             stage: reading.stage,
             label: reading.label.clone(),
@@ -115,12 +121,19 @@ fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<E
     items.filter(|item| item.rate > 0.0).collect()
 }
 
-/// The largest items that fit into `measured`, if more readings of the stage follow.
-fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
+/// Whether a label is that of the update of the weights.
+fn is_update(label: &str) -> bool {
+    let label = label.to_ascii_lowercase();
+    !label.starts_with("before") && ["adam", "optimizer", "update"].iter().any(|word| label.contains(word))
+}
+
+/// The largest items that fit into `measured`, if more readings of the stage follow; without the optimizer's state if it
+/// comes `later`.
+fn take(pending: &mut Vec<ExpectedItem>, measured: f64, later: bool) -> Vec<ExpectedItem> {
     pending.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     let mut left = measured + LEAST_DIFFERENCE;
     let (taken, kept) = std::mem::take(pending).into_iter().partition(|item: &ExpectedItem| {
-        let fits = item.rate <= left;
+        let fits = item.rate <= left && !(later && item.item == Item::Optimizer);
         left -= if fits { item.rate } else { 0.0 };
         fits
     });

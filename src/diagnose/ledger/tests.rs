@@ -102,6 +102,23 @@ fn an_excess_is_named_by_the_label_at_which_it_appeared() {
 }
 
 #[test]
+fn the_optimizers_state_comes_with_the_update_of_the_weights() {
+    let ledger = account(&[
+        ("before deepspeed.initialize", 0.0),
+        ("after deepspeed.initialize", 8.0),
+        ("before unscale", 8.0),
+        ("after unscale", 16.0),
+        ("before adam_update", 16.0),
+        ("after adam_update", 32.0),
+        ("after step 1", 32.0),
+    ]);
+    let moved: Vec<_> = ledger.movements.iter().map(|m| (m.label.as_str(), m.measured.round(), m.expected)).collect();
+    assert_eq!(moved[2], ("after unscale", 8.0, 0.0), "{moved:?}");
+    assert_eq!(moved[4], ("after adam_update", 16.0, 8.0), "{moved:?}");
+    assert_eq!((ledger.measured.round(), ledger.expected), (32.0, 16.0));
+}
+
+#[test]
 fn two_excesses_of_a_size_have_two_names() {
     // No label names a part of the step: the first excess of 4 is not the second one too.
     let ledger = account(&[
