@@ -86,7 +86,7 @@ fn measured(kept: &Kept, shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 
         }
         let beyond = again.saturating_sub(bytes(WHAT, logits.saturating_mul(3), 1)?);
         formula.push_str(", beyond the logits' 12 s b V");
-        rows.push(row(Item::RecomputedLayer, beyond, formula));
+        rows.extend((beyond > ByteSize::ZERO).then(|| row(Item::RecomputedLayer, beyond, formula)));
     }
     Ok(rows)
 }

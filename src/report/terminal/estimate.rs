@@ -350,7 +350,7 @@ fn explanation(report: &Report, screen: &Screen) -> String {
         let words = format!("{} = {} [{}]", amounts.join(" + "), row.formula, row.source.citation());
         text.push_str(&labelled(row.item.title(), Style::new(), &words, width, screen));
     }
-    let legend = "s tokens, b micro-batch, h hidden, a heads, V vocabulary, t tensor parallel, p pipeline stages, m micro-batches, v virtual stages";
+    let legend = "s tokens, b micro-batch, h hidden, a heads, q and kv width of queries and keys, k experts of a token, V vocabulary, t tensor parallel, p pipeline stages, m micro-batches, v virtual stages";
     text.push_str(&labelled("where", palette.dim, legend, width, screen));
     let _ = write!(text, "\n {}\n", styled("how each rung is done", palette.heading));
     for step in &report.ladder.steps {
