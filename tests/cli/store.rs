@@ -73,6 +73,18 @@ fn a_capture_is_packed_shown_verified_and_unpacked() {
 }
 
 #[test]
+fn a_store_that_has_nothing_of_a_folder_is_not_equal_to_it() {
+    let scene = Scene::new(1);
+    let (store, nest) = (scene.path("store"), scene.path("nest"));
+    std::fs::create_dir_all(nest.join("inner")).unwrap();
+    std::fs::copy(scene.entry(0), nest.join("inner/entry_000000.pt")).unwrap();
+    let (code, _, err) = run(plimsoll().arg("pack").arg(&nest).arg("--out").arg(&store));
+    assert_eq!(code, 2, "{err}");
+    let (code, _, err) = run(plimsoll().arg("verify").arg(&store).arg("--against").arg(&nest));
+    assert!(code == 2 && err.contains("nothing was compared"), "{err}");
+}
+
+#[test]
 fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to() {
     let scene = Scene::new(2);
     let (store, out) = (scene.path("store"), scene.path("out"));
