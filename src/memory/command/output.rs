@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -94,13 +93,8 @@ impl OutputTap {
                 (false, _) => Order::Alone,
                 (true, Some(first)) => Order::After(Arc::clone(first)),
                 (true, None) => {
-                    let (from, to) = (from.try_clone()?, to.try_clone()?);
-                    Order::First(Arc::clone(first.insert(Arc::new(First {
-                        from,
-                        to,
-                        turn: Mutex::default(),
-                        ended: AtomicBool::new(false),
-                    }))))
+                    let open = Mutex::new(Some((from.try_clone()?, to.try_clone()?)));
+                    Order::First(Arc::clone(first.insert(Arc::new(First { open }))))
                 }
             };
             let mut eyes = Eyes {
@@ -249,28 +243,22 @@ impl Eyes {
 
 /// The stream that was taken over first, standard output, whose bytes are inspected before later ones of the other.
 struct First {
-    from: OwnedFd,
-    to: OwnedFd,
-    /// Held while bytes are read and inspected.
-    turn: Mutex<()>,
-    /// Nothing more of it is read.
-    ended: AtomicBool,
+    /// Where it is read from and written to, closed once nothing more is read, so that the command notices; locked while
+    /// bytes are read and inspected.
+    open: Mutex<Option<(OwnedFd, OwnedFd)>>,
 }
 
 impl First {
     /// Waits until everything that the command had written to this stream is inspected, unless its reader is slow.
     fn inspected(&self) {
-        while !self.ended.load(Ordering::Relaxed) {
-            {
-                let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-                if rustix::io::ioctl_fionread(&self.from).unwrap_or(0) == 0 {
-                    return;
-                }
-            }
-            let mut fds = [PollFd::new(&self.to, PollFlags::OUT)];
-            if !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) {
+        loop {
+            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((from, to)) = &*open else { return };
+            let writable = || poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&Timespec::default()));
+            if rustix::io::ioctl_fionread(from).unwrap_or(0) == 0 || !matches!(writable(), Ok(1..)) {
                 return;
             }
+            drop(open);
             std::thread::yield_now();
         }
     }
@@ -289,7 +277,7 @@ impl Order {
         let _turn = match self {
             Self::First(first) => {
                 poll(&mut [PollFd::new(from, PollFlags::IN)], None)?;
-                Some(first.turn.lock().unwrap_or_else(PoisonError::into_inner))
+                Some(first.open.lock().unwrap_or_else(PoisonError::into_inner))
             }
             _ => None,
         };
@@ -321,7 +309,7 @@ fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes, order: &Order) {
     }
     eyes.close();
     if let Order::First(first) = order {
-        first.ended.store(true, Ordering::Relaxed);
+        *first.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -366,6 +354,19 @@ fn terminal_like(real: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_notices_that_nobody_reads_its_output() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec yes"]);
+        let tap = OutputTap::attach(&mut command, &[], Some(Box::new(|_| {})), writer.as_fd()).unwrap();
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        assert!(!child.wait().unwrap().success());
+        tap.finish();
+    }
 
     #[test]
     fn a_line_of_standard_error_comes_after_what_was_printed_before_it() {
