@@ -11,8 +11,8 @@
 # user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root); `musl`
 # is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. `arm64` is
 # an aarch64 with pages of 4 KiB and `arm64-16k` one with pages of 16 KiB, both with the newest kernel; they need
-# qemu-system-aarch64, gcc-aarch64-linux-gnu, and root for debootstrap. Needs qemu-system-x86_64, apt-get, busybox (static), mke2fs and Debian's archive keyring; as root, what is missing is installed.
-# The processors are emulated, two unless PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm
+# qemu-system-aarch64, gcc-aarch64-linux-gnu, and root for debootstrap. Needs qemu-system-x86_64, apt-get, busybox (static),
+# mke2fs and Debian's archive keyring; as root, what is missing is installed. The processors are emulated, two unless PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm
 # instead. Kernels and disks are kept in target/vm.
 #
 # Exit codes: 0 every test passed, 1 one failed or a machine did not come up, 2 bad usage, 4 not possible here.
@@ -252,11 +252,15 @@ PYTHON
     make_disk
 }
 
-# The disk of the machine `systemd`: a small Debian, whose last service runs the tests of scopes.
-make_systemd_root() {
+get_debootstrap() {
     [ "$(id -u)" -eq 0 ] || impossible "debootstrap takes root"
     command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap > "$work/install.log" 2>&1 ||
         impossible "debootstrap cannot be installed ($work/install.log)"
+}
+
+# The disk of the machine `systemd`: a small Debian, whose last service runs the tests of scopes.
+make_systemd_root() {
+    get_debootstrap
     root="$work/systemd-root"
     if [ ! -e "$root/complete" ]; then
         rm -rf "$root"
@@ -298,9 +302,7 @@ UNIT
 
 # The disk of the machines `arm64`: the files of a small Debian, which nothing has configured.
 make_arm_root() {
-    [ "$(id -u)" -eq 0 ] || impossible "debootstrap takes root"
-    command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap > "$work/install.log" 2>&1 ||
-        impossible "debootstrap cannot be installed ($work/install.log)"
+    get_debootstrap
     root="$work/arm-root"
     local package binary target
     if [ ! -e "$root/complete" ]; then
@@ -316,7 +318,6 @@ make_arm_root() {
         mkdir -p "$root"/{proc,sys,dev,tmp,run}
         touch "$root/complete"
     fi
-    busybox="$root/bin/busybox"
     target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
     rm -rf "$root$target" "$root/vm"
     mkdir -p "$root/vm" "$root/home/user" "$root$target/cross/$triple/tmp"
@@ -415,7 +416,8 @@ for machine in "${machines[@]}"; do
             get_tools
             [ "$machine" = arm64 ] && flavour=cloud-arm64 || flavour=$machine
             get_kernel trixie-backports "$flavour"
-            make_arm_root
+            busybox="$work/arm-root/bin/busybox"
+            [ "${disk:-}" = "$work/arm.img" ] || make_arm_root
             boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
             rm -f "$work/tests"
             continue

@@ -108,11 +108,15 @@ fn the_peaks_of_real_trainings_are_estimated() {
     }
 }
 
+/// A case with a small Llama and a vocabulary of this size.
+fn llama(words: u64) -> Value {
+    serde_json::json!({"config": {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": words}})
+}
+
 #[test]
 fn how_layers_compute_decides() {
-    let llama = serde_json::json!({"config": {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
-        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256}});
-    let model = model(&llama);
+    let model = model(&llama(128_256));
     let base = Setup { batch: Some(1), sequence: Some(1024), ..Setup::default() };
     let layers = |setup: Setup| of(&Estimate::of(&model, &setup).unwrap(), &[Item::Layers]) / 1024.0 / 16.0;
     let scores = |setup: Setup| of(&Estimate::of(&model, &setup).unwrap(), &[Item::AttentionScores]);
@@ -136,10 +140,8 @@ fn how_layers_compute_decides() {
 #[test]
 fn a_recomputed_layer_counts_beyond_the_logits() {
     let small = |words: u64| {
-        let config = serde_json::json!({"config": {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
-            "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": words}});
         let setup = Setup { batch: Some(1), sequence: Some(1024), checkpointing: true, ..Setup::default() };
-        Estimate::of(&model(&config), &setup).unwrap()
+        Estimate::of(&model(&llama(words)), &setup).unwrap()
     };
     // 12 s b V are free when layers are computed again: more than a layer at V = 128,256, nothing at V = 64.
     assert_eq!(of(&small(128_256), &[Item::RecomputedLayer]), 0.0);

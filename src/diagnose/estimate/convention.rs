@@ -50,16 +50,17 @@ impl Pieces {
 }
 
 impl Convention {
-    /// Bytes per trained parameter; `optimizer` are those of the optimizer's state. Everything in bf16 exists in Hugging
-    /// Face's convention alone: the others keep master weights.
+    /// Bytes of weights that have no master, and of their gradients: everything is in fp32, or in bf16, which exists in
+    /// Hugging Face's convention alone.
+    pub(super) fn without_master(self, precision: Precision) -> Option<u64> {
+        let alone = precision == Precision::Fp32 || (precision == Precision::Bf16 && self == Self::Hf);
+        alone.then_some(precision.element())
+    }
+
+    /// Bytes per trained parameter; `optimizer` are those of the optimizer's state.
     pub(super) fn pieces(self, precision: Precision, optimizer: Rate) -> Pieces {
-        if precision == Precision::Fp32 {
-            let (weights, gradients) = (Rate::whole(4), Rate::whole(4));
-            return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };
-        }
-        if precision == Precision::Bf16 && self == Self::Hf {
-            let (weights, gradients) = (Rate::whole(2), Rate::whole(2));
-            return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };
+        if let Some(each) = self.without_master(precision).map(Rate::whole) {
+            return Pieces { weights: each, master: Rate::ZERO, gradients: each, gradients16: Rate::ZERO, optimizer };
         }
         let (gradients, gradients16) = match self {
             Self::Hf | Self::Megatron => (Rate::whole(4), Rate::ZERO),

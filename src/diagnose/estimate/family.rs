@@ -32,11 +32,6 @@ impl Family {
     pub(super) fn ways(self, computed: &str) -> Option<&'static BTreeMap<String, Kept>> {
         TABLE.get(self.0)?.get(computed)
     }
-
-    /// Its `model_type`.
-    pub const fn name(self) -> &'static str {
-        self.0
-    }
 }
 
 impl Serialize for Family {

@@ -69,8 +69,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
 pub(super) fn optimizer(model: &Model, setup: &Setup) -> Rate {
     let state = in_fp32(model, setup);
     // Everything in bf16: the state as well.
-    let half =
-        setup.precision == Precision::Bf16 && setup.convention == Convention::Hf && setup.optimizer.follows_weights();
+    let half = setup.convention.without_master(setup.precision) == Some(2) && setup.optimizer.follows_weights();
     if half { Rate::fraction(state.numerator(), state.denominator().saturating_mul(2)) } else { state }
 }
 
@@ -101,8 +100,7 @@ fn generating(model: &Model, setup: &Setup) -> Result<Option<Row>, EstimateError
 
 /// The row of a base model that is not trained, with `parameters` on this GPU.
 fn base(model: &Model, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
-    let stored = model.stored;
-    let (rate, source) = match (setup.tuning, stored) {
+    let (rate, source) = match (setup.tuning, model.stored) {
         (Tuning::Qlora { .. }, Some(stored)) => (stored.mean(model.parameters)?, Source::QloraPaper),
         (Tuning::Qlora { .. }, None) => (QLORA_BASE, Source::QloraPaper),
         (_, Some(stored)) => (stored.mean(model.parameters)?, Source::QuantizationConfig),
@@ -112,7 +110,7 @@ fn base(model: &Model, parameters: u64, setup: &Setup) -> Result<Option<Row>, Es
     let offload = setup.offload_parameters;
     let row =
         place(&Piece { item: Item::BaseWeights, rate, sharded, offload, phases: ALWAYS, source }, parameters, setup)?;
-    Ok(row.map(|row| match stored {
+    Ok(row.map(|row| match model.stored {
         Some(stored) => Row { formula: format!("{}; {}", row.formula, stored.words(model.parameters)), ..row },
         None => row,
     }))

@@ -16,36 +16,21 @@ use plimsoll_memory::bytes::ByteSize;
 
 const WHAT: &str = "the temporaries";
 
+/// A row of the backward pass.
+fn row(item: Item, amount: ByteSize, formula: impl Into<String>, source: Source) -> Row {
+    let phases = [Phase::FirstBackward, Phase::Steady];
+    Row::new(Group::Temporaries, item, Places::on_device(amount), &phases, formula.into(), source)
+}
+
 /// The rows of the temporaries.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateError> {
     let mut rows = Vec::new();
-    let backward = [Phase::FirstBackward, Phase::Steady];
-    let row = |item, amount: ByteSize, formula: &str, source| {
-        Row::new(Group::Temporaries, item, Places::on_device(amount), &backward, formula.to_owned(), source)
-    };
     if let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) {
         let shape = model.shape_or_assumed();
-        let kept = Kept::of(&shape, setup);
-        if let Some(kept) = kept {
-            rows.extend(measured(kept, &shape, setup, [batch, sequence])?);
-        }
-        if kept.is_none() && setup.checkpointing {
-            let mut again = layer(&shape, setup, batch, sequence, 1)?;
-            let mut formula = "s b h (18 + 4 ffn/h) of one layer".to_owned();
-            if setup.attention == Attention::Eager {
-                again += scores(&shape, setup, batch, sequence, 1)?;
-                formula.push_str(", 5 b a s^2 of its scores");
-            }
-            let parts = setup.tensor_parallel;
-            let again = bytes(WHAT, u128::from(again.bytes()), u128::from(parts))?;
-            rows.push(row(Item::RecomputedLayer, again, &formula, Source::ActivationPaper));
-        }
-        // Megatron's footprint counts only the logits, plus 5 % for temporaries.
-        if let Some(vocabulary) = shape.logits().filter(|_| kept.is_none() && setup.convention != Convention::Megatron)
-        {
-            let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
-            rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));
-        }
+        rows.extend(match Kept::of(&shape, setup) {
+            Some(kept) => measured(kept, &shape, setup, [batch, sequence])?,
+            None => by_formula(&shape, setup, [batch, sequence])?,
+        });
     }
     if let (Tuning::Qlora { .. }, Some(matrix)) = (setup.tuning, model.largest_linear()) {
         let amount = bytes(WHAT, product(WHAT, &[matrix, setup.precision.element()])?, 1)?;
@@ -63,18 +48,35 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     Ok(rows)
 }
 
+/// The temporaries of the literature.
+fn by_formula(shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 2]) -> Result<Vec<Row>, EstimateError> {
+    let mut rows = Vec::new();
+    if setup.checkpointing {
+        let mut again = layer(shape, setup, batch, sequence, 1)?;
+        let mut formula = "s b h (18 + 4 ffn/h) of one layer".to_owned();
+        if setup.attention == Attention::Eager {
+            again += scores(shape, setup, batch, sequence, 1)?;
+            formula.push_str(", 5 b a s^2 of its scores");
+        }
+        let again = bytes(WHAT, u128::from(again.bytes()), u128::from(setup.tensor_parallel))?;
+        rows.push(row(Item::RecomputedLayer, again, formula, Source::ActivationPaper));
+    }
+    // Megatron's footprint counts only the logits, plus 5 % for temporaries.
+    if let Some(vocabulary) = shape.logits().filter(|_| setup.convention != Convention::Megatron) {
+        let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
+        rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));
+    }
+    Ok(rows)
+}
+
 /// The temporaries of a family that was measured: the backward pass begins with two gradients as large as the logits in
 /// fp32, of the loss and of the logits. A layer that is computed again exists later, when the logits are gone.
 fn measured(kept: &Kept, shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 2]) -> Result<Vec<Row>, EstimateError> {
-    let row = |item, amount: ByteSize, formula: String| {
-        let phases = [Phase::FirstBackward, Phase::Steady];
-        Row::new(Group::Temporaries, item, Places::on_device(amount), &phases, formula, Source::Autograd)
-    };
     let logits = product(WHAT, &[batch, sequence, shape.logits().unwrap_or(0), 4])?;
     let mut rows = Vec::new();
     if logits > 0 {
         let amount = bytes(WHAT, logits.saturating_mul(2), 1)?;
-        rows.push(row(Item::LogitsGradient, amount, "8 s b V, of the loss and of the logits".to_owned()));
+        rows.push(row(Item::LogitsGradient, amount, "8 s b V, of the loss and of the logits", Source::Autograd));
     }
     if setup.checkpointing {
         let one = [batch, sequence, 1];
@@ -86,7 +88,7 @@ fn measured(kept: &Kept, shape: &Shape, setup: &Setup, [batch, sequence]: [u64; 
         }
         let beyond = again.saturating_sub(bytes(WHAT, logits.saturating_mul(3), 1)?);
         formula.push_str(", beyond the logits' 12 s b V");
-        rows.extend((beyond > ByteSize::ZERO).then(|| row(Item::RecomputedLayer, beyond, formula)));
+        rows.extend((beyond > ByteSize::ZERO).then(|| row(Item::RecomputedLayer, beyond, formula, Source::Autograd)));
     }
     Ok(rows)
 }

@@ -19,9 +19,11 @@ use super::scan::{Number, number, unit, whole};
 use super::spelled::spelled_out;
 use crate::ascii::regex;
 
+mod calls;
 mod listed;
 mod unitless;
 
+use calls::{information, is_of_the_host, on_host};
 use listed::{listed, reserved};
 use unitless::without_units;
 
@@ -142,12 +144,12 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let lower = text.to_ascii_lowercase();
     let first = NAMES.first(&lower);
     let step = step(&lower, &first).or_else(|| step_of(prefix));
+    let of_the_host = is_of_the_host(&lower);
     let groups = grouped(&quantities, figures);
     let several = groups.len() > 1;
     let mut samples = Vec::with_capacity(groups.len());
     for (index, group) in groups {
         let mut sample = Sample::new(Format::Plain, line.position);
-        let of_the_host = is_of_the_host(&lower);
         for (metric, figure) in group {
             sample.with(if of_the_host { on_host(metric) } else { metric }, Some(figure));
         }
@@ -179,22 +181,11 @@ fn ungrouped(text: Cow<'_, str>) -> Cow<'_, str> {
         return text;
     }
     let grouped = regex!(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)? ?(?:[kKMGT]i?B|bytes|B)\b");
-    match grouped.is_match(&text) {
-        false => text,
-        true => grouped.replace_all(&text, |found: &Captures<'_>| found[0].replace(',', "")).into_owned().into(),
-    }
-}
-
-/// What `torch.cuda.mem_get_info()` returns: the free memory of a device, and all of it.
-fn information(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)> {
-    let Some(from) = text.find("mem_get_info") else { return Vec::new() };
-    let large = |quantity: &Quantity<'_>| quantity.unit.is_none() && quantity.number.value >= LEAST_BYTES;
-    let amounts = quantities.iter().enumerate().filter(|(_, quantity)| {
-        offset(text, quantity) > from && large(quantity) && !quantity.before.contains(['=', ':'])
-    });
-    let [free, total] = amounts.take(2).collect::<Vec<_>>()[..] else { return Vec::new() };
-    let figure = |(index, quantity): (usize, &Quantity<'_>), metric| Some((index, metric, quantity.number.figure(1)?));
-    [figure(free, Metric::DeviceFree), figure(total, Metric::DeviceTotal)].into_iter().flatten().collect()
+    let joined = match grouped.replace_all(&text, |found: &Captures<'_>| found[0].replace(',', "")) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(joined) => Some(joined),
+    };
+    joined.map_or(text, Cow::Owned)
 }
 
 /// The figures of one reading after another: an amount of a kind that was read begins another reading, if it has words
@@ -279,24 +270,6 @@ fn pairs(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)
         }
     }
     found
-}
-
-/// Whether a line without a GPU is of the host's memory: Python's own counter, as `tracemalloc` is usually printed, or a
-/// word in brackets.
-fn is_of_the_host(lower: &str) -> bool {
-    let counter =
-        lower.contains("tracemalloc") || lower.contains("current memory usage is") && lower.contains("peak was");
-    let named = ["(host)", "[host]", "(cpu)", "[cpu]"].iter().any(|name| lower.contains(name));
-    (counter || named) && !lower.contains("gpu") && !lower.contains("cuda")
-}
-
-/// What a figure of a device is if it is of the host.
-fn on_host(metric: Metric) -> Metric {
-    match metric {
-        Metric::Allocated | Metric::DeviceUsed | Metric::Active => Metric::HostUsed,
-        Metric::MaxAllocated => Metric::HostPeak,
-        other => other,
-    }
 }
 
 /// Whether a line names a GPU.
