@@ -4,12 +4,17 @@
 //! its first access. Its proportional set and the charges of its control group would thus be too small, and what it
 //! reads of a program's code would look like growth. After [`own_pages`] it holds what a process would hold that came to
 //! the same point by itself.
+//!
+//! A page is copied by reading it and writing the same bytes back, which undoes whatever its process writes in between.
+//! The process is therefore stopped meanwhile: one that is about to wait still writes to its memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind};
 use std::os::unix::fs::FileExt;
 
+use rustix::io::Errno;
 use rustix::param::page_size;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::meter::smaps::{self, mappings};
 
@@ -23,12 +28,13 @@ const COPY: usize = 16;
 /// The most pages of address space that are looked at, some 256 GiB.
 const LONGEST: usize = 1 << 26;
 
-/// Gives the process `pid`, a fork that waits, a copy of every page that it shares with others by the fork, and maps
+/// Gives the process `pid`, a child of this process, a copy of every page that it shares with others by a fork, and maps
 /// those pages of files that `like`, which it was forked from, has mapped.
 ///
 /// # Errors
 /// The system's error, for example if it does not allow reading the memory of `pid`.
 pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
+    let _stopped = Stopped::new(pid)?;
     let mut maps = BufReader::new(File::open(format!("/proc/{pid}/maps"))?);
     let mut readable = Vec::new();
     mappings(&mut maps, |mapping| readable.extend(Mapping::of(&mapping)))?;
@@ -58,6 +64,32 @@ pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A child that is stopped until this is dropped.
+struct Stopped(Pid);
+
+impl Stopped {
+    /// Stops all threads of a child.
+    fn new(pid: u32) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH)?;
+        kill_process(pid, Signal::STOP)?;
+        let stopped = Self(pid);
+        // Its end remains for the caller to collect.
+        let look = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let found = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
+        match found.is_some_and(|found| found.stopped()) {
+            true => Ok(stopped),
+            false => Err(io::Error::other("the process has ended")),
+        }
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = kill_process(self.0, Signal::CONT);
+    }
 }
 
 /// What a page needs.
@@ -196,6 +228,45 @@ mod tests {
         assert!(before.0.file.unwrap() + ByteSize::new(MIB) < mine.file.unwrap(), "{before:?} {mine:?}");
         assert!(close(after.0.file.unwrap(), mine.file.unwrap()), "{after:?} {mine:?}");
         assert!(close(after.0.anon.unwrap(), before.0.anon.unwrap()), "{after:?} {before:?}");
+    }
+
+    #[test]
+    fn a_fork_that_is_at_work_loses_nothing_that_it_writes() {
+        let mut block = vec![1u64; 4 << 20 >> 3];
+        let pages = block.as_mut_ptr_range();
+        let (first, end) = (pages.start as usize, pages.end as usize);
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let (ours_fd, fd) = (ours.as_raw_fd(), theirs.as_raw_fd());
+        let mut command = Command::new("true");
+        // SAFETY: between fork and exec it makes system calls on descriptors that are open here until it has ended, and
+        // writes to its copy of a block that nobody else uses.
+        unsafe {
+            command.pre_exec(move || {
+                libc::close(ours_fd);
+                let pid = libc::getpid().to_ne_bytes();
+                libc::write(fd, pid.as_ptr().cast(), 4);
+                let mut lost = 0;
+                let mut round = 1;
+                while libc::recv(fd, [0u8; 1].as_mut_ptr().cast(), 1, libc::MSG_DONTWAIT) < 0 {
+                    for place in (first..end).step_by(64) {
+                        let place = place as *mut u64;
+                        lost += i32::from(place.read_volatile() != round);
+                        place.write_volatile(round + 1);
+                    }
+                    round += 1;
+                }
+                if lost > 0 { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+            })
+        };
+        let child = std::thread::spawn(move || command.status());
+        let mut pid = [0; 4];
+        ours.read_exact(&mut pid).unwrap();
+        for _ in 0..20 {
+            own_pages(u32::from_ne_bytes(pid), std::process::id()).unwrap();
+        }
+        ours.write_all(b"\n").unwrap();
+        assert!(child.join().unwrap().unwrap().success());
+        drop((theirs, block));
     }
 
     #[test]
