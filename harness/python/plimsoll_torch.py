@@ -46,7 +46,14 @@ ARGUMENTS = ("; a kernel gets every argument of the captured call, by position: 
 def described(error):
     """The fields of an `error` message: kind, message, and the kernel's part of the traceback."""
     detail = None if isinstance(error, Refusal) else kernel_traceback(error)
-    return {"kind": kind_of(error), "message": clipped(message_of(error)), "detail": detail and clipped(detail)}
+    return {
+        "kind": kind_of(error), "message": clipped(message_of(error)),
+        "detail": detail and clipped(without_arguments(detail))}
+
+
+def without_arguments(text):
+    """The text without the values of the arguments, tensors among them, that pybind11 shows after the types."""
+    return text.partition("\n\nInvoked with: ")[0]
 
 
 def clipped(text):
@@ -58,7 +65,7 @@ def message_of(error):
     if isinstance(error, Refusal):
         return str(error)
     try:
-        text = str(error)
+        text = without_arguments(str(error))
     except Exception:
         text = "(its message cannot be read)"
     if isinstance(error, TypeError) and not kernel_frames(error):

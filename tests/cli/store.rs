@@ -85,6 +85,19 @@ fn a_store_that_has_nothing_of_a_folder_is_not_equal_to_it() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_packed_leaves_no_store() {
+    let scene = Scene::new(1);
+    let store = scene.path("store");
+    let empty = scene.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    for folder in [empty, scene.path("absent")] {
+        let (code, _, err) = run(plimsoll().args([Path::new("pack"), &folder, Path::new("--out"), &store]));
+        assert_eq!(code, 2, "{err}");
+        assert!(!store.exists(), "{err}");
+    }
+}
+
+#[test]
 fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to() {
     let scene = Scene::new(2);
     let (store, out) = (scene.path("store"), scene.path("out"));

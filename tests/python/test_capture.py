@@ -132,7 +132,7 @@ class CaptureTest(unittest.TestCase):
             self.assertIn(os.path.join(self.store, "objects"), maps.read())
         loaded["args"][0].zero_()
         self.assert_same(load(self.store, "entry_000001.pt"), torch.load(path, weights_only=True))
-        for wrong, words in (("entry_000000.pt", "one, two"), ("nothing.pt", "no capture"), ("../x/y", "no entry"),
+        for wrong, words in (("entry_000000.pt", "one, two"), ("entry_000001", "no capture has it; write CAPTURE/ENTRY, such as one/entry_000000.pt"), ("../x/y", "no entry"),
                              ("one/entry_9.pt", "cannot be read")):
             with self.assertRaisesRegex(StoreError, words):
                 load(self.store, wrong)

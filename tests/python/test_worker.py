@@ -375,6 +375,16 @@ class WorkerTest(unittest.TestCase):
         with Supervisor(self.kernel("def launch(*args): return len(1)\n")) as worker:
             answer = worker.ask(type="launch", id=1, call=self.call)
             self.assertNotIn("by position", answer["message"])
+        # pybind11 would print the tensors.
+        bound = "import torch\nlaunch = torch._C._jit_set_profiling_mode\n"
+        called = "import torch\ndef launch(*args): torch._C._jit_set_profiling_mode(torch.ones(3))\n"
+        for text in (bound, called):
+            with Supervisor(self.kernel(text)) as worker:
+                answer = worker.ask(type="launch", id=1, call=self.call)
+                self.assert_error(answer, "exception", "incompatible function arguments")
+                self.assertIn("(arg0: bool) -> bool", answer["message"])
+                self.assertNotIn("Invoked with", answer["message"] + (answer["detail"] or ""))
+                self.assertEqual("by position" in answer["message"], text is bound)
 
     def test_memory_that_runs_out_is_told_apart(self):
         source = """

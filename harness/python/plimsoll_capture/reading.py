@@ -42,8 +42,15 @@ def _reference(store, entry):
     found = [name for name in sorted(os.listdir(captures)) if os.path.isfile(os.path.join(captures, name, entry))]
     if len(found) != 1:
         of = f"the captures {', '.join(found)} have it" if found else "no capture has it"
-        raise StoreError(f"{store}: {entry}: {of}; write CAPTURE/ENTRY")
+        raise StoreError(f"{store}: {entry}: {of}; write CAPTURE/ENTRY, such as {_example(captures)}")
     return os.path.join(captures, found[0], entry)
+
+
+def _example(captures):
+    """The first entry of the first capture, as it is written."""
+    entries = (f"{name}/{entry}" for name in sorted(os.listdir(captures))
+               for entry in sorted(os.listdir(os.path.join(captures, name)))[:1])
+    return next(entries, "torch_nn_functional_linear/entry_000000.pt")
 
 
 def _recipe(store, reference):

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -72,11 +72,13 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
     }
     let cancel = Cancel::install()?;
     let started = Instant::now();
-    let bar = progress::bytes("pack", size_of(&pack.dir));
+    // A folder that cannot be packed leaves no store.
+    let (files, sizes): (Vec<OsString>, Vec<ByteSize>) = packable(&pack.dir)?.into_iter().unzip();
+    let bar = progress::bytes("pack", sizes.iter().copied().sum());
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = PackOptions {
         name: pack.name.clone(),
-        entries: share(pack)?,
+        entries: share(pack, &files, &sizes)?,
         replace: pack.replace,
         compress: pack.compress,
         remove_originals: pack.remove,
@@ -110,7 +112,7 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
 }
 
 /// The files of the share to pack; `None` to pack all.
-fn share(pack: &Pack) -> Result<Option<BTreeSet<OsString>>, Failed> {
+fn share(pack: &Pack, files: &[OsString], sizes: &[ByteSize]) -> Result<Option<BTreeSet<OsString>>, Failed> {
     let Some(chosen) = pack.share.chosen()? else { return Ok(None) };
     if pack.remove {
         return Err(
@@ -118,15 +120,8 @@ fn share(pack: &Pack) -> Result<Option<BTreeSet<OsString>>, Failed> {
                 .into(),
         );
     }
-    let (files, sizes): (Vec<OsString>, Vec<ByteSize>) = packable(&pack.dir)?.into_iter().unzip();
     let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
-    Ok(Some(chosen.places(&names, &sizes).into_iter().map(|place| files[place].clone()).collect()))
-}
-
-/// The bytes of the files of a folder, for the bar.
-fn size_of(folder: &Path) -> ByteSize {
-    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    items.filter_map(|item| item.metadata().ok()).map(|found| ByteSize::new(found.len())).sum()
+    Ok(Some(chosen.places(&names, sizes).into_iter().map(|place| files[place].clone()).collect()))
 }
 
 fn show(pack: &Pack, report: &PackReport, sent: Option<Sent>, took: Duration) -> Result<(), Failed> {

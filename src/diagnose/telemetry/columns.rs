@@ -216,7 +216,12 @@ fn header(text: &str, last: u64) -> Option<Header> {
 
 fn is_csv_header(text: &str) -> bool {
     let names = ["memory.used", "memory.free", "used_memory [", "used_gpu_memory"];
-    names.iter().any(|name| text.contains(name)) && !text.contains("--query") && !text.contains("nvidia-smi")
+    // `memory.used=4200 MiB` is a reading.
+    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    names.iter().any(|name| text.contains(name))
+        && !text.contains("--query")
+        && !text.contains("nvidia-smi")
+        && !text.split([' ', '=', ':']).any(number)
 }
 
 /// Whether `text` names the columns of a training loop, one of them the memory of the GPU.

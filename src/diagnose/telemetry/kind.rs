@@ -71,6 +71,7 @@ static PARTS: LazyLock<Words> = LazyLock::new(|| {
         "capacity",
         "used",
         "usage",
+        "nvidia",
     ])
 });
 
@@ -85,11 +86,11 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     let parts = PARTS.set(&clause);
     let has = |part: usize| parts >> part & 1 == 1;
     let [max, peak, high, gpu, cuda, device, maxrss, cpu, host, process] = std::array::from_fn(has);
-    let [limit, allocator, reserved, cached, free, avail, total, capacity, used, usage] =
+    let [limit, allocator, reserved, cached, free, avail, total, capacity, used, usage, nvidia] =
         std::array::from_fn(|part| has(10 + part));
     let said = Said::of(&clause);
     let is_peak = max || peak || high || clause.contains("vmhwm");
-    let on_device = gpu || cuda || device || said.vram;
+    let on_device = gpu || cuda || device || nvidia || said.vram;
     let memory = said.memory || said.ram || clause.contains("gb_");
     let on_host = said.host || maxrss || (said.ram && !on_device) || ((cpu || host || process) && memory);
     let used = used || usage || clause.contains("in use");

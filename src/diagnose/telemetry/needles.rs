@@ -59,6 +59,9 @@ pub const fn needles() -> &'static [&'static str] {
         "VmHWM",
         "resv",
         " MB |",
+        "used=",
+        "used:",
+        "B used",
         "Attached GPUs",
         "# gpu ",
     ]

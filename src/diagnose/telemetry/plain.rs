@@ -15,16 +15,18 @@ use super::label;
 use super::line::Line;
 use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
-use super::scan::{Number, number, unit, whole};
+use super::scan::{Number, number, unit};
 use super::spelled::spelled_out;
 use crate::ascii::regex;
 
 mod calls;
 mod listed;
+mod names;
 mod unitless;
 
 use calls::{information, is_of_the_host, on_host};
 use listed::{listed, reserved};
+use names::{FIGURES, NAMES, column, device_of, rank_of, row_of_a_gpu, step, step_of};
 use unitless::without_units;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
@@ -65,38 +67,6 @@ const OTHER: [&str; 34] = [
     "achine with ",
     "bad_alloc",
 ];
-
-/// Words that come before a step, before a device, and before a figure.
-static NAMES: LazyLock<Words> = LazyLock::new(|| {
-    Words::list(&[
-        "step",
-        "iteration",
-        "iter",
-        "batch",
-        "epoch",
-        "cuda:",
-        "gpu ",
-        "gpu",
-        "device ",
-        "alloc",
-        "reserved",
-        "cached",
-        "mem",
-        "rss",
-        "vram",
-        "peak",
-        "max",
-        "cuda",
-        "torch",
-    ])
-});
-/// The indices of the names of each kind.
-const STEPS: [usize; 5] = [0, 1, 2, 3, 4];
-const DEVICES: [usize; 4] = [5, 6, 7, 8];
-const FIGURES: [usize; 11] = [9, 10, 11, 12, 13, 14, 15, 16, 7, 17, 18];
-
-/// Where each word first begins and ends.
-type First = [Option<(usize, usize)>];
 
 /// A number with a unit, and the text around it.
 struct Quantity<'a> {
@@ -279,30 +249,6 @@ fn is_of_a_gpu(text: &str) -> bool {
         .any(|name| text.contains(name))
 }
 
-/// The GPU of a row of comma-separated values: the one whole number before the amount that stands alone.
-fn column(text: &str, quantities: &[Quantity<'_>]) -> Option<u64> {
-    let used = quantities.iter().find(|quantity| quantity.unit.is_some())?;
-    let mut alone = text[..offset(text, used)]
-        .split(',')
-        .map(str::trim)
-        .filter(|field| !field.is_empty() && field.len() < 3 && field.bytes().all(|byte| byte.is_ascii_digit()));
-    let (first, second) = (alone.next()?, alone.next());
-    // A larger number is a temperature or a share.
-    first.parse().ok().filter(|gpu| second.is_none() && *gpu < 16)
-}
-
-/// The GPU of a row of nvidia-smi's table, whose name and number are in the row above, or of a line of gpustat.
-fn row_of_a_gpu(line: &Line<'_>, said: &str) -> Option<u64> {
-    let rest = said.strip_prefix('|').filter(|_| line.text.trim_start().starts_with('|'));
-    let number = rest.map(str::trim_start).or_else(|| {
-        let rest = line.text.trim_start().strip_prefix('[')?;
-        rest.contains(" MB |").then_some(rest)
-    })?;
-    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-    let apart = number[digits..].starts_with([' ', ']']);
-    number[..digits].parse().ok().filter(|_| digits < 3 && apart)
-}
-
 /// Pairs each quantity with the word before it, or with the word after it if the first has no word before it. Numbers
 /// without a unit are amounts of `scale` bytes.
 fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(usize, Metric, Figure)> {
@@ -339,6 +285,15 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
         let measured = quantity.unit.is_some() && quantity.number.decimals > 0;
         if kind.is_none() && measured && name.is_some_and(|name| name.eq_ignore_ascii_case("gpu")) {
             *kind = Some(Metric::DeviceUsed);
+        }
+    }
+    // `gpu[0] used=12.3GB free=3.1GB`: what the first amount is of, the others are of.
+    for index in 1..quantities.len() {
+        let of_a_device =
+            matches!(kinds[index - 1], Some(Metric::DeviceUsed | Metric::DeviceFree | Metric::DeviceTotal));
+        let alone = quantities[index].before.trim_matches(|c: char| !c.is_alphabetic());
+        if of_a_device && kinds[index].is_none() && ["used", "free", "total"].contains(&alone) {
+            kinds[index] = kind(&format!("gpu memory {alone}"));
         }
     }
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
@@ -426,47 +381,6 @@ fn unit_of_key(key: &str) -> Option<u64> {
         "gb" | "gib" => Some(1 << 30),
         _ => None,
     }
-}
-
-/// The step that a line states: `step 12`, `global_step=12`, `iter: 12/500`.
-fn step(lower: &str, first: &First) -> Option<u64> {
-    STEPS.into_iter().find_map(|word| {
-        let rest = lower[first[word]?.1..].trim_start_matches([' ', ':', '=', '#', '[', '_', '\'', '"']);
-        whole(rest)
-    })
-}
-
-/// The device that a line names: `cuda:1`, `GPU 1`, `gpu1`.
-fn device(lower: &str, first: &First) -> Option<u64> {
-    DEVICES.into_iter().find_map(|word| {
-        let rest = &lower[first[word]?.1..];
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let next = rest[digits..].chars().next();
-        (digits > 0 && digits < 4 && next.is_none_or(|c| !c.is_alphanumeric() && c != '.')).then(|| whole(rest))?
-    })
-}
-
-/// The step in a prefix such as `[step 12]`.
-fn step_of(prefix: &str) -> Option<u64> {
-    let lower = prefix.to_ascii_lowercase();
-    let first = NAMES.first(&lower);
-    step(&lower, &first)
-}
-
-/// The rank at the start of a message: `rank 3: allocated 4 GB`.
-fn rank_of(text: &str) -> Option<u64> {
-    let rest = text.get(..4).filter(|start| start.eq_ignore_ascii_case("rank")).map(|_| &text[4..])?;
-    let rest = rest.trim_start_matches([' ', ':', '=', '#']);
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let apart = rest[digits..].starts_with([':', ',', '|', ' ', ']', ')']);
-    rest[..digits].parse().ok().filter(|_| apart)
-}
-
-/// The device that `text` names.
-fn device_of(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    let first = NAMES.first(&lower);
-    device(&lower, &first)
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ const MOST_SERIES: usize = 8192;
 /// The most step durations that are kept.
 const MOST_TIMES: usize = 4096;
 
-/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder. In lines of a
-/// person's own a peak is shown as well: it may be all they print, or that of a phase.
+/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder.
 const TRENDING: [Metric; 6] = [
     Metric::Allocated,
     Metric::Reserved,
@@ -29,6 +28,9 @@ const TRENDING: [Metric; 6] = [
     Metric::HostUsed,
     Metric::StillInUse,
 ];
+
+/// In lines of a person's own a peak counts as well: it may be all they print, or that of a phase.
+const PEAKS: [Metric; 2] = [Metric::MaxAllocated, Metric::HostPeak];
 
 /// What the allocator holds and no tensor uses, in bytes.
 fn unused(sample: &Sample) -> u64 {
@@ -95,7 +97,7 @@ impl Collector {
             *most = repeated.max(*most);
         }
         let own = matches!(sample.format, Format::Plain | Format::Plimsoll);
-        for metric in TRENDING.into_iter().chain(own.then_some(Metric::MaxAllocated)) {
+        for metric in TRENDING.into_iter().chain(PEAKS.into_iter().filter(|_| own)) {
             let Some(figure) = sample.figure(metric) else { continue };
             let key = Key { format: sample.format, label: label.clone(), metric };
             let of = worker(sample);

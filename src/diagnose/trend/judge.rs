@@ -124,7 +124,13 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             judged.explanation =
                 format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
-        Metric::HostUsed if growing && host_grows(key.format, &run) => {
+        // The peaks of work that varies rise now and then, and ever more rarely; a leak raises them at every step.
+        Metric::MaxAllocated if growing && steps_alike(&key.label) && rises_evenly(&run) => {
+            judged.verdict = Verdict::Leak;
+            let slope = ByteSize::new(slope.max(0.0) as u64);
+            judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
+        }
+        Metric::HostUsed | Metric::HostPeak if growing && host_grows(key, &run) => {
             judged.verdict = Verdict::HostGrowth;
             let slope = ByteSize::new(slope.max(0.0) as u64);
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
@@ -156,8 +162,15 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 /// A process grows in its first steps, as it imports and fills caches, and stops. So a rise below 1 GiB counts only if it
 /// is of a process, goes on at the same rate in its second half, and is seen in several steps. The memory of a whole
 /// machine moves by more for other reasons.
-fn host_grows(format: Format, run: &[Point]) -> bool {
+fn host_grows(key: &Key, run: &[Point]) -> bool {
     const LEAST: f64 = GIB / 4.0;
+    let rise = run[run.len() - 1].figure.value() - run[0].figure.value();
+    (rise > GIB && key.metric == Metric::HostUsed)
+        || (key.format != Format::Deepspeed && rise > LEAST && rises_evenly(run))
+}
+
+/// Whether a series rises in nearly every one of several steps, at the same rate to the end.
+fn rises_evenly(run: &[Point]) -> bool {
     const STEPS: usize = 6;
     let figures: Vec<f64> = run.iter().map(|point| point.figure.value()).collect();
     let rise = figures[figures.len() - 1] - figures[0];
@@ -166,12 +179,7 @@ fn host_grows(format: Format, run: &[Point]) -> bool {
     // What the second half would rise by at the rate of the whole.
     let even = rise * (figures.len() - 1 - half) as f64 / (figures.len() - 1) as f64;
     let rises = figures.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    rise > GIB
-        || (format != Format::Deepspeed
-            && rise > LEAST
-            && figures.len() >= STEPS
-            && later >= 0.8 * even
-            && rises * 5 >= (figures.len() - 1) * 4)
+    figures.len() >= STEPS && later >= 0.8 * even && rises * 5 >= (figures.len() - 1) * 4
 }
 
 /// The last readings of `worker` at the label of `key`.

@@ -192,6 +192,34 @@ fn host_memory_that_rises_step_by_step_is_host_growth() {
 }
 
 /// Adam's moments after the first step, as in DeepSpeed #7693: memory grows once, and not again.
+/// Lines of a training whose print is the most so far, after each step.
+fn peaks(name: &str, mib: impl IntoIterator<Item = u64>) -> String {
+    let most = mib.into_iter().scan(0, |most, mib| {
+        *most = mib.max(*most);
+        Some(*most)
+    });
+    most.enumerate().map(|(step, mib)| format!("step {step} {name} {mib} MiB\n")).collect()
+}
+
+#[test]
+fn a_peak_that_rises_at_every_step_is_a_leak() {
+    let rising = || (0..20).map(|step| 4000 + step * 100 + step % 3);
+    assert_eq!(verdict(&peaks("max_memory_allocated", rising())), Verdict::Leak);
+    assert_eq!(verdict(&peaks("max rss", rising())), Verdict::HostGrowth);
+    // Of a program that fills its caches, and of a model that is loaded.
+    let levels_off = || (0..20).map(|step: u64| 8000 - 4000 / (step + 1));
+    assert_eq!(verdict(&peaks("max_memory_allocated", levels_off())), Verdict::ReportOnly);
+    assert_eq!(verdict(&peaks("max rss", levels_off())), Verdict::ReportOnly);
+}
+
+proptest! {
+    #[test]
+    fn the_peaks_of_work_that_varies_are_no_leak(mib in prop::collection::vec(4000u64..12000, 16..64)) {
+        prop_assert_eq!(verdict(&peaks("max_memory_allocated", mib.iter().copied())), Verdict::ReportOnly);
+        prop_assert_eq!(verdict(&peaks("max rss", mib)), Verdict::ReportOnly);
+    }
+}
+
 #[test]
 fn growth_in_the_first_step_only_is_no_leak() {
     let log = nemo(6, 1, 90.0, |step, _| if step == 1 { (20.0, 22.0) } else { (52.0, 54.0) });

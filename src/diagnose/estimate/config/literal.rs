@@ -36,7 +36,7 @@ pub(super) fn fields(text: &str) -> Map<String, Value> {
     let mut rest = text;
     for _ in 0..MOST_CALLS {
         let Some((place, after)) = next_call(rest) else { break };
-        let mut reader = Reader { text: after, at: 0 };
+        let mut reader = Reader { text: after, at: 0, is_cut: false };
         let own = reader.arguments(0);
         if place.is_empty() {
             fields.extend(own);
@@ -54,9 +54,10 @@ pub(super) fn fields(text: &str) -> Map<String, Value> {
 
 /// The fields of a dictionary as Python prints it; `None` if the text is something else.
 pub(super) fn printed(text: &str) -> Option<Value> {
-    let mut reader = Reader { text: text.trim(), at: 0 };
+    let mut reader = Reader { text: text.trim(), at: 0, is_cut: false };
     let value = reader.mapping(0);
-    let whole = reader.rest().is_empty() && value.as_object().is_some_and(|fields| !fields.is_empty());
+    let whole =
+        reader.rest().is_empty() && !reader.is_cut && value.as_object().is_some_and(|fields| !fields.is_empty());
     whole.then_some(value)
 }
 
@@ -72,6 +73,8 @@ fn next_call(text: &str) -> Option<(&'static str, &str)> {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// Whether the text ends inside a dictionary, so that what it holds may be half a number.
+    is_cut: bool,
 }
 
 impl Reader<'_> {
@@ -228,11 +231,12 @@ impl Reader<'_> {
                 }
                 Some('}') => {
                     self.skip(1);
-                    break;
+                    return Value::Object(fields);
                 }
                 _ => break,
             }
         }
+        self.is_cut = true;
         Value::Object(fields)
     }
 }
@@ -269,6 +273,13 @@ mod tests {
         assert_eq!(found["peft_config"], json!({"r": 8, "target_modules": ["q_proj", "v_proj"]}));
         assert_eq!((&found["per_device_train_batch_size"], &found["optim"]), (&json!(2), &json!("adamw_torch")));
         assert_eq!(found["learning_rate"], json!("2e-4 * 2"));
+    }
+
+    #[test]
+    fn a_printed_dictionary_that_is_cut_off_is_none() {
+        let text = "{'model_type': 'llama', 'hidden_size': 4096, 'rope': {'factor': [8, 1e-5]}, 'tied': False}";
+        assert_eq!(printed(text).unwrap()["rope"], json!({"factor": [8, 1e-5]}));
+        assert_eq!((1..text.len()).find_map(|end| printed(&text[..end])), None);
     }
 
     proptest! {
