@@ -76,10 +76,13 @@ fn a_capture_is_packed_shown_verified_and_unpacked() {
 fn a_store_that_has_nothing_of_a_folder_is_not_equal_to_it() {
     let scene = Scene::new(1);
     let (store, nest) = (scene.path("store"), scene.path("nest"));
-    std::fs::create_dir_all(nest.join("inner")).unwrap();
-    std::fs::copy(scene.entry(0), nest.join("inner/entry_000000.pt")).unwrap();
+    std::fs::create_dir(&nest).unwrap();
+    std::fs::write(nest.join("entry_000000.pt"), "of another program").unwrap();
     let (code, _, err) = run(plimsoll().arg("pack").arg(&nest).arg("--out").arg(&store));
     assert_eq!(code, 2, "{err}");
+    std::fs::remove_file(nest.join("entry_000000.pt")).unwrap();
+    std::fs::create_dir(nest.join("inner")).unwrap();
+    std::fs::copy(scene.entry(0), nest.join("inner/entry_000000.pt")).unwrap();
     let (code, _, err) = run(plimsoll().arg("verify").arg(&store).arg("--against").arg(&nest));
     assert!(code == 2 && err.contains("nothing was compared"), "{err}");
 }
