@@ -47,7 +47,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\bchaos[- ]?(?:mesh|monkey|toolkit|engine)\b|\b(?:inject(?:ing|ed)|simulat(?:ing|ed)|fault)\b[^\n]{0,30}\b(?:\w*kill\w*|faults?|chaos|crash(?:es)?)\b"
+                r"(?i)\bchaos[- ]?(?:mesh|monkey|toolkit|engine)\b|\bchaos\b[^\n]{0,40}\b\w*kill\w*|\b(?:inject(?:ing|ed)|simulat(?:ing|ed)|fault)\b[^\n]{0,30}\b(?:\w*kill\w*|faults?|chaos|crash(?:es)?)\b"
             ),
             "an experiment ended it",
         ),

@@ -136,7 +136,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "vertex",
         "The machine of a training job ran out of memory.",
-        r"[Tt]he replica \S+ \d+ ran out-of-memory",
+        r"[Tt]he replica \S+(?: \d+)? ran out-of-memory",
         "The replica master 0 ran out-of-memory and exited with a non-zero status of 137(SIGKILL).",
         "Vertex AI: troubleshooting of custom training",
     ),

@@ -61,6 +61,14 @@ pub(super) static ROWS: &[Wording] = &[
         "postgres: utils/mmgr/mcxt.c",
     ),
     row(
+        Host,
+        "postgres",
+        "A backend of PostgreSQL was refused memory; its messages are in another language.",
+        r"(?:FEHLER|ERREUR|ERRORE|ERROR|ERRO|FEL|BŁĄD|ОШИБКА|错误|錯誤|エラー|오류|HATA|FATAL|PANIC|PANIK|ВАЖНО|致命错误|치명적오류):  ?(?:Speicher aufgebraucht|mémoire épuisée|memoria agotada|memoria esaurita|memória esgotada|slut på minne|brak pamięci|нехватка памяти|内存用尽|内存溢出|記憶體用盡|メモリ不足です|메모리 부족|yetersiz bellek)",
+        "FEHLER:  Speicher aufgebraucht",
+        "postgres: po/*.po of the backend",
+    ),
+    row(
         Killed,
         "postgres",
         "A backend of PostgreSQL was killed with SIGKILL.",
