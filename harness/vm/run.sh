@@ -12,8 +12,8 @@
 # is 6.12 with a static program (harness/cross.sh), which has a time zone, a resolver and an allocator of its own. `arm64` is
 # an aarch64 with pages of 4 KiB and `arm64-16k` one with pages of 16 KiB, both with the newest kernel; they need
 # qemu-system-aarch64, gcc-aarch64-linux-gnu, and root for debootstrap. Needs qemu-system-x86_64, apt-get, busybox (static),
-# mke2fs and Debian's archive keyring; as root, what is missing is installed. The processors are emulated, two unless PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm
-# instead. Kernels and disks are kept in target/vm.
+# mke2fs and Debian's archive keyring; as root, what is missing is installed. The processors are emulated, two unless
+# PLIMSOLL_VM_PROCESSORS says otherwise; PLIMSOLL_VM_ACCEL=kvm uses /dev/kvm instead. Kernels and disks are kept in target/vm.
 #
 # Exit codes: 0 every test passed, 1 one failed or a machine did not come up, 2 bad usage, 4 not possible here.
 set -euo pipefail

@@ -289,11 +289,14 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
     }
     // `gpu[0] used=12.3GB free=3.1GB`: what the first amount is of, the others are of.
     for index in 1..quantities.len() {
-        let of_a_device =
-            matches!(kinds[index - 1], Some(Metric::DeviceUsed | Metric::DeviceFree | Metric::DeviceTotal));
-        let alone = quantities[index].before.trim_matches(|c: char| !c.is_alphabetic());
-        if of_a_device && kinds[index].is_none() && ["used", "free", "total"].contains(&alone) {
-            kinds[index] = kind(&format!("gpu memory {alone}"));
+        if matches!(kinds[index - 1], Some(Metric::DeviceUsed | Metric::DeviceFree | Metric::DeviceTotal)) {
+            let alone = quantities[index].before.trim_matches(|c: char| !c.is_alphabetic());
+            kinds[index] = kinds[index].or(match alone {
+                "used" => Some(Metric::DeviceUsed),
+                "free" => Some(Metric::DeviceFree),
+                "total" => Some(Metric::DeviceTotal),
+                _ => None,
+            });
         }
     }
     let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());

@@ -117,22 +117,20 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let moved = format!("{words}: {first} -> {last} over {count} readings on {worker}");
     judged.explanation = format!("{moved}, {}", pattern.title());
     let growing = pattern == Pattern::Growing;
+    let slope = ByteSize::new(slope.max(0.0) as u64);
     match key.metric {
         Metric::Allocated if growing && steps_alike(&key.label) => {
             judged.verdict = Verdict::Leak;
-            let slope = ByteSize::new(slope.max(0.0) as u64);
             judged.explanation =
                 format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         // The peaks of work that varies rise now and then, and ever more rarely; a leak raises them at every step.
         Metric::MaxAllocated if growing && steps_alike(&key.label) && rises_evenly(&run) => {
             judged.verdict = Verdict::Leak;
-            let slope = ByteSize::new(slope.max(0.0) as u64);
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
         Metric::HostUsed | Metric::HostPeak if growing && host_grows(key, &run) => {
             judged.verdict = Verdict::HostGrowth;
-            let slope = ByteSize::new(slope.max(0.0) as u64);
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         Metric::Reserved => {

@@ -191,7 +191,6 @@ fn host_memory_that_rises_step_by_step_is_host_growth() {
     assert_eq!((trends.verdict, trends.findings[0].label.as_str()), (Verdict::HostGrowth, "after step #"));
 }
 
-/// Adam's moments after the first step, as in DeepSpeed #7693: memory grows once, and not again.
 /// Lines of a training whose print is the most so far, after each step.
 fn peaks(name: &str, mib: impl IntoIterator<Item = u64>) -> String {
     let most = mib.into_iter().scan(0, |most, mib| {
@@ -220,6 +219,7 @@ proptest! {
     }
 }
 
+/// Adam's moments after the first step, as in DeepSpeed #7693: memory grows once, and not again.
 #[test]
 fn growth_in_the_first_step_only_is_no_leak() {
     let log = nemo(6, 1, 90.0, |step, _| if step == 1 { (20.0, 22.0) } else { (52.0, 54.0) });

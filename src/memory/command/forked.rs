@@ -176,10 +176,11 @@ fn entries(pagemap: &File, first: usize, count: usize) -> io::Result<impl Iterat
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsRawFd, RawFd};
     use std::os::unix::net::UnixStream;
     use std::os::unix::process::CommandExt;
-    use std::process::Command;
+    use std::process::{Command, ExitStatus};
+    use std::thread::JoinHandle;
 
     use super::*;
     use crate::bytes::{ByteSize, MIB};
@@ -192,34 +193,64 @@ mod tests {
         ByteSize::new(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024)
     }
 
-    #[test]
-    fn a_fork_holds_pages_of_its_own() {
-        let block: Vec<u8> = (0..8 * MIB).map(|at| (at % 251) as u8).collect();
+    /// A fork of this process that works until it reads a byte.
+    struct Fork {
+        pid: u32,
+        ours: UnixStream,
+        _theirs: UnixStream,
+        child: JoinHandle<io::Result<ExitStatus>>,
+    }
+
+    impl Fork {
+        /// Has it go on, and waits for its end.
+        fn end(mut self) -> io::Result<ExitStatus> {
+            self.ours.write_all(b"\n")?;
+            self.child.join().unwrap()
+        }
+    }
+
+    /// Forks a process that does `work` with its end of a socket and executes `true`, if that is no error.
+    ///
+    /// # Safety
+    /// `work` runs between fork and exec.
+    unsafe fn fork(work: impl Fn(RawFd) -> io::Result<()> + Send + Sync + 'static) -> Fork {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let (ours_fd, fd) = (ours.as_raw_fd(), theirs.as_raw_fd());
         let mut command = Command::new("true");
-        // SAFETY: between fork and exec it makes system calls on descriptors that are open here until it has ended.
+        // SAFETY: it makes system calls on descriptors that are open here until it has ended; the caller answers for
+        // `work`.
         unsafe {
             command.pre_exec(move || {
                 libc::close(ours_fd);
                 let pid = libc::getpid().to_ne_bytes();
                 libc::write(fd, pid.as_ptr().cast(), 4);
-                libc::read(fd, [0u8; 1].as_mut_ptr().cast(), 1);
-                Ok(())
+                work(fd)
             })
         };
         let child = std::thread::spawn(move || command.status());
         let mut pid = [0; 4];
         ours.read_exact(&mut pid).unwrap();
-        let (pid, own) = (u32::from_ne_bytes(pid), std::process::id());
+        Fork { pid: u32::from_ne_bytes(pid), ours, _theirs: theirs, child }
+    }
+
+    #[test]
+    fn a_fork_holds_pages_of_its_own() {
+        let block: Vec<u8> = (0..8 * MIB).map(|at| (at % 251) as u8).collect();
+        // SAFETY: it makes a system call on a descriptor that is open.
+        let fork = unsafe {
+            fork(|fd| {
+                libc::read(fd, [0u8; 1].as_mut_ptr().cast(), 1);
+                Ok(())
+            })
+        };
+        let (pid, own) = (fork.pid, std::process::id());
 
         let before = (ProcessMemory::read(pid).unwrap(), rollup(pid, "Pss_Anon"));
         own_pages(pid, own).unwrap();
         let after = (ProcessMemory::read(pid).unwrap(), rollup(pid, "Pss_Anon"));
         let mine = ProcessMemory::read(own).unwrap();
-        ours.write_all(b"\n").unwrap();
-        assert!(child.join().unwrap().unwrap().success(), "its memory is as it was");
-        drop((theirs, block));
+        assert!(fork.end().unwrap().success(), "its memory is as it was");
+        drop(block);
 
         // Half of the block at most was its own, and its program's code was not mapped.
         assert!(before.1 < ByteSize::new(7 * MIB), "{before:?}");
@@ -235,16 +266,10 @@ mod tests {
         let mut block = vec![1u64; 4 << 20 >> 3];
         let pages = block.as_mut_ptr_range();
         let (first, end) = (pages.start as usize, pages.end as usize);
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
-        let (ours_fd, fd) = (ours.as_raw_fd(), theirs.as_raw_fd());
-        let mut command = Command::new("true");
-        // SAFETY: between fork and exec it makes system calls on descriptors that are open here until it has ended, and
-        // writes to its copy of a block that nobody else uses.
-        unsafe {
-            command.pre_exec(move || {
-                libc::close(ours_fd);
-                let pid = libc::getpid().to_ne_bytes();
-                libc::write(fd, pid.as_ptr().cast(), 4);
+        // SAFETY: it makes system calls on a descriptor that is open, and writes to its copy of a block that nobody else
+        // uses.
+        let fork = unsafe {
+            fork(move |fd| {
                 let mut lost = 0;
                 let mut round = 1;
                 while libc::recv(fd, [0u8; 1].as_mut_ptr().cast(), 1, libc::MSG_DONTWAIT) < 0 {
@@ -258,15 +283,11 @@ mod tests {
                 if lost > 0 { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
             })
         };
-        let child = std::thread::spawn(move || command.status());
-        let mut pid = [0; 4];
-        ours.read_exact(&mut pid).unwrap();
         for _ in 0..20 {
-            own_pages(u32::from_ne_bytes(pid), std::process::id()).unwrap();
+            own_pages(fork.pid, std::process::id()).unwrap();
         }
-        ours.write_all(b"\n").unwrap();
-        assert!(child.join().unwrap().unwrap().success());
-        drop((theirs, block));
+        assert!(fork.end().unwrap().success());
+        drop(block);
     }
 
     #[test]
