@@ -91,6 +91,7 @@ fn in_terms(event: &Event) -> Option<Vec<Advice>> {
             None if data_side(event) => return None,
             None => &terms::ANY_HOST,
         },
+        Kind::Report if event.verdict == Verdict::NearCapacity => terms::on_device(software?)?,
         Kind::Shm if matches!(software, Some("ray" | "chrome")) => terms::on_host(software?)?,
         Kind::SigkillUnattributed if event.verdict == Verdict::SigkillUnattributed => {
             // Nothing proves that memory was the cause: find out who sent the signal first.

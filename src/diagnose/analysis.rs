@@ -7,7 +7,7 @@ use super::dump;
 use super::event::{Described, event};
 use super::findings::{Dismissal, Event, Findings, Form, InputReport, KnownBatch, SCHEMA};
 use super::gather::Gathered;
-use super::incident::Incident;
+use super::incident::{Class, Incident};
 use super::phase;
 use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
@@ -181,7 +181,8 @@ impl Analysis {
         let gathered = &self.gathered.gathered;
         let batch = self.batch.or(self.gathered.told.factors().unwrap_or_default());
         let batch = (batch != KnownBatch::default()).then_some(batch);
-        let incidents = gathered.finished();
+        let (pressed, incidents): (Vec<_>, Vec<_>) =
+            gathered.finished().into_iter().partition(|incident| incident.class == Class::Pressure);
         let beyond = incidents.len().saturating_sub(LISTED) as u64 + gathered.omitted;
         let one = |incident: Incident| event(incident, batch.as_ref(), ladder);
         let described: Vec<Described> = incidents.into_iter().take(LISTED).map(one).collect();
@@ -202,6 +203,9 @@ impl Analysis {
             } else {
                 events.push(reported.event());
             }
+        }
+        for pressed in pressed {
+            press(&mut events, one(pressed).event);
         }
         for event in &mut events {
             event.advice.retain(|advice| !self.applied.iter().any(|rung| advice.rung == Some(rung.number())));
@@ -303,6 +307,35 @@ impl Gatherer {
         }
         self.gathered.add(sighting);
     }
+}
+
+/// Adds to the events what a program said of a nearly full device: an event of its own if nothing failed in that input.
+/// That event has the figures of its telemetry, unless something graver is in them.
+fn press(events: &mut Vec<Event>, mut pressed: Event) {
+    let file = pressed.evidence[0].file.clone();
+    let of_file = |event: &Event| event.evidence.iter().any(|one| one.file == file);
+    let mut failed = false;
+    for event in events.iter_mut().filter(|event| event.kind == Kind::VramOom && of_file(event)) {
+        failed = true;
+        if !event.also.contains(&pressed.verdict) {
+            event.also.push(pressed.verdict);
+            event.explanation.push_str(&format!(" The log shows more ({}): {}", pressed.verdict, pressed.explanation));
+        }
+    }
+    if failed || events.iter().any(|event| event.kind != Kind::Report && of_file(event)) {
+        return;
+    }
+    let lighter = |event: &Event| gravity(event.verdict) < gravity(pressed.verdict);
+    if let Some(at) = events.iter().position(|event| of_file(event) && lighter(event)) {
+        let report = events.remove(at);
+        pressed.numbers = report.numbers;
+        pressed.also = report.also;
+        if report.verdict != Verdict::ReportOnly {
+            pressed.explanation.push_str(&format!(" {}", report.explanation));
+            pressed.also.push(report.verdict);
+        }
+    }
+    events.push(pressed);
 }
 
 /// Adds the end of a command to the events of its texts. A proven kill explains unproven ones and merges with the

@@ -10,6 +10,7 @@ use super::sighting::{Lengths, Work};
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
+use plimsoll_memory::text::counted;
 
 /// A larger host request is taken to exceed the machine if the text does not state the machine's memory.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
@@ -71,6 +72,10 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
                 says who sent it.";
             (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, text.to_owned())
         }
+        Class::Pressure => {
+            let times = counted(occurrences, "time", "times");
+            (Kind::Report, Verdict::NearCapacity, format!("Nothing failed: the log reports it {times}."))
+        }
     };
     let mut also = sighting.also;
     let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
@@ -113,7 +118,16 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
         && trains
         && reached.is_some_and(|step| step > FEW)
         && sighting.lengths != Lengths::Ruled;
+    name_what_grew(&mut event);
     Described { event, may_be_longest }
+}
+
+/// Makes predictions that pile up the verdict: that is more specific than that there was no room for more.
+fn name_what_grew(event: &mut Event) {
+    let at = event.also.iter().position(|also| *also == Verdict::EvalAccumulation);
+    if let (Some(at), Verdict::Capacity | Verdict::LibraryAllocFail) = (at, event.verdict) {
+        std::mem::swap(&mut event.verdict, &mut event.also[at]);
+    }
 }
 
 /// An event, and what figures of the same text may add to it.

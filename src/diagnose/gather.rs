@@ -46,7 +46,8 @@ impl Gathered {
             {
                 return incident.absorb(sighting, false);
             }
-        } else if !matches!(sighting.cause, Cause::Dismissed(_) | Cause::OtherEnd(_) | Cause::Killed) {
+        } else if !matches!(sighting.cause, Cause::Dismissed(_) | Cause::OtherEnd(_) | Cause::Killed | Cause::Pressure)
+        {
             let weak = self.incidents.last().is_some_and(|last| last.sighting.weak && beside(last, &sighting));
             if let Some(weak) = weak.then(|| self.incidents.pop()).flatten() {
                 sighting.evidence.extend(weak.sighting.evidence);
@@ -68,6 +69,7 @@ impl Gathered {
             Cause::SharedMemory => self.shared(sighting),
             Cause::LoaderKilled => self.loader(sighting),
             Cause::Killed => self.killed(sighting),
+            Cause::Pressure => self.pressure(sighting),
         }
     }
 
@@ -219,6 +221,20 @@ impl Gathered {
         match self.recent(|incident| incident.class == Class::SharedMemory) {
             Some(incident) => incident.repeat(sighting),
             None => self.open(Class::SharedMemory, sighting),
+        }
+    }
+
+    /// Every report of one kind in an input is one event, whoever prints it.
+    fn pressure(&mut self, sighting: Sighting) {
+        let same = |incident: &Incident| {
+            let known = &incident.sighting;
+            incident.class == Class::Pressure
+                && known.meaning == sighting.meaning
+                && known.evidence[0].file == sighting.evidence[0].file
+        };
+        match self.recent(same) {
+            Some(incident) => incident.repeat(sighting),
+            None => self.open(Class::Pressure, sighting),
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) enum Class {
     SharedMemory,
     LoaderKilled,
     Killed,
+    /// Nothing failed: the device is nearly full.
+    Pressure,
 }
 
 impl Class {

@@ -23,6 +23,8 @@ const AHEAD: usize = 8 << 10;
 const NEAR: usize = 16 << 10;
 /// How many bytes the hits of a window may span.
 const SPAN: usize = 256 << 10;
+/// How many other lines may stand among the rows of a table.
+const BETWEEN: usize = 2;
 
 /// Text around hits.
 #[derive(Debug)]
@@ -154,7 +156,7 @@ impl Scanner {
         });
         let mut from = 0;
         for head in open.into_iter().chain(heads) {
-            let mut at = head.max(from);
+            let (mut at, mut others) = (head.max(from), 0);
             while at < end {
                 // A bar writes its row again and again, each time behind a carriage return.
                 let length = memchr::memchr2(b'\n', b'\r', &self.buffer[at..]).unwrap_or(self.buffer.len() - at);
@@ -165,9 +167,11 @@ impl Scanner {
                     continue;
                 }
                 if !is_row(line) {
-                    break;
-                }
-                if sink.measures(self.offset + at as u64, shape::of(line.trim_ascii_end())) {
+                    others += 1;
+                    if others > BETWEEN {
+                        break;
+                    }
+                } else if sink.measures(self.offset + at as u64, shape::of(line.trim_ascii_end())) {
                     rows.push(at);
                 }
                 at += length + 1;

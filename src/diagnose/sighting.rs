@@ -47,6 +47,8 @@ pub(super) enum Cause {
     LoaderKilled,
     /// A process was killed with SIGKILL.
     Killed,
+    /// A program made room on a nearly full device and goes on.
+    Pressure,
     /// Something other than memory ended the processes: a time limit, a cancellation, an interrupt.
     OtherEnd(&'static str),
     /// The line looks like an event and is not one, for this reason.

@@ -228,6 +228,7 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
             around.first(Manager).filter(|name| matches!(*name, "slurm" | "pbs" | "kubernetes")).or(own)
         }
         Cause::LoaderKilled | Cause::SharedMemory if own == Some("linux") || own == Some("pytorch") => Some("pytorch"),
+        Cause::Pressure => own,
         Cause::Killed => around
             .first(Manager)
             .or_else(|| around.first(Device).filter(|name| matches!(*name, "ollama" | "vllm")))

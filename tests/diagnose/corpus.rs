@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen14/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen15/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,12 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 35] = [
+const KNOWN: [(&str, &str); 34] = [
+    ("some/sgl_retract", "a full KV cache is a matter of scheduling, as four other sets have it"),
+    (
+        "some/nightly_peak_up",
+        "a table of two versions, made by hand, is not compared: `plimsoll matrix` and `gate` do it",
+    ),
     ("a_containers/c_heroku_r14_only", "R14 counts as a limit that was reached: the dyno swaps"),
     ("a_frameworks/f_ort_gpu_mem_limit", "the setting of another line limits the arena"),
     ("a_frameworks/f_xgboost_thrust", "the numbers stand in other lines, in units of their own"),
@@ -165,11 +170,6 @@ const KNOWN: [(&str, &str); 35] = [
         "what the compiler plans for the whole program stands under `allocated`: it is not one request",
     ),
     (
-        "a_torch/seq2seq_eval_nested_concat",
-        "the phase of the training stands in `also`, beside the verdict of the numbers",
-    ),
-    ("a_long/a_ds_retries", "DeepSpeed's warning of flushes has no figure of the memory, and no finding is made of it"),
-    (
         "a_serve/a_llamacpp_cuda",
         "nothing states the device's memory: the refusal of the driver is all that is known, as in `siblings`",
     ),
@@ -188,7 +188,6 @@ const KNOWN: [(&str, &str); 35] = [
         "some/keras_info_per_iteration",
         "amounts without a unit are no telemetry, and the machine's free memory is not the program's",
     ),
-    ("some/ds_cache_flushes", "a count of retries without an amount is no finding"),
     (
         "some/megatron_uneven_stages",
         "reserved memory far above allocated is called the cache, and that it depends on the rank",
@@ -198,8 +197,8 @@ const KNOWN: [(&str, &str); 35] = [
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
 /// 207 right with 5 false claims, `unseen9` 207 of 217 with 7, `unseen10` 114 of 123 with 8, `unseen11` 103 of 112 with
-/// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1. Since then they guard what was
-/// learnt.
+/// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3.
+/// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -218,6 +217,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen12", 74),
         ("unseen13", 85),
         ("unseen14", 130),
+        ("unseen15", 130),
     ];
     for (set, least) in sets {
         let cases = cases(set);

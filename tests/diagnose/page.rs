@@ -66,6 +66,7 @@ fn every_example_is_an_event_or_is_none_as_its_row_says() {
             ("host", kind) => kind == Kind::HostAllocFail,
             ("limit", kind) => kind == Kind::CgroupOom,
             ("machine", kind) => kind == Kind::HostOom,
+            ("nearly full device", kind) => kind == Kind::Report,
             ("shared memory", kind) => kind == Kind::Shm,
             (_, kind) => kind == Kind::SigkillUnattributed,
         };

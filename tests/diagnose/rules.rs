@@ -239,7 +239,9 @@ fn m15_predictions_that_pile_up_are_told_from_a_batch_that_is_too_large() {
     let piles = only(&format!(
         "{evaluates}  File \"trainer_pt_utils.py\", line 9, in torch_pad_and_concatenate\n    return torch.cat((a, b))\n{message}\n"
     ));
-    assert!(piles.also.contains(&Verdict::EvalAccumulation), "{:?}", piles.also);
+    assert_eq!(piles.verdict, Verdict::EvalAccumulation);
+    assert_eq!(piles.also, [Verdict::Eval, Verdict::Capacity]);
+    assert!(piles.explanation.contains("predictions were being concatenated"), "{}", piles.explanation);
     assert!(piles.advice[0].what.contains("eval_accumulation_steps"), "{:?}", piles.advice);
 }
 
@@ -277,4 +279,24 @@ fn ranks_that_ray_left_out_leave_a_good_verdict_open() {
     assert_eq!(unseen.verdict, Verdict::Inconclusive);
     let event = &unseen.events[0];
     assert!(event.explanation.contains("62 ranks") && event.advice[0].what.contains("RAY_DEDUP_LOGS=0"), "{event:?}");
+}
+
+#[test]
+fn m18_what_a_program_does_to_make_room_says_that_the_device_is_nearly_full() {
+    let flushes = "[WARNING] [stage3.py:1947:step] 3 pytorch allocator cache flushes since last step. this happens when there is high memory pressure\n";
+    let step = |step: u64, gib: u64| format!("step {step} allocated: {gib}.0 GB, reserved: {gib}.5 GB\n");
+    let event = only(&flushes.repeat(3));
+    assert_eq!((event.kind, event.verdict, event.occurrences), (Kind::Report, Verdict::NearCapacity, 3));
+    assert!(event.explanation.ends_with("Nothing failed: the log reports it 3 times."), "{}", event.explanation);
+    // Figures beside it that show nothing worse are in the same event; a leak stays the verdict.
+    let steady: String = (0..20).map(|at| step(at, 70)).collect();
+    let event = only(&format!("{steady}{flushes}"));
+    assert_eq!((event.verdict, event.numbers.allocated.is_some()), (Verdict::NearCapacity, true));
+    let rising: String = (0..20).map(|at| step(at, 50 + at)).collect();
+    let found = findings(format!("{rising}{flushes}").as_bytes());
+    assert_eq!((found.verdict, found.events.len()), (Verdict::Leak, 2));
+    // It led to the failure.
+    let message = cuda("1.00 GiB", "79.15 GiB", "0.50 GiB", "78.60 GiB", "77.00 GiB", "1.00 GiB");
+    let event = only(&format!("{flushes}{message}\n"));
+    assert_eq!((event.kind, event.also.contains(&Verdict::NearCapacity)), (Kind::VramOom, true));
 }

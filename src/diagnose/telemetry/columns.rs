@@ -1,39 +1,16 @@
 //! [`Columns`]: tables whose rows have numbers alone, each known by its header: those of nvidia-smi (comma-separated
-//! values, `dmon`, `pmon` and `-q`), and those of training loops (`Epoch  GPU_mem  box_loss`).
+//! values, `dmon`, `pmon` and `-q`), and the [`headers`] of training loops and of processes.
 
+use super::headers::{self, Apart, Column, Header};
 use super::line::Line;
-use super::plain::of_bytes;
 use super::sample::{Format, Metric, Sample};
-use super::scan::{number, whole};
+use super::scan::{Number, number, of_bytes, whole};
 
 /// Rows of numbers without a unit follow each other, or their header, within this many lines.
 const NEAR: u64 = 2;
 /// A block of `-q` has at most this many lines.
 const BLOCK: u64 = 8;
-/// The most columns of a table.
-const MOST: usize = 40;
 const MIB: u64 = 1 << 20;
-
-/// What a column has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
-    Device,
-    Process,
-    Step,
-    Figure(Metric),
-    Other,
-}
-
-#[derive(Debug)]
-struct Header {
-    columns: Vec<Column>,
-    /// Whether commas separate the columns; otherwise blanks do.
-    commas: bool,
-    /// Whether the cells of amounts have a unit.
-    units: bool,
-    /// The last line of the table.
-    last: u64,
-}
 
 /// A block of `nvidia-smi -q`: `FB Memory Usage`, or another kind of memory.
 #[derive(Debug)]
@@ -67,17 +44,9 @@ impl Columns {
 
     fn row(&mut self, line: &Line<'_>, text: &str, samples: &mut Vec<Sample>) -> bool {
         let Some(header) = &mut self.header else { return false };
-        let fields: Vec<&str> = match header.commas {
-            true => text.split(',').map(str::trim).take(MOST + 1).collect(),
-            false => text.split_ascii_whitespace().take(MOST + 1).collect(),
-        };
-        let fits =
-            if header.commas { fields.len() == header.columns.len() } else { fields.len() >= header.columns.len() };
-        if !fits {
-            return false;
-        }
+        let Some(fields) = header.fields(text) else { return false };
         let near = line.position.line.saturating_sub(header.last) <= NEAR;
-        if header.units && !near {
+        if !header.lasts && !near {
             return false;
         }
         let mut sample = Sample::new(Format::Plain, line.position);
@@ -96,26 +65,16 @@ impl Columns {
                     }
                 }
                 Column::Step => sample.step = whole(field),
-                Column::Figure(metric) if header.units => {
-                    let amount = number(field).zip(number(field).and_then(|amount| of_bytes(amount.rest)));
-                    let Some((amount, (size, rest))) = amount.filter(|(amount, _)| amount.value >= 0.0) else {
-                        return false;
-                    };
-                    if !rest.is_empty() {
+                Column::Figure(metric, unit) => {
+                    let Some((amount, size, alone)) = amount(field, *unit, header.letters) else { return false };
+                    // A number without a unit that does not follow the table belongs to something else.
+                    if alone && !near {
                         return false;
                     }
                     // Without a device, a loop prints nothing but zeros.
-                    if amount.value > 0.0 {
+                    if amount.value > 0.0 || header.lasts {
                         sample.with(*metric, amount.figure(size));
                     }
-                }
-                Column::Figure(metric) => {
-                    let Some(amount) = number(field) else { return false };
-                    let unit = amount.rest.trim();
-                    if !(unit == "MiB" || (unit.is_empty() && near)) {
-                        return false;
-                    }
-                    sample.with(*metric, amount.figure(MIB));
                 }
             }
         }
@@ -177,41 +136,49 @@ impl Columns {
     }
 }
 
+/// The amount in a cell, the bytes of its unit, and whether that is the column's. The units of `top` are small letters.
+fn amount(field: &str, unit: Option<u64>, letters: bool) -> Option<(Number<'_>, u64, bool)> {
+    let amount = number(field).filter(|amount| amount.value >= 0.0)?;
+    let rest = amount.rest.trim();
+    let letter = match rest {
+        "m" => Some(1 << 20),
+        "g" => Some(1 << 30),
+        "t" => Some(1 << 40),
+        _ => None,
+    };
+    let own =
+        letter.filter(|_| letters).or_else(|| of_bytes(amount.rest).filter(|own| own.1.is_empty()).map(|own| own.0));
+    match own {
+        Some(own) => Some((amount, own, false)),
+        None => unit.filter(|_| rest.is_empty()).map(|unit| (amount, unit, true)),
+    }
+}
+
 /// The header that `text` is, at line `last`.
 fn header(text: &str, last: u64) -> Option<Header> {
     if let Some(names) = text.strip_prefix('#') {
         let names: Vec<&str> = names.split_ascii_whitespace().collect();
-        let is = names.first() == Some(&"gpu") && names.contains(&"fb") && names.len() <= MOST;
+        let is = names.first() == Some(&"gpu") && names.contains(&"fb") && names.len() <= headers::MOST;
         let column = |name: &&str| match *name {
             "gpu" => Column::Device,
             "pid" => Column::Process,
-            "fb" => Column::Figure(Metric::DeviceUsed),
+            "fb" => Column::Figure(Metric::DeviceUsed, Some(MIB)),
             _ => Column::Other,
         };
-        return is.then(|| Header { columns: names.iter().map(column).collect(), commas: false, units: false, last });
-    }
-    if is_loop_header(text) {
-        let column = |name: &str| match name.to_ascii_lowercase().as_str() {
-            "epoch" | "step" | "iter" | "iteration" => Column::Step,
-            name if is_gpu_memory(name) => Column::Figure(Metric::Reserved),
-            _ => Column::Other,
-        };
-        let columns = text.split_ascii_whitespace().map(column).collect();
-        return Some(Header { columns, commas: false, units: true, last });
+        return is.then(|| Header::of_gpus(names.iter().map(column).collect(), Apart::Blanks, last));
     }
     if !is_csv_header(text) {
-        return None;
+        return headers::of_loop(text, last).or_else(|| headers::of_processes(text, last));
     }
     let column = |name: &str| match name.trim().split([' ', '[']).next().unwrap_or_default() {
         "index" => Column::Device,
         "pid" => Column::Process,
-        "memory.used" | "used_memory" | "used_gpu_memory" => Column::Figure(Metric::DeviceUsed),
-        "memory.total" => Column::Figure(Metric::DeviceTotal),
-        "memory.free" => Column::Figure(Metric::DeviceFree),
+        "memory.used" | "used_memory" | "used_gpu_memory" => Column::Figure(Metric::DeviceUsed, Some(MIB)),
+        "memory.total" => Column::Figure(Metric::DeviceTotal, Some(MIB)),
+        "memory.free" => Column::Figure(Metric::DeviceFree, Some(MIB)),
         _ => Column::Other,
     };
-    let columns: Vec<Column> = text.split(',').take(MOST).map(column).collect();
-    Some(Header { columns, commas: true, units: false, last })
+    Some(Header::of_gpus(text.split(',').take(headers::MOST).map(column).collect(), Apart::Commas, last))
 }
 
 fn is_csv_header(text: &str) -> bool {
@@ -224,36 +191,18 @@ fn is_csv_header(text: &str) -> bool {
         && !text.split([' ', '=', ':']).any(number)
 }
 
-/// Whether `text` names the columns of a training loop, one of them the memory of the GPU.
-fn is_loop_header(text: &str) -> bool {
-    let mut names = text.split_ascii_whitespace();
-    let first = names.next().unwrap_or_default();
-    let begins = ["epoch", "step", "iter", "iteration"].iter().any(|name| first.eq_ignore_ascii_case(name));
-    let name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/' | b'.'));
-    begins
-        && text.len() < 300
-        && (2..MOST).contains(&names.clone().count())
-        && names.clone().all(name)
-        && names.any(|name| is_gpu_memory(&name.to_ascii_lowercase()))
-}
-
-/// Whether the name of a column, in lower case, is that of the memory of a GPU.
-fn is_gpu_memory(name: &str) -> bool {
-    ["gpu_mem", "gpu_memory", "gpumem", "vram", "cuda_mem", "gpu_ram"].contains(&name)
-}
-
 /// Whether `line` is the header of a table whose rows contain no text to search for.
 pub(crate) fn heads_rows(line: &[u8]) -> bool {
-    std::str::from_utf8(line).is_ok_and(|text| {
-        let text = text.trim();
-        text.starts_with("# gpu ") || is_csv_header(text) || is_loop_header(text)
-    })
+    std::str::from_utf8(line).is_ok_and(|text| header(text.trim(), 0).is_some())
 }
 
 /// Whether `line` looks like a row, or a repeated header, of such a table.
 pub(crate) fn is_row(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    line.len() < 300 && line.first().is_some_and(|first| first.is_ascii_digit() || *first == b'#')
+    let begins = |word: &[u8]| word.first().is_some_and(u8::is_ascii_digit);
+    let numbers = || line.split(u8::is_ascii_whitespace).filter(|word| begins(word)).count();
+    line.len() < 300
+        && line.first().is_some_and(|first| first.is_ascii_digit() || *first == b'#' || *first == b'|' || numbers() > 2)
 }
 
 #[cfg(test)]
@@ -337,5 +286,41 @@ mod tests {
         for text in ["epoch 3 loss 0.5 vram\n1 3.2G\n", "Epoch  loss\n1/2  3.2G\n", "the epoch of vram\n1 2G 3 4\n"] {
             assert_eq!(read(text), [], "{text}");
         }
+    }
+
+    #[test]
+    fn tables_of_processes_and_of_own_loops_are_read_by_their_headers() {
+        let read = |text: &str| {
+            let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
+            for (index, line) in text.split_inclusive('\n').enumerate() {
+                reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
+                offset += line.len() as u64;
+            }
+            let first = |sample: &Sample| {
+                sample.figures.iter().next().map(|(metric, figure)| (*metric, figure.bytes.bytes() >> 10))
+            };
+            samples.iter().map(|sample| (sample.step, sample.pid, first(sample).unwrap())).collect::<Vec<_>>()
+        };
+        let host = |kib| (Metric::HostUsed, kib);
+        let command =
+            "$ while true; do date; ps -o pid,rss,vsz,cmd -p 71 --no-headers; sleep 60; done\n(constant load)\n";
+        assert_eq!(read(&format!("{command}00:00  71  2148 9900 node a.js\n")), [(None, Some(71), host(2148))]);
+        let ps = "USER  PID %CPU %MEM    VSZ   RSS TTY  STAT START TIME COMMAND\nroot   71  1.0  0.1 990000 21480 ?  Sl 10:00 0:01 python a.py b\n";
+        assert_eq!(read(ps), [(None, Some(71), host(21480))]);
+        let top = "  PID USER  PR NI    VIRT    RES    SHR S %CPU %MEM  TIME+ COMMAND\n   71 root  20  0  9.9g   1.5g  20m S  5.0  1.0  0:01 python\n";
+        assert_eq!(read(top), [(None, Some(71), host(3 << 19))]);
+        let csv = "step,loss,allocated_mb\n100,0.5,1024\n200,0.4,2048\n";
+        let allocated = |mib: u64| (Metric::Allocated, mib << 10);
+        assert_eq!(read(csv), [(Some(100), None, allocated(1024)), (Some(200), None, allocated(2048))]);
+        let bars = "| step | alloc (MiB) | loss |\n|------|-------------|------|\n| 5    | 1024        | 0.5  |\n";
+        assert_eq!(read(bars), [(Some(5), None, allocated(1024))]);
+        let apart = "idx        RSS          \u{394} RSS\n  0   312.50MB       0.00MB\n";
+        assert_eq!(read(apart), [(Some(0), None, host(320_000))]);
+        let titled = "[after 20 iterations] memory (MB)\n rank  0 | max allocated: 1024.0 | max reserved: 2048.0\n";
+        assert_eq!(read(titled), [(None, None, (Metric::MaxAllocated, 1 << 20))]);
+        assert_eq!(read("{\"step\": 5, \"bytes_in_use\": 1048576}\n"), [(Some(5), None, allocated(1))]);
+        // The rows of another table, and processes that are only listed.
+        assert_eq!(read("$ ps aux | grep rss\n71 2148 9900 node\n"), []);
+        assert_eq!(read("step,loss\n100,0.5\n"), []);
     }
 }

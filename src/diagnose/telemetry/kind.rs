@@ -94,6 +94,10 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     let memory = said.memory || said.ram || clause.contains("gb_");
     let on_host = said.host || maxrss || (said.ram && !on_device) || ((cpu || host || process) && memory);
     let used = used || usage || clause.contains("in use");
+    // The allocator of XLA, in `memory_stats()`.
+    if clause.contains("bytes_in_use") {
+        return Some(if is_peak { Metric::MaxAllocated } else { Metric::Allocated });
+    }
     // An allowance is not a reading.
     if limit || said.setting || said.ambiguous {
         return None;

@@ -55,6 +55,7 @@ pub const fn needles() -> &'static [&'static str] {
         "GiB",
         " GB",
         "gb_free",
+        "bytes_in_use",
         "esident",
         "VmHWM",
         "resv",

@@ -15,8 +15,8 @@ use super::label;
 use super::line::Line;
 use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
-use super::scan::{Number, number, unit};
-use super::spelled::spelled_out;
+use super::scan::{Number, number, of_bytes};
+use super::spelled::{spelled_out, titled};
 use crate::ascii::regex;
 
 mod calls;
@@ -95,6 +95,7 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         return Vec::new();
     }
     let Some((text, scale)) = spelled_out(text) else { return Vec::new() };
+    let scale = scale.or_else(|| titled(said));
     let text = ungrouped(reserved(text));
     let quantities = quantities(&text);
     let mut figures = information(&text, &quantities);
@@ -205,16 +206,6 @@ fn counts_devices(text: &str) -> bool {
         let start = text.len().checked_sub(name.len());
         start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
     })
-}
-
-/// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
-pub(super) fn of_bytes(text: &str) -> Option<(u64, &str)> {
-    let short = |letter: char, size: u64| {
-        let rest = text.strip_prefix(letter)?;
-        (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')).then_some((size, rest))
-    };
-    let whole = unit(text).filter(|(_, rest)| !rest.starts_with("/s") && !rest.starts_with("ps"));
-    whole.or_else(|| short('G', 1 << 30)).or_else(|| short('M', 1 << 20))
 }
 
 /// Amounts with their totals, of GPUs: `4567MiB / 81920MiB`, `4567 MiB, 81920 MiB`, `GPU0 3.1/24.0 GB`.

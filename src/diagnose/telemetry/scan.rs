@@ -104,6 +104,16 @@ pub(super) fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
+/// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
+pub(super) fn of_bytes(text: &str) -> Option<(u64, &str)> {
+    let short = |letter: char, size: u64| {
+        let rest = text.strip_prefix(letter)?;
+        (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')).then_some((size, rest))
+    };
+    let whole = unit(text).filter(|(_, rest)| !rest.starts_with("/s") && !rest.starts_with("ps"));
+    whole.or_else(|| short('G', 1 << 30)).or_else(|| short('M', 1 << 20))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

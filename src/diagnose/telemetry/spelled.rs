@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::unit;
+use super::scan::{of_bytes, unit};
 use crate::ascii::regex;
 
 /// `text` without the calls and divisions that it names its figures by, and what they were divided by:
@@ -48,4 +48,14 @@ pub(super) fn spelled_out(text: &str) -> Option<(Cow<'_, str>, Option<u64>)> {
     // What is left of a call is code.
     let code = regex!(r"memory_(?:allocated|reserved|cached)\w*\(").is_match(&text);
     (!code).then_some((text.into(), scale))
+}
+
+/// The unit that a title gives to the figures below it: `[after 20 iterations] memory (MB)`.
+pub(super) fn titled(said: &str) -> Option<u64> {
+    let title = said.trim_end_matches([':', ' ', '-', '=']).strip_suffix([')', ']'])?;
+    let (words, unit) = title.rsplit_once(['(', '['])?;
+    let named = ["emory", "mem ", "llocated", "eserved"].iter().any(|name| words.contains(name));
+    of_bytes(unit.strip_prefix("in ").unwrap_or(unit))
+        .filter(|(_, rest)| named && rest.is_empty())
+        .map(|(size, _)| size)
 }

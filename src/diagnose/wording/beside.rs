@@ -29,7 +29,10 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
         }
     }
     if sighting.software == Some("llama.cpp") && sighting.cause == Cause::Library {
-        sighting.numbers.capacity = found(sighting.device, lines, at);
+        let (capacity, free) = found(sighting.device, lines, at);
+        // What was free at the start explains only what is larger.
+        let free = free.filter(|free| sighting.numbers.tried > Some(*free));
+        (sighting.numbers.capacity, sighting.numbers.free) = (capacity, sighting.numbers.free.or(free));
     }
     // A request larger than the device's memory is more specific than a bare refusal.
     if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && sighting.numbers.capacity.is_some() {
@@ -45,13 +48,34 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     configured(sighting, lines, at);
 }
 
-/// The device's memory, as llama.cpp lists it at start: `Device 0: NAME, ..., VRAM: 32111 MiB`.
-fn found(device: Option<u64>, lines: &Lines, at: usize) -> Option<ByteSize> {
-    let of = regex!(r"^(?:ggml_cuda_init: )?\s*Device (?P<device>\d+): [^\n]*\bVRAM: (?P<capacity>\d+ MiB)");
-    lines.before(at).take(LOADING).find_map(|line| {
-        let one = of.captures(line.message())?;
-        (one["device"].parse().ok() == device).then(|| size::bytes(&one["capacity"]))?
-    })
+/// The device's memory and what of it was free, as llama.cpp lists it at start (`Device 0: NAME, ..., VRAM: 32111 MiB`,
+/// `using device CUDA0 (NAME) - 11042 MiB free`), or the program around it (ollama's `inference compute`, a line for each
+/// device, in order).
+fn found(device: Option<u64>, lines: &Lines, at: usize) -> (Option<ByteSize>, Option<ByteSize>) {
+    let own = regex!(
+        r"^(?:ggml_cuda_init: )?\s*Device (?P<device>\d+): [^\n]*\bVRAM: (?P<capacity>\d+ MiB)|using device [A-Za-z]+(?P<device_b>\d+) \([^)]*\) (?:\([^)]*\) )?- (?P<free>\d+ MiB) free"
+    );
+    let around = regex!(
+        r"msg=\x22inference compute\x22[^\n]* total=\x22(?P<capacity>[\d.]+ [KMGT]iB)\x22 available=\x22(?P<free>[\d.]+ [KMGT]iB)\x22"
+    );
+    let (mut capacity, mut free) = (None, None);
+    let mut beside = Vec::new();
+    for line in lines.before(at).take(LOADING) {
+        if let Some(one) = own.captures(line.message()) {
+            let index =
+                one.name("device").or_else(|| one.name("device_b")).and_then(|index| index.as_str().parse().ok());
+            if index == device {
+                capacity = capacity.or_else(|| size::bytes(one.name("capacity")?.as_str()));
+                free = free.or_else(|| size::bytes(one.name("free")?.as_str()));
+            }
+        } else if let Some(one) = around.captures(&line.text) {
+            beside.push((size::bytes(&one["capacity"]), size::bytes(&one["free"])));
+        }
+    }
+    // The nearest line came first.
+    let index = usize::try_from(device.unwrap_or(0)).unwrap_or(usize::MAX);
+    let (total, available) = beside.into_iter().rev().nth(index).unwrap_or_default();
+    (capacity.or(total), free.or(available))
 }
 
 /// Takes a container's limit that was printed with its state: `docker inspect --format ..HostConfig.Memory..`.

@@ -27,6 +27,15 @@ pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) 
     text
 }
 
+/// The line above line `at`, if it is prose that goes on in line `at`: it has no end, and the next word no capital.
+pub(super) fn sentence_above(lines: &Lines, at: usize) -> Option<&str> {
+    let above = lines[at.checked_sub(1)?].text.as_str();
+    let own = lines[at].text.as_str();
+    let prose = regex!(r"^[^:=|{}\[\]]{50,}[a-z,]$");
+    let worded = above.split_whitespace().filter(|word| word.chars().all(char::is_lowercase)).count() >= 6;
+    (worded && prose.is_match(above) && own.starts_with(char::is_lowercase)).then_some(above)
+}
+
 /// A glue that decides by the text whether a terminal broke a word or a number at its last column.
 pub(super) const BROKEN: &str = "?";
 

@@ -87,7 +87,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a name that is missing");
     }
     let comment = regex!(
-        r#"^\s*(?:[-+~*]\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|(?:RUN|ENV|ARG|CMD|COPY|ENTRYPOINT|set|setenv|ulimit|sysctl|module|python3?|srun|docker|mpirun|java|node|helm|kubectl)\s|\$ |--?[A-Za-z][\w-]*[= ]|[a-z][\w.-]*\s+(?:\d[\w.]*|yes|no|on|off|true|false)\s|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?\s|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
+        r#"^\s*(?:[-+~*]\s+)?(?:["']?[\w.-]+["']?:(?:\s|$)|(?:RUN|ENV|ARG|CMD|COPY|ENTRYPOINT|set|setenv|ulimit|sysctl|module|python3?|srun|docker|mpirun|java|node|helm|kubectl)\s|\$ |--?[A-Za-z][\w-]*[= ]|[a-z][\w.-]*\s+(?:\d[\w.]*|yes|no|on|off|true|false)\s|[{\[}]|export\s|[A-Za-z_][\w.\[\]]*\s*[+:|-]?=|[\w.]+\([^)]*\)[;,]?|\#\s*include\s|assert\s)[^\n]*\s(?:#|//|/\*)\s[^\n]*$"#
     );
     if comment.is_match(before) {
         return Some("a comment");

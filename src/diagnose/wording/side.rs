@@ -91,7 +91,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
 
 /// The name of the reporter: the device's interface, or the program on the host.
 pub(super) fn backend(software: &str, cause: &Cause, text: &str) -> Option<String> {
-    let device = matches!(cause, Cause::Device | Cause::Library);
+    let device = matches!(cause, Cause::Device | Cause::Library | Cause::Pressure);
     let name = match software {
         "" if device => by_words(text).unwrap_or("device"),
         "" => return None,

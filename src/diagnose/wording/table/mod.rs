@@ -29,7 +29,7 @@ use super::super::findings::Numbers;
 use super::super::prefix::boundary;
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
-use super::joined::joined;
+use super::joined::{joined, sentence_above};
 use super::position::{Position, position};
 use super::{amounts, recovered, side, size};
 
@@ -56,6 +56,8 @@ pub(super) enum Means {
     Shared,
     /// SIGKILL without a sender.
     Killed,
+    /// The program made room on a nearly full device, or left work out for it, and goes on.
+    Pressure,
     /// Something other than memory ended the processes.
     Ended(&'static str),
     /// The wording looks like an event and is not one, for this reason.
@@ -132,7 +134,8 @@ pub struct KnownWording {
     pub software: &'static str,
     /// What happened, or why it is not an event.
     pub meaning: &'static str,
-    /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
+    /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`,
+    /// `nearly full device`, `nothing`.
     pub side: &'static str,
     /// An example line.
     pub example: &'static str,
@@ -156,6 +159,7 @@ pub fn known_wordings() -> Vec<KnownWording> {
             Means::Machine => ("machine", row.meaning),
             Means::Shared => ("shared memory", row.meaning),
             Means::Killed => ("killed", row.meaning),
+            Means::Pressure => ("nearly full device", row.meaning),
             Means::Ended(reason) | Means::Nothing(reason) => ("nothing", reason),
         };
         KnownWording { family, software: row.software, meaning, side, example: row.example, source: row.source }
@@ -193,6 +197,14 @@ pub(super) fn general(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
 fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
     let own = lines[at].message();
     let sighting = of(rows, lines, at, own, None);
+    // Ordinary words at the start of a line may be the end of a sentence.
+    if let Some((weak, above)) = sighting.as_ref().filter(|sighting| sighting.weak).zip(sentence_above(lines, at)) {
+        let sentence = format!("{above} {own}");
+        return of(rows, lines, at, &sentence, Some(above.len())).or_else(|| {
+            let reason = "words of a sentence";
+            Some(Sighting { cause: Cause::Dismissed(reason), ..weak.clone() })
+        });
+    }
     let told = |sighting: &Sighting| sighting.numbers.tried.is_some() || matches!(sighting.cause, Cause::Dismissed(_));
     if sighting.as_ref().is_some_and(told) {
         return sighting;
@@ -281,6 +293,7 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
         Means::Machine => Cause::Machine,
         Means::Shared => Cause::SharedMemory,
         Means::Killed => Cause::Killed,
+        Means::Pressure => Cause::Pressure,
         Means::Ended(reason) => Cause::OtherEnd(reason),
         Means::Nothing(reason) => Cause::Dismissed(reason),
         Means::Host | Means::Huge | Means::Refused => Cause::HostAlloc,

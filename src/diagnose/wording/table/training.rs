@@ -1,6 +1,6 @@
 //! Training frameworks; PyTorch's allocator, XLA and Paddle's device message have readers of their own.
 
-use super::Means::{Full, Host, Nothing};
+use super::Means::{Full, Host, Nothing, Pressure};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -43,6 +43,30 @@ pub(super) static ROWS: &[Wording] = &[
         r"Attempting to copy inputs of [^\n]* to CPU due to CUDA OOM|exceeds \d+% of (?:free )?system memory|exceeds 10% of|memory allocation failed with OOM on device \d+ while trying|preempted by PreemptionMode|KV cache pool is full\. Retract",
         "Allocation of 1207959552 exceeds 10% of free system memory.",
         "tensorflow: cpu_allocator_impl.cc; detectron2: utils/memory.py; vllm: scheduler.py",
+    ),
+    row(
+        Pressure,
+        "deepspeed",
+        "PyTorch's allocator had to release its cache and ask the device again.",
+        r"\d+ pytorch allocator cache flushes since last step",
+        "2 pytorch allocator cache flushes since last step. this happens when there is high memory pressure",
+        "DeepSpeed: runtime/zero/stage3.py",
+    ),
+    row(
+        Pressure,
+        "torchtitan",
+        "PyTorch's allocator had to release its cache and ask the device again.",
+        r"\b\d+ CUDA memory allocation retries\b",
+        "4 CUDA memory allocation retries.",
+        "torchtitan: components/metrics.py",
+    ),
+    row(
+        Pressure,
+        "fairseq",
+        "Batches that do not fit the device are left out of the training.",
+        r"(?:ran out of memory|\bOOM\b)[^\n]{0,60}, skipping batch|attempting to recover from OOM in (?:forward|backward)",
+        "WARNING: ran out of memory on GPU #2, skipping batch",
+        "fairseq: trainer.py",
     ),
     row(
         Full,

@@ -1,0 +1,210 @@
+//! Headers of tables that people print: of a loop (`step  allocated  reserved`, also with commas or bars), and of
+//! processes (`ps`, `top`, or the columns that a `ps -o` asks for).
+
+use super::sample::Metric;
+use crate::ascii::regex;
+
+/// The most columns of a table.
+pub(super) const MOST: usize = 40;
+/// The names of a column of steps.
+const STEPS: [&str; 11] =
+    ["epoch", "step", "iter", "iteration", "idx", "index", "batch", "round", "request", "requests", "call"];
+/// The longest header.
+const LONGEST: usize = 300;
+
+/// What a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Device,
+    Process,
+    Step,
+    /// An amount, and the bytes of its unit if the cells leave it out.
+    Figure(Metric, Option<u64>),
+    Other,
+}
+
+/// What separates columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Apart {
+    Blanks,
+    Commas,
+    Bars,
+}
+
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) columns: Vec<Column>,
+    apart: Apart,
+    /// Whether rows may come after other lines if their amounts have units.
+    pub(super) lasts: bool,
+    /// Whether amounts may end with a small letter as their unit.
+    pub(super) letters: bool,
+    /// Whether rows may begin with the time, which no column has.
+    timed: bool,
+    /// The last line of the table.
+    pub(super) last: u64,
+}
+
+impl Header {
+    pub(super) fn of_gpus(columns: Vec<Column>, apart: Apart, last: u64) -> Self {
+        Self { columns, apart, lasts: true, letters: false, timed: false, last }
+    }
+
+    /// The cells of the row `text`, if it has as many as the header.
+    pub(super) fn fields<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
+        let mut fields = cells(text, self.apart);
+        if self.timed {
+            let time = |field: &&&str| field.starts_with(|c: char| c.is_ascii_digit()) && field.contains([':', '-']);
+            let times = fields.iter().take(2).take_while(time).count();
+            fields.drain(..times);
+        }
+        // The last column of a process is its command, which has blanks.
+        let fits = match self.apart {
+            Apart::Blanks => fields.len() >= self.columns.len(),
+            _ => fields.len() == self.columns.len(),
+        };
+        fits.then_some(fields)
+    }
+}
+
+fn cells(text: &str, apart: Apart) -> Vec<&str> {
+    match apart {
+        Apart::Blanks => text.split_ascii_whitespace().take(MOST + 1).collect(),
+        Apart::Commas => text.split(',').map(str::trim).take(MOST + 1).collect(),
+        Apart::Bars => text.trim_matches('|').split('|').map(str::trim).take(MOST + 1).collect(),
+    }
+}
+
+/// The header of a loop: its first column is the step, and another one memory.
+pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
+    let first = text.trim_start_matches(['|', ' ']).split([' ', '\t', ',', '|']).next().unwrap_or_default();
+    if !STEPS.iter().any(|name| first.eq_ignore_ascii_case(name)) || text.len() > LONGEST || text.contains([':', '=']) {
+        return None;
+    }
+    let (apart, names): (_, Vec<&str>) = if text.contains('|') {
+        (Apart::Bars, cells(text, Apart::Bars))
+    } else if text.contains(',') {
+        (Apart::Commas, cells(text, Apart::Commas))
+    } else if text.trim().contains("  ") {
+        // Names of several words stand two blanks apart.
+        (Apart::Blanks, text.split("  ").map(str::trim).filter(|name| !name.is_empty()).collect())
+    } else {
+        (Apart::Blanks, cells(text, Apart::Blanks))
+    };
+    let mut columns: Vec<Column> = names.iter().take(MOST).map(|name| of_a_loop(&name.to_ascii_lowercase())).collect();
+    let steps = columns.first() == Some(&Column::Step) && names.len() > 1 && names.len() <= MOST;
+    // A row, and words that are prose.
+    let of_table = |name: &str| !name.starts_with(|c: char| c.is_ascii_digit()) && !name.ends_with(['.', '!', '?']);
+    let named = names.iter().all(|name| name.len() < 40 && of_table(name));
+    if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {
+        return None;
+    }
+    columns[1..].iter_mut().filter(|column| **column == Column::Step).for_each(|column| *column = Column::Other);
+    Some(Header { columns, apart, lasts: false, letters: false, timed: false, last })
+}
+
+/// The column of a loop's table whose name, in lower case, is `name`.
+fn of_a_loop(name: &str) -> Column {
+    if STEPS.contains(&name) {
+        return Column::Step;
+    }
+    let memory = regex!(
+        r"^(?:(?P<peak>max|peak)[ _]?)?(?:(?:gpu|cuda|torch|device)[ _.]?)?(?P<what>gpu_?mem|gpu_?memory|cuda_?mem|gpu_?ram|mem|memory|vram|rss|uss|allocated|alloc|reserved|cached)(?:[ _]?(?:mem|memory|used|usage))?[ _]?[(\[]?(?P<unit>[kmg]i?b)?[)\]]?$"
+    );
+    let Some(found) = memory.captures(name) else { return Column::Other };
+    let unit = found.name("unit").map(|unit| match unit.as_str().as_bytes()[0] {
+        b'k' => 1 << 10,
+        b'm' => 1 << 20,
+        _ => 1 << 30,
+    });
+    let peak = found.name("peak").is_some();
+    let on_device = name.contains("gpu") || name.contains("cuda") || name.contains("torch") || name.contains("device");
+    let metric = match &found["what"] {
+        "rss" | "uss" if peak => Metric::HostPeak,
+        "rss" | "uss" => Metric::HostUsed,
+        "reserved" | "cached" if peak => Metric::MaxReserved,
+        "allocated" | "alloc" if peak => Metric::MaxAllocated,
+        "allocated" | "alloc" => Metric::Allocated,
+        // Memory of which nothing says whose it is.
+        "mem" | "memory" if !on_device => return Column::Other,
+        _ if peak => Metric::MaxReserved,
+        _ => Metric::Reserved,
+    };
+    Column::Figure(metric, unit)
+}
+
+/// The header of a table of processes, whose amounts are KiB: names in capitals, or the columns that a command asks for.
+pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
+    if text.len() > LONGEST || !["RSS", "RES", "rss"].iter().any(|name| text.contains(name)) {
+        return None;
+    }
+    let capitals =
+        |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'%' | b'+' | b'_'));
+    let names: Vec<&str> = text.split_ascii_whitespace().take(MOST + 1).collect();
+    let asked;
+    let (names, timed) = if names.len() <= MOST && names.iter().all(|name| capitals(name)) {
+        (names, false)
+    } else {
+        let command = regex!(
+            r"(?:^|[\s;|(&`])ps\s(?:[^|;\n]*\s)?-?[a-zA-Z]*o[ =]?(?P<columns>[a-z%_]+=?(?:,[a-z%_]+=?)*)(?:\s|$|;|\|)"
+        );
+        let columns = command.captures(text)?.name("columns")?.as_str().to_ascii_uppercase();
+        asked = columns;
+        (asked.split(',').map(|name| name.trim_end_matches('=')).collect(), true)
+    };
+    let column = |name: &&str| match *name {
+        "PID" => Column::Process,
+        "RSS" | "RES" => Column::Figure(Metric::HostUsed, Some(1 << 10)),
+        _ => Column::Other,
+    };
+    let columns: Vec<Column> = names.iter().map(column).collect();
+    let amounts = columns.iter().filter(|column| matches!(column, Column::Figure(..))).count();
+    let is = amounts == 1 && (timed || columns.contains(&Column::Process));
+    is.then_some(Header { columns, apart: Apart::Blanks, lasts: false, letters: true, timed, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_loops_and_of_processes_are_known_and_prose_is_none() {
+        let figures = |text: &str| {
+            let header = of_loop(text, 0).or_else(|| of_processes(text, 0))?;
+            let figures = header.columns.iter().filter_map(|column| match column {
+                Column::Figure(metric, unit) => Some((*metric, *unit)),
+                _ => None,
+            });
+            Some(figures.collect::<Vec<_>>())
+        };
+        let (kib, mib, gib) = (Some(1 << 10), Some(1 << 20), Some(1 << 30));
+        for (text, expected) in [
+            ("step  allocated  reserved", vec![(Metric::Allocated, None), (Metric::Reserved, None)]),
+            ("step,loss,allocated_mb,peak_allocated_mb", vec![(Metric::Allocated, mib), (Metric::MaxAllocated, mib)]),
+            ("| epoch | gpu mem (GiB) | loss |", vec![(Metric::Reserved, gib)]),
+            ("idx        RSS          \u{394} RSS   \u{394} accumulated", vec![(Metric::HostUsed, None)]),
+            ("iter rss_kb", vec![(Metric::HostUsed, kib)]),
+            ("  PID   RSS    VSZ COMMAND", vec![(Metric::HostUsed, kib)]),
+            ("USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND", vec![(Metric::HostUsed, kib)]),
+            ("PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND", vec![(Metric::HostUsed, kib)]),
+            (
+                "$ while true; do ps -o pid,rss,vsz,cmd -p 2214 --no-headers; sleep 60; done",
+                vec![(Metric::HostUsed, kib)],
+            ),
+            ("$ watch -n 5 ps -p 71 -o rss=", vec![(Metric::HostUsed, kib)]),
+        ] {
+            assert_eq!(figures(text).unwrap_or_default(), expected, "{text}");
+        }
+        for text in [
+            "the epoch of vram",
+            "step, which has the memory reserved for it, is next.",
+            "steps to save rss",
+            "ps aux | grep rss",
+            "RSS PEAK",
+            "epoch 3 loss 0.5 vram",
+            "request memory limits",
+        ] {
+            assert_eq!(figures(text), None, "{text}");
+        }
+    }
+}
