@@ -93,7 +93,7 @@ pub enum Verdict {
     Regression,
     /// The memory that remains after sleep grows.
     ResidualGrowth,
-    /// Host memory grows while data moves from device to host.
+    /// Host memory grows while the work stays constant: a leak there, or data that moves from the device and is kept.
     HostGrowth,
     /// Reserved memory stays high while allocated memory falls back: a cache, not a leak.
     CacheNotLeak,

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen15/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen16/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,12 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 34] = [
+const KNOWN: [(&str, &str); 39] = [
+    ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
+    ("some/trend_esp32_free_heap", "free memory that falls is no growth yet, and has no unit"),
+    ("some/regression_nightly_bench", "a table of two versions, made by hand, is not compared"),
+    ("some/near_rabbitmq_watermark", "a server that stops its producers at a watermark works as it was set up"),
+    ("some/near_fluentbit_pause", "an input that pauses at the limit of its buffer works as it was set up"),
     ("some/sgl_retract", "a full KV cache is a matter of scheduling, as four other sets have it"),
     (
         "some/nightly_peak_up",
@@ -197,8 +202,8 @@ const KNOWN: [(&str, &str); 34] = [
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
 /// 207 right with 5 false claims, `unseen9` 207 of 217 with 7, `unseen10` 114 of 123 with 8, `unseen11` 103 of 112 with
-/// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3.
-/// Since then they guard what was learnt.
+/// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
+/// `unseen16` 115 of 130 with 4. Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -218,6 +223,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen13", 85),
         ("unseen14", 130),
         ("unseen15", 130),
+        ("unseen16", 130),
     ];
     for (set, least) in sets {
         let cases = cases(set);

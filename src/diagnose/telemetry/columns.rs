@@ -64,6 +64,7 @@ impl Columns {
                         _ => sample.pid = Some(number),
                     }
                 }
+                Column::Name => sample.label = Some((*field).to_owned()),
                 Column::Step => sample.step = whole(field),
                 Column::Figure(metric, unit) => {
                     let Some((amount, size, alone)) = amount(field, *unit, header.letters) else { return false };
@@ -136,13 +137,15 @@ impl Columns {
     }
 }
 
-/// The amount in a cell, the bytes of its unit, and whether that is the column's. The units of `top` are small letters.
+/// The amount in a cell, the bytes of its unit, and whether that is the column's. The units of `top` and of `kubectl` are
+/// letters.
 fn amount(field: &str, unit: Option<u64>, letters: bool) -> Option<(Number<'_>, u64, bool)> {
     let amount = number(field).filter(|amount| amount.value >= 0.0)?;
     let rest = amount.rest.trim();
     let letter = match rest {
-        "m" => Some(1 << 20),
-        "g" => Some(1 << 30),
+        "Ki" => Some(1 << 10),
+        "m" | "Mi" => Some(1 << 20),
+        "g" | "Gi" => Some(1 << 30),
         "t" => Some(1 << 40),
         _ => None,
     };
@@ -202,7 +205,7 @@ pub(crate) fn is_row(line: &[u8]) -> bool {
     let begins = |word: &[u8]| word.first().is_some_and(u8::is_ascii_digit);
     let numbers = || line.split(u8::is_ascii_whitespace).filter(|word| begins(word)).count();
     line.len() < 300
-        && line.first().is_some_and(|first| first.is_ascii_digit() || *first == b'#' || *first == b'|' || numbers() > 2)
+        && line.first().is_some_and(|first| first.is_ascii_digit() || *first == b'#' || *first == b'|' || numbers() > 1)
 }
 
 #[cfg(test)]
@@ -309,6 +312,13 @@ mod tests {
         assert_eq!(read(ps), [(None, Some(71), host(21480))]);
         let top = "  PID USER  PR NI    VIRT    RES    SHR S %CPU %MEM  TIME+ COMMAND\n   71 root  20  0  9.9g   1.5g  20m S  5.0  1.0  0:01 python\n";
         assert_eq!(read(top), [(None, Some(71), host(3 << 19))]);
+        let pods = "NAME         CPU(cores)   MEMORY(bytes)\nenvoy-gw-0   212m         143Mi\n";
+        assert_eq!(read(pods), [(None, None, host(143 << 10))]);
+        let heap = "[3600.114s][info][gc] GC(211) Pause Full (System.gc()) 1604M->1022M(6144M) 812.551ms\n";
+        assert_eq!(read(heap), [(None, None, host(1022 << 10))]);
+        assert_eq!(read("01:00:00 HeapAlloc=84 MiB Sys=171 MiB\n"), [(None, None, host(84 << 10))]);
+        let bar = "epoch 1: 100%|###| 391/391 [01:02<00:00,  6.2it/s, loss=1.37, gpu=1.50G]\n";
+        assert_eq!(read(bar), [(Some(1), None, (Metric::Allocated, 3 << 19))]);
         let csv = "step,loss,allocated_mb\n100,0.5,1024\n200,0.4,2048\n";
         let allocated = |mib: u64| (Metric::Allocated, mib << 10);
         assert_eq!(read(csv), [(Some(100), None, allocated(1024)), (Some(200), None, allocated(2048))]);

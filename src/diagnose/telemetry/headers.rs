@@ -1,5 +1,5 @@
 //! Headers of tables that people print: of a loop (`step  allocated  reserved`, also with commas or bars), and of
-//! processes (`ps`, `top`, or the columns that a `ps -o` asks for).
+//! processes (`ps`, `top`, or the columns that a `ps -o` asks for) and pods (`kubectl top`).
 
 use super::sample::Metric;
 use crate::ascii::regex;
@@ -17,6 +17,7 @@ const LONGEST: usize = 300;
 pub(super) enum Column {
     Device,
     Process,
+    Name,
     Step,
     /// An amount, and the bytes of its unit if the cells leave it out.
     Figure(Metric, Option<u64>),
@@ -135,12 +136,21 @@ fn of_a_loop(name: &str) -> Column {
 
 /// The header of a table of processes, whose amounts are KiB: names in capitals, or the columns that a command asks for.
 pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
-    if text.len() > LONGEST || !["RSS", "RES", "rss"].iter().any(|name| text.contains(name)) {
+    if text.len() > LONGEST || !["RSS", "RES", "rss", "MEMORY(bytes)"].iter().any(|name| text.contains(name)) {
         return None;
     }
     let capitals =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'%' | b'+' | b'_'));
     let names: Vec<&str> = text.split_ascii_whitespace().take(MOST + 1).collect();
+    if let ["NAME", .., "MEMORY(bytes)"] | ["NAMESPACE" | "POD", "NAME", .., "MEMORY(bytes)"] = names[..] {
+        let column = |name: &&str| match *name {
+            "NAME" => Column::Name,
+            "MEMORY(bytes)" => Column::Figure(Metric::HostUsed, None),
+            _ => Column::Other,
+        };
+        let columns = names.iter().map(column).collect();
+        return Some(Header { columns, apart: Apart::Blanks, lasts: false, letters: true, timed: false, last });
+    }
     let asked;
     let (names, timed) = if names.len() <= MOST && names.iter().all(|name| capitals(name)) {
         (names, false)
@@ -191,6 +201,7 @@ mod tests {
                 "$ while true; do ps -o pid,rss,vsz,cmd -p 2214 --no-headers; sleep 60; done",
                 vec![(Metric::HostUsed, kib)],
             ),
+            ("NAME   CPU(cores)   MEMORY(bytes)", vec![(Metric::HostUsed, None)]),
             ("$ watch -n 5 ps -p 71 -o rss=", vec![(Metric::HostUsed, kib)]),
         ] {
             assert_eq!(figures(text).unwrap_or_default(), expected, "{text}");

@@ -34,7 +34,7 @@ impl Said {
             said.allocated |= word.ends_with("allocated") || word == "alloc";
             match word {
                 "vram" => said.vram = true,
-                "rss" | "uss" | "vmrss" | "vmhwm" | "resident" | "svmem" => said.host = true,
+                "rss" | "uss" | "heapalloc" | "vmrss" | "vmhwm" | "resident" | "svmem" => said.host = true,
                 "ram" => said.ram = true,
                 "active" => said.active = true,
                 "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,

@@ -275,7 +275,9 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
         let name = quantity.before.trim_end_matches([' ', ':', '=']).rsplit([' ', ',', '|', ';']).next();
         let measured = quantity.unit.is_some() && quantity.number.decimals > 0;
         if kind.is_none() && measured && name.is_some_and(|name| name.eq_ignore_ascii_case("gpu")) {
-            *kind = Some(Metric::DeviceUsed);
+            // Beside a loss it is what the training holds.
+            let trains = text.contains("loss=") || text.contains("loss:");
+            *kind = Some(if trains { Metric::Allocated } else { Metric::DeviceUsed });
         }
     }
     // `gpu[0] used=12.3GB free=3.1GB`: what the first amount is of, the others are of.

@@ -35,7 +35,8 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
         (sighting.numbers.capacity, sighting.numbers.free) = (capacity, sighting.numbers.free.or(free));
     }
     // A request larger than the device's memory is more specific than a bare refusal.
-    if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && sighting.numbers.capacity.is_some() {
+    let states = sighting.numbers.capacity.or(sighting.numbers.free).is_some();
+    if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && states {
         sighting.cause = Cause::Device;
     }
     // A process that was killed at its limit was killed for it.

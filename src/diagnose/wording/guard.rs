@@ -25,6 +25,16 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if schema(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
+    // A manual explains a code below its number and name.
+    let explains = |text: &str| {
+        regex!(r"^The `?[A-Z][A-Z0-9_]{3,}`? (?:(?:extended )?(?:result|error|return|status|exit) )?code (?:indicates|means|is (?:returned|used|an?))\b")
+            .is_match(text.trim_start())
+    };
+    let titled = regex!(r"^\(\d+\) [A-Z][A-Z0-9_]+$").is_match(own.trim_end())
+        || regex!(r"^\(\d+\) [A-Z][A-Z0-9_]+$").is_match(text.trim_end());
+    if explains(own) || titled && lines.after(at).take(2).any(|line| explains(&line.text)) {
+        return Some("a list of errors in a manual");
+    }
     let above = at.checked_sub(1).map_or("", |above| lines[above].text.as_str());
     if roff(lines, at) {
         return Some("a manual");
@@ -64,7 +74,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if speech::printed(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
-    if speech::step(lines, at) || speech::expected(lines, at) {
+    if speech::step(lines, at) || speech::expected(lines, at) || speech::passed(lines, at) {
         return Some("a line of a test run");
     }
     if source::holds(lines, at) {

@@ -288,6 +288,17 @@ pub(super) fn remark(lines: &Lines, at: usize) -> bool {
         && regex!(r"(?i)\b(?:with(?:out)?|because|so (?:that|we)|otherwise|or else|would|may|might|unless|until|default|when|if|since|avoids?|prevents?|needs?|must|should|too|here|we|our|is|are|gets?|be)\b").is_match(text)
 }
 
+/// Whether line `at` is the output of a test of Go that passed: it stands between the test's start and its result.
+pub(super) fn passed(lines: &Lines, at: usize) -> bool {
+    /// How many lines the output of a test may have.
+    const LINES: usize = 40;
+    let starts = |line: &&Line| line.text.contains("=== RUN ");
+    let ends = |line: &&Line| ["--- PASS: ", "--- FAIL: ", "--- SKIP: "].iter().any(|end| line.text.contains(end));
+    let above = lines[..at].iter().rev().take(LINES).find(|line| starts(line) || ends(line));
+    let below = lines[at + 1..].iter().take(LINES).find(|line| starts(line) || ends(line));
+    above.is_some_and(|line| starts(&line)) && below.is_some_and(|line| line.text.contains("--- PASS: "))
+}
+
 /// Whether line `at` is a step of a specification: other steps are beside it.
 pub(super) fn step(lines: &Lines, at: usize) -> bool {
     let step = |line: &Line| {
