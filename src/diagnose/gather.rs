@@ -315,7 +315,9 @@ impl Gathered {
                 self.dismiss(reason, incident.sighting);
             }
         }
-        if either_way || !self.incidents.iter().any(|incident| incident.sighting.evidence[0].file == file) {
+        let event =
+            |incident: &Incident| incident.class != Class::Pressure && incident.sighting.evidence[0].file == file;
+        if either_way || !self.incidents.iter().any(event) {
             self.dismiss(reason, sighting);
             self.ends.push((reason, file));
         }
