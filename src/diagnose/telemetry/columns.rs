@@ -216,12 +216,18 @@ mod tests {
     /// Device, process, and the amounts in MiB that are used and in total.
     type Row = (Option<u64>, Option<u64>, u64, Option<u64>);
 
-    fn rows(text: &str) -> Vec<Row> {
+    /// What a reader finds in the lines of `text`.
+    fn samples(text: &str) -> Vec<Sample> {
         let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
         for (index, line) in text.split_inclusive('\n').enumerate() {
             reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
             offset += line.len() as u64;
         }
+        samples
+    }
+
+    fn rows(text: &str) -> Vec<Row> {
+        let samples = samples(text);
         let mib = |sample: &Sample, metric| sample.figure(metric).map(|figure| figure.bytes.bytes() / MIB);
         let row = |sample: &Sample| {
             let used = mib(sample, Metric::DeviceUsed).unwrap();
@@ -260,11 +266,7 @@ mod tests {
     #[test]
     fn tables_of_training_loops_are_read_by_their_headers() {
         let read = |text: &str| {
-            let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
-            for (index, line) in text.split_inclusive('\n').enumerate() {
-                reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
-                offset += line.len() as u64;
-            }
+            let samples = samples(text);
             let gib = |sample: &Sample| {
                 sample.figure(Metric::Reserved).map(|figure| figure.bytes.bytes() as f64 / f64::from(1 << 30))
             };
@@ -294,11 +296,7 @@ mod tests {
     #[test]
     fn tables_of_processes_and_of_own_loops_are_read_by_their_headers() {
         let read = |text: &str| {
-            let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
-            for (index, line) in text.split_inclusive('\n').enumerate() {
-                reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
-                offset += line.len() as u64;
-            }
+            let samples = samples(text);
             let first = |sample: &Sample| {
                 sample.figures.iter().next().map(|(metric, figure)| (*metric, figure.bytes.bytes() >> 10))
             };

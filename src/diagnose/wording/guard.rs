@@ -30,8 +30,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         regex!(r"^The `?[A-Z][A-Z0-9_]{3,}`? (?:(?:extended )?(?:result|error|return|status|exit) )?code (?:indicates|means|is (?:returned|used|an?))\b")
             .is_match(text.trim_start())
     };
-    let titled = regex!(r"^\(\d+\) [A-Z][A-Z0-9_]+$").is_match(own.trim_end())
-        || regex!(r"^\(\d+\) [A-Z][A-Z0-9_]+$").is_match(text.trim_end());
+    let titled = [own, text].iter().any(|text| regex!(r"^\(\d+\) [A-Z][A-Z0-9_]+$").is_match(text.trim_end()));
     if explains(own) || titled && lines.after(at).take(2).any(|line| explains(&line.text)) {
         return Some("a list of errors in a manual");
     }

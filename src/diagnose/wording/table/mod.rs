@@ -198,12 +198,11 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
     let own = lines[at].message();
     let sighting = of(rows, lines, at, own, None);
     // Ordinary words at the start of a line may be the end of a sentence.
-    if let Some((weak, above)) = sighting.as_ref().filter(|sighting| sighting.weak).zip(sentence_above(lines, at)) {
-        let sentence = format!("{above} {own}");
-        return of(rows, lines, at, &sentence, Some(above.len())).or_else(|| {
-            let reason = "words of a sentence";
-            Some(Sighting { cause: Cause::Dismissed(reason), ..weak.clone() })
-        });
+    if sighting.as_ref().is_some_and(|sighting| sighting.weak)
+        && let Some(above) = sentence_above(lines, at)
+    {
+        let whole = of(rows, lines, at, &format!("{above} {own}"), Some(above.len()));
+        return whole.or_else(|| Some(Sighting::new(Cause::Dismissed("words of a sentence"), &lines[at])));
     }
     let told = |sighting: &Sighting| sighting.numbers.tried.is_some() || matches!(sighting.cause, Cause::Dismissed(_));
     if sighting.as_ref().is_some_and(told) {
