@@ -2,7 +2,8 @@
 
 usage: benches/audit.py PLIMSOLL [ROUNDS]      (PLIMSOLL is a release build; needs a C compiler)
 
-The kernel is an embedding that works for a given processor time besides, so that launches take from 1 us to 1 ms. Printed are, of
+The kernel is an embedding that works for a given processor time besides, so that launches take from 1 us to 1 ms, and one that
+looks up and writes 1 MiB, more than is near the processor after a pause. Printed are, of
 each, the medians of both and the median of the ratios of the rounds, the spread over rounds (the quartiles' distance over the
 median), how far off a report could be without being seen, and wall times. With PLIMSOLL_TORCH_PYTHON, a kernel in Python as well.
 The bars: a ratio within 2 % for launches of 20 us and more, and wall time at most 1.5 times the plain.
@@ -53,6 +54,10 @@ def main():
         print("|---|---|---|---|---|---|---|---|---|")
         for name in ("work_1us", "work_20us", "work_100us", "work_1ms"):
             row(program, capture, ["--kernel", f"lib:{library}:{name}"], name, folder, rounds)
+        rows = os.path.join(folder, "rows")
+        subprocess.run([program, "generate", rows, "--preset", "embedding", "--vocab", "8192", "--dim", "512", "--seq", "1024",
+                        "--entries", "2"], check=True, stdout=subprocess.DEVNULL)
+        row(program, rows, ["--kernel", f"lib:{library}:work_1us"], "1 MiB of rows", folder, rounds)
         python = os.environ.get("PLIMSOLL_TORCH_PYTHON")
         if python:
             source = os.path.join(folder, "kernel.py")

@@ -101,6 +101,8 @@ pub struct Span {
     pub seen: Duration,
     /// For how much of it the launching thread, or the caller, waited for a processor or for the other.
     pub waited: Duration,
+    /// For how much of it the caller slept on after it had been asked.
+    pub late: Duration,
 }
 
 impl Span {
@@ -108,6 +110,11 @@ impl Span {
     /// itself waited.
     pub fn beside_ns(&self, launch_ns: f64) -> f64 {
         self.seen.as_nanos() as f64 - self.waited.as_nanos() as f64 - launch_ns
+    }
+
+    /// How much longer the launch can have been than it was reported: who asks too early works on until the caller looks.
+    pub fn hidden_ns(&self, launch_ns: f64) -> f64 {
+        (self.beside_ns(launch_ns) + self.late.as_nanos() as f64).max(0.0)
     }
 }
 

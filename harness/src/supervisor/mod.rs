@@ -38,6 +38,7 @@ mod reclaim;
 mod sealed;
 mod settings;
 mod temporary;
+mod turns;
 mod untrusted;
 mod workers;
 

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll::capture::MappedFile;
@@ -26,17 +27,28 @@ pub struct SharedOutputs {
     map: Option<Arc<MappedFile>>,
     /// Whether the worker may say how near other outputs should come to its own.
     gives_tolerances: bool,
+    /// Whether the pages stay from launch to launch.
+    stays: Arc<AtomicBool>,
 }
 
 impl SharedOutputs {
     /// Outputs in `file`, which is sealed against shrinking.
     pub fn new(file: File) -> Self {
-        Self { file: Arc::new(file), map: None, gives_tolerances: false }
+        Self { file: Arc::new(file), map: None, gives_tolerances: false, stays: Arc::default() }
     }
 
     /// Believes the tolerances that come with outputs: only Plimsoll's own reference gives any.
     pub fn believe_tolerances(&mut self) {
         self.gives_tolerances = true;
+    }
+
+    /// Whether what launches leave stays until the worker overwrites it, as it does with the outputs of a region: new pages
+    /// take longer than the launches do. The memory is emptied when it need not stay, and nobody holds it any longer.
+    pub fn stay(&mut self, stays: bool) {
+        self.stays.store(stays, Ordering::Relaxed);
+        if let Some(map) = self.map.as_ref().filter(|map| !stays && Arc::strong_count(map) == 1) {
+            empty(&self.file, map.len());
+        }
     }
 
     /// The memory as a file.
@@ -66,7 +78,7 @@ impl SharedOutputs {
             outputs.iter_mut().for_each(Output::forget_tolerances);
         }
         let map = self.mapped(size)?;
-        let memory = OutputMemory { map, file: Arc::clone(&self.file) };
+        let memory = OutputMemory { map, file: Arc::clone(&self.file), stays: Arc::clone(&self.stays) };
         Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated, device })
     }
 
@@ -82,25 +94,26 @@ impl SharedOutputs {
     }
 }
 
-/// The shared memory of one launch. When dropped, it is emptied: the next launch finds zeros there, and the pages of
-/// large outputs return to the system.
+/// The shared memory of one launch. When dropped, it is emptied unless it stays: the next launch finds zeros there, and the
+/// pages of large outputs return to the system.
 struct OutputMemory {
     map: Option<Arc<MappedFile>>,
     file: Arc<File>,
+    stays: Arc<AtomicBool>,
 }
 
-impl OutputMemory {
-    fn empty(&self) -> io::Result<()> {
-        static ZEROS: [u8; SMALL] = [0; SMALL];
-        match self.as_ref().len() {
-            0 => Ok(()),
-            bytes @ ..=SMALL => self.file.write_all_at(&ZEROS[..bytes], 0),
-            bytes => {
-                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                Ok(rustix::fs::fallocate(&self.file, hole, 0, bytes as u64)?)
-            }
+/// Empties the first `bytes` bytes. A memfd can always be written and punch holes; if not, the memory goes back with the
+/// worker.
+fn empty(file: &File, bytes: usize) {
+    static ZEROS: [u8; SMALL] = [0; SMALL];
+    let _ = match bytes {
+        0 => Ok(()),
+        bytes @ ..=SMALL => file.write_all_at(&ZEROS[..bytes], 0),
+        bytes => {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            rustix::fs::fallocate(file, hole, 0, bytes as u64).map_err(io::Error::from)
         }
-    }
+    };
 }
 
 impl AsRef<[u8]> for OutputMemory {
@@ -111,8 +124,9 @@ impl AsRef<[u8]> for OutputMemory {
 
 impl Drop for OutputMemory {
     fn drop(&mut self) {
-        // A memfd can always be written and punch holes; if not, the memory goes back with the worker.
-        let _ = self.empty();
+        if !self.stays.load(Ordering::Relaxed) {
+            empty(&self.file, self.as_ref().len());
+        }
     }
 }
 
@@ -157,6 +171,20 @@ mod tests {
             assert!(memory(bytes) == (vec![7; bytes], vec![0; bytes]), "{bytes}");
         }
         use std::os::unix::fs::MetadataExt;
+        shared.stay(true);
+        drop(shared.collect(Outcome::default(), &[]).unwrap());
+        shared.file.write_all_at(&[7; 2], 0).unwrap();
+        drop(shared.collect(Outcome::default(), &[]).unwrap());
+        assert_eq!(shared.words(&[0]), [[7, 7, 0, 0, 0, 0, 0, 0]], "it stays");
+        let held = shared.collect(Outcome::default(), &[]).unwrap();
+        shared.stay(false);
+        assert_eq!((*held.memory).as_ref()[..2], [7, 7], "it is held");
+        drop(held);
+        assert_eq!(shared.words(&[0]), [[0; WORD]], "it need not stay any longer");
+        shared.stay(true);
+        shared.file.write_all_at(&[7; 2], 0).unwrap();
+        shared.stay(false);
+        assert_eq!(shared.words(&[0]), [[0; WORD]], "nobody holds it");
         assert!(shared.file.metadata().unwrap().blocks() * 512 <= SMALL as u64, "large outputs return to the system");
     }
 }

@@ -66,6 +66,8 @@ struct Launch {
     queued: Duration,
     /// For how long the worker waited to learn whether its output is kept.
     handled: Duration,
+    /// For how long this thread slept on after the worker had said something.
+    late: Duration,
 }
 
 /// The course of a request that has launches.
@@ -101,14 +103,15 @@ impl<'v> Pace<'v> {
     }
 
     /// The worker asks for values, or has answered. This thread had waited for a processor for `asleep` when it began to
-    /// sleep.
+    /// sleep, and it slept on for `late` after the worker had asked.
     ///
-    /// What this thread waited after that kept the worker waiting. Before, the worker may have been launching, but no
+    /// What this thread waited after that kept the worker waiting, and so did its sleep. Before, the worker may have been launching, but no
     /// longer than it ran. Both may have waited at once, and neither has while the worker's first thread ran. What other
     /// threads of the worker ran may be what it waited for.
-    pub fn woken(&mut self, now: Moment, asleep: Duration) {
+    pub fn woken(&mut self, now: Moment, asleep: Duration, late: Duration) {
         let Some(since) = self.since.take() else { return };
-        let certain = now.queued.saturating_sub(asleep);
+        let late = late.min(now.at.saturating_duration_since(since.at));
+        let certain = now.queued.saturating_sub(asleep).max(late);
         let possible = now.queued.saturating_sub(since.queued).saturating_sub(now.ran.saturating_sub(since.ran));
         let (ran, waited) = (now.first.0.saturating_sub(since.first.0), now.first.1.saturating_sub(since.first.1));
         let idle = now.at.saturating_duration_since(since.at).saturating_sub(ran);
@@ -119,6 +122,7 @@ impl<'v> Pace<'v> {
         let queued = (waited + possible).min(idle).max(certain);
         if let Some(launch) = self.launches.last_mut() {
             launch.queued += queued.saturating_sub(Duration::from_nanos(beside.max(0) as u64));
+            launch.late += late;
         }
     }
 
@@ -132,8 +136,8 @@ impl<'v> Pace<'v> {
 
     /// The values of a launch are handed out now.
     pub fn launches(&mut self, now_ns: u64) {
-        let (queued, handled) = (Duration::ZERO, Duration::ZERO);
-        self.launches.push(Launch { given_ns: now_ns, heard_ns: None, over_ns: now_ns, queued, handled });
+        let [queued, handled, late] = [Duration::ZERO; 3];
+        self.launches.push(Launch { given_ns: now_ns, heard_ns: None, over_ns: now_ns, queued, handled, late });
     }
 
     /// The worker learns now whether an output is kept, `handled` after it asked.
@@ -154,6 +158,7 @@ impl<'v> Pace<'v> {
         let span = |launch: &Launch| Span {
             seen: Duration::from_nanos(launch.over_ns.saturating_sub(launch.given_ns)),
             waited: launch.queued.mul_f64(certain) + launch.handled,
+            late: launch.late,
         };
         self.launches.iter().map(span).collect()
     }
@@ -228,7 +233,7 @@ mod tests {
             let mut pace = Pace::of(Given::Idle);
             pace.launches(0);
             pace.handed_out(from);
-            pace.woken(to, ms(asleep));
+            pace.woken(to, ms(asleep), ms(0));
             pace.spans(|| Duration::ZERO)[0].waited
         };
         // For 4 ms of the 10 the worker ran on this thread's processor.
@@ -265,7 +270,7 @@ mod tests {
             pace.launches(given * 1_000_000);
             pace.handed_out(moment(given, 0));
             pace.heard((given + 5) * 1_000_000);
-            pace.woken(moment(given + 5, waited), ms(0));
+            pace.woken(moment(given + 5, waited), ms(0), ms(0));
             pace.kept(ms(1));
             pace.heard((given + 8) * 1_000_000);
         }

@@ -23,6 +23,7 @@ use super::loading::Stuck;
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
 use super::patience::{Beyond, Patience, Spent};
+use super::turns::{Asked, Turns};
 use crate::confine::Started;
 use crate::protocol::{self, Inbox, Outcome, Reply, Request, monotonic_ns};
 use crate::signals::Cancel;
@@ -167,7 +168,7 @@ pub struct WorkerProcess {
     received: Box<[u8]>,
     outputs: SharedOutputs,
     values: File,
-    turns: UnixStream,
+    turns: Turns,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     printed: Tail,
@@ -185,15 +186,14 @@ impl WorkerProcess {
     ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let (turns, their_turns) = UnixStream::pair()?;
-        turns.set_nonblocking(true)?;
+        let (turns, their_turns) = Turns::pair()?;
         let (memory, values) = (shared_memory("plimsoll-outputs")?, shared_memory("plimsoll-values")?);
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
             FdMapping { parent_fd: memory.try_clone()?.into(), child_fd: outputs_fd },
             FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
-            FdMapping { parent_fd: their_turns.into(), child_fd: TURNS_FD },
+            FdMapping { parent_fd: their_turns, child_fd: TURNS_FD },
         ];
         if let Some(file) = arguments {
             mappings.push(FdMapping { parent_fd: file.try_clone()?.into(), child_fd: ARGUMENTS_FD });
@@ -272,6 +272,11 @@ impl WorkerProcess {
         self.outputs.collect(outcome, params)
     }
 
+    /// Whether outputs stay from launch to launch; see [`SharedOutputs::stay`].
+    pub fn outputs_stay(&mut self, stay: bool) {
+        self.outputs.stay(stay);
+    }
+
     /// Believes the tolerances that come with outputs; see [`SharedOutputs::believe_tolerances`].
     pub fn believe_tolerances(&mut self) {
         self.outputs.believe_tolerances();
@@ -334,7 +339,7 @@ impl WorkerProcess {
 
     /// Whether the worker has sent something without a request: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
-        if matches!(self.turns.read(&mut self.received), Ok(1..)) {
+        if matches!(self.turns.asked(), Asked::Next(_) | Asked::Ahead) {
             return true;
         }
         // The next request notices an end, or an error.
@@ -380,18 +385,8 @@ impl WorkerProcess {
         if gone { Cause::Died } else { Cause::ChannelClosed }
     }
 
-    /// Hands the worker the values of its next launch, if it asks for them.
+    /// Hands the worker, which asks for them, the values of its next launch.
     fn hand_out(&mut self, pace: &mut Pace<'_>, woke: Instant) -> Result<(), Cause> {
-        let mut asked = [0; 16];
-        match self.turns.read(&mut asked) {
-            Ok(1) => {}
-            Ok(0) => {
-                pace.closed = true;
-                return Ok(());
-            }
-            Ok(_) => return Err(Cause::Ahead),
-            Err(_) => return Ok(()),
-        }
         let answer = match pace.next().ok_or(Cause::Ahead)? {
             Turn::Keep(keep) => {
                 pace.kept(woke.elapsed());
@@ -409,8 +404,7 @@ impl WorkerProcess {
         };
         // Not later: the worker may take this thread's processor, and launch.
         pace.handed_out(self.moment(Instant::now()));
-        // A worker that has closed its end is seen by the next read.
-        let _ = self.turns.write(&[answer]);
+        self.turns.answer(answer);
         Ok(())
     }
 
@@ -452,10 +446,13 @@ impl WorkerProcess {
             }
             let woke = Instant::now();
             let [channel_ready, gone, _, breached, printed, complained, turn] = fds.map(|fd| !fd.revents().is_empty());
+            let asked = if turn { self.turns.asked() } else { Asked::Nothing };
             if in_turns && (channel_ready || turn) {
                 // Only then the worker waits for this thread: it may print while it launches.
+                let late =
+                    if let Asked::Next(ago) = asked { ago.saturating_sub(woke.elapsed()) } else { Duration::ZERO };
                 pace.heard(monotonic_ns());
-                pace.woken(self.moment(woke), queued);
+                pace.woken(self.moment(woke), queued, late);
             }
             if printed {
                 drain(&mut self.stdout, &mut self.printed);
@@ -466,8 +463,11 @@ impl WorkerProcess {
             if breached {
                 watch.ended()?;
             }
-            if turn {
-                self.hand_out(pace, woke)?;
+            match asked {
+                Asked::Nothing => {}
+                Asked::Next(_) => self.hand_out(pace, woke)?,
+                Asked::Ahead => return Err(Cause::Ahead),
+                Asked::Closed => pace.closed = true,
             }
             // A worker that answered and then died has answered: read its message first.
             if channel_ready {

@@ -47,8 +47,8 @@ impl Course<'_> {
         let (count, patches) = (counted.len(), launches[counted].iter().flatten());
         let reported: f64 = durations.iter().sum();
         let seen: f64 = spans.iter().map(|span| span.seen.as_nanos() as f64).sum();
-        let each = spans.iter().zip(durations).map(|(span, duration)| span.beside_ns(*duration));
-        let beside: f64 = each.clone().sum();
+        let each = spans.iter().zip(durations);
+        let beside: f64 = each.clone().map(|(span, duration)| span.beside_ns(*duration)).sum();
         // Filled, copied, and its room filled before.
         let moved = patches.clone().map(|patch| patch.bytes.len()).sum::<usize>() + 3 * output * count;
         let (turns, patches) = (count * if asks { 2 } else { 1 }, patches.count());
@@ -61,7 +61,7 @@ impl Course<'_> {
         if reported <= seen && beside <= allowed + 0.03 * reported {
             self.halvings = self.halvings.saturating_sub(1);
             // A launch that waited itself is no reason for another one to take longer.
-            self.beside_ns += each.map(|beside| beside.max(0.0)).sum::<f64>();
+            self.beside_ns += each.map(|(span, duration)| span.hidden_ns(*duration)).sum::<f64>();
             self.counted += count;
             return Ok(true);
         }

@@ -30,7 +30,10 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
         let mut audited = Self { call: launcher.call(job)?, launcher, layout: None };
         let call = audited.call.message();
         match audited.ask(|id| Request::Audit { id, call }, Given::Nothing)?.reply {
-            Reply::Ready { .. } => Ok(audited),
+            Reply::Ready { .. } => {
+                audited.launcher.running()?.process.outputs_stay(true);
+                Ok(audited)
+            }
             other => Err(audited.unexpected(&other)),
         }
     }
@@ -118,6 +121,14 @@ fn make_room(process: &WorkerProcess, launches: &[Vec<Patch>]) -> std::io::Resul
         file.set_len(most.next_power_of_two().max(1 << 20) as u64)?;
     }
     Ok(())
+}
+
+impl Drop for AuditedWorker<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.launcher.worker {
+            running.process.outputs_stay(false);
+        }
+    }
 }
 
 impl Audited for AuditedWorker<'_, '_> {
