@@ -3,9 +3,9 @@
 usage: benches/audit.py PLIMSOLL [ROUNDS]      (PLIMSOLL is a release build; needs a C compiler)
 
 The kernel is an embedding that works for a given processor time besides, so that launches take from 1 us to 1 ms, and one that
-looks up and writes 1 MiB, more than is near the processor after a pause. Printed are, of
-each, the medians of both and the median of the ratios of the rounds, the spread over rounds (the quartiles' distance over the
-median), how far off a report could be without being seen, and wall times. With PLIMSOLL_TORCH_PYTHON, a kernel in Python as well.
+looks up and writes 1 MiB, more than is near the processor after a pause. Printed are, of each, the medians of both and the
+median of the ratios of the rounds, the spread over rounds (the quartiles' distance over the median), how far off a report
+could be without being seen, and wall times. With PLIMSOLL_TORCH_PYTHON, a kernel in Python as well.
 The bars: a ratio within 2 % for launches of 20 us and more, and wall time at most 1.5 times the plain.
 """
 

@@ -27,7 +27,7 @@ pub struct SharedOutputs {
     map: Option<Arc<MappedFile>>,
     /// Whether the worker may say how near other outputs should come to its own.
     gives_tolerances: bool,
-    /// Whether the pages stay from launch to launch.
+    /// Whether the pages stay from launch to launch, which those that hold them look at when they let go.
     stays: Arc<AtomicBool>,
 }
 

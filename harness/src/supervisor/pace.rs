@@ -105,9 +105,9 @@ impl<'v> Pace<'v> {
     /// The worker asks for values, or has answered. This thread had waited for a processor for `asleep` when it began to
     /// sleep, and it slept on for `late` after the worker had asked.
     ///
-    /// What this thread waited after that kept the worker waiting, and so did its sleep. Before, the worker may have been launching, but no
-    /// longer than it ran. Both may have waited at once, and neither has while the worker's first thread ran. What other
-    /// threads of the worker ran may be what it waited for.
+    /// What this thread waited after that kept the worker waiting, and so did its sleep. Before, the worker may have been
+    /// launching, but no longer than it ran. Both may have waited at once, and neither has while the worker's first thread
+    /// ran. What other threads of the worker ran may be what it waited for.
     pub fn woken(&mut self, now: Moment, asleep: Duration, late: Duration) {
         let Some(since) = self.since.take() else { return };
         let late = late.min(now.at.saturating_duration_since(since.at));
@@ -243,6 +243,25 @@ mod tests {
         assert_eq!(queued(moment(0, 0, 0, 0), moment(10, 9, 9, 0), 9), ms(0), "it launched");
         assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 9, 1, 8), 0), ms(0), "it waited for its own thread");
         assert_eq!(queued(moment(0, 0, 0, 0), beside(10, 0, 4, 1, 8), 0), ms(5), "for others as well");
+    }
+
+    #[test]
+    fn late_awakening_is_no_time_of_the_worker_and_may_hide_some() {
+        let (ms, start) = (Duration::from_millis, Instant::now());
+        let after = |took, ran, first, late| {
+            let moment = |at, ran, first| Moment { at: start + at, queued: ms(0), ran, first: (first, ms(0)) };
+            let mut pace = Pace::of(Given::Idle);
+            pace.launches(0);
+            pace.handed_out(moment(ms(0), ms(0), ms(0)));
+            pace.heard(took * 1_000_000);
+            pace.woken(moment(ms(took), ran, first), ms(0), late);
+            pace.spans(|| Duration::ZERO)[0]
+        };
+        let span = after(10, ms(4), ms(4), ms(6));
+        assert_eq!((span.seen, span.waited, span.late), (ms(10), ms(6), ms(6)));
+        assert_eq!((span.beside_ns(4e6), span.hidden_ns(4e6)), (0.0, 6e6), "it may have worked on meanwhile");
+        assert_eq!(after(10, ms(6), ms(4), ms(6)).waited, ms(4), "other threads of the worker ran");
+        assert_eq!(after(10, ms(4), ms(4), ms(60)).late, ms(10), "no longer than since the values were handed out");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! a processor that has slept takes a while, and that of a virtual machine sometimes takes milliseconds.
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{size_of, size_of_val};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -66,16 +66,13 @@ impl Turns {
 
     /// Reads a message into `bytes`: its length, and how long ago it was sent.
     fn next(&self, bytes: &mut [u8]) -> Result<(usize, Duration), Errno> {
-        /// Room for the time, with its header.
-        const ROOM: usize = 64;
-        #[repr(align(8))]
-        struct Room([MaybeUninit<u8>; ROOM]);
-        let mut room = Room([MaybeUninit::uninit(); ROOM]);
+        // For the time, with its header, which is aligned to a word.
+        let mut room = [0u64; 8];
         let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         // SAFETY: the header has numbers and pointers alone, for which zero is valid.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-        (message.msg_control, message.msg_controllen) = (room.0.as_mut_ptr().cast(), ROOM as _);
+        (message.msg_control, message.msg_controllen) = (room.as_mut_ptr().cast(), size_of_val(&room) as _);
         // SAFETY: the kernel writes at most the lengths above into `bytes` and `room`, which live until then.
         let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         if read < 0 {
