@@ -1,6 +1,7 @@
 #!/bin/bash
 # Inside a virtual machine, its first program: runs what the third disk says (`tests`, `quick`, `truth` or a command) and
-# says by the second serial line, or by the only one, how that went. The last line is `vm: passed` if nothing failed.
+# says by the second serial line, or by the only one, how that went. The first line is `vm: started`, the last one
+# `vm: passed` if nothing failed.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 systemd=
 [ ! -d /run/systemd/system ] || systemd=yes
@@ -20,6 +21,7 @@ line=/dev/ttyS1
 [ ! -c /dev/ttyAMA0 ] || line=/dev/ttyAMA0
 exec > $line 2>&1 < /dev/null
 stty -F $line raw -echo 2> /dev/null
+echo "vm: started"
 group=/sys/fs/cgroup
 if [ -z "$systemd" ]; then
     # The loopback device, which some programs wait for: SIOCSIFFLAGS, IFF_UP.

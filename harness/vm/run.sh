@@ -359,25 +359,30 @@ boot() {
     truncate -s 4096 "$run/command"
     # A machine inside a virtual machine often has a /dev/kvm that opens and does not work.
     local accelerator=${PLIMSOLL_VM_ACCEL:-tcg,thread=multi}
-    echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
     # QEMU 7.2 emulates cmpxchg16b with wrong flags, which kernels since 6.5 die of.
     local machine=(qemu-system-x86_64 -cpu "max,-cx16" -serial "file:$run/console.log") console=ttyS0
     if [ "$architecture" = arm64 ]; then
         machine=(qemu-system-aarch64 -machine virt -cpu cortex-a76) console=ttyAMA0
         : > "$run/console.log"
     fi
-    timeout --kill-after 5 "$limit" "${machine[@]}" -accel "$accelerator" -smp "${PLIMSOLL_VM_PROCESSORS:-2}" -m 4096 -no-reboot -display none -nodefaults \
-        -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
-        -append "console=$console panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
-        -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
-        -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
-        -drive "file=$run/command,if=virtio,format=raw" \
-        -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
-    if ! grep -q '^vm: passed' "$run/output.log"; then
+    local attempt
+    for attempt in 1 2 3; do
+        echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
+        timeout --kill-after 5 "$limit" "${machine[@]}" -accel "$accelerator" -smp "${PLIMSOLL_VM_PROCESSORS:-2}" -m 4096 -no-reboot -display none -nodefaults \
+            -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
+            -append "console=$console panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
+            -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
+            -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
+            -drive "file=$run/command,if=virtio,format=raw" \
+            -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
+        if grep -q '^vm: passed' "$run/output.log"; then break; fi
         echo "machine $name: failed; its kernel's last lines ($run):"
-        tail -n 5 "$run/console.log" "$run/qemu.log" 2> /dev/null || true
-        return 1
-    fi
+        tail -n 40 "$run/console.log" "$run/qemu.log" 2> /dev/null || true
+        # An emulated kernel sometimes dies while it starts. Nothing of this project has run by then, so that it may try again.
+        if [ $attempt = 3 ] || grep -q '^vm: started' "$run/output.log" || ! grep -q 'Kernel panic' "$run/console.log" "$run/output.log"; then
+            return 1
+        fi
+    done
     rm -f "$run/root.img" "$run/swap.img"
 }
 
