@@ -239,7 +239,7 @@ impl<'a> WorkerLauncher<'a> {
 
     /// Starts a worker that has not loaded the kernel yet.
     fn start(&mut self) -> Result<(), Failure> {
-        let available_before = reclaim::available();
+        let available_before = meter::available();
         let oom_kills = oom_kills();
         self.check_kernel()?;
         let arguments = self.copies.as_ref().map(Copies::file);

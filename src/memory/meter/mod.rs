@@ -81,7 +81,7 @@ pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use doctor::{Doctor, FigureSight, Sight};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};
-pub use meminfo::SystemMemory;
+pub use meminfo::{SystemMemory, available};
 pub(crate) use metric::with_metrics;
 pub use metric::{Facts, Metric, ParseMetricError, Part, Subject, When};
 pub use oom::OomKills;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::meminfo::SystemMemory;
+use super::meminfo::available;
 use super::process::{ProcessId, ProcessMemory};
 use crate::bytes::ByteSize;
 use crate::nanoseconds;
@@ -25,7 +25,7 @@ pub struct ReleaseProof {
     pub tolerance: ByteSize,
     /// Nanoseconds waited for both.
     pub waited_ns: u64,
-    /// The available memory before the process began.
+    /// The available memory before the process began: MemAvailable, and the free pages in the lists of processors.
     #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_before: Option<ByteSize>,
     /// The available memory at the end of its work, while it still ran.
@@ -60,7 +60,7 @@ pub struct Release {
 
 impl Release {
     /// Records the memory at the end of the work of `process`, which is still running. `available_before` is
-    /// [`SystemMemory::available`] from before it began.
+    /// [`available`] from before it began.
     pub fn begin(process: ProcessId, available_before: Option<ByteSize>) -> Self {
         Self {
             process,
@@ -122,10 +122,6 @@ fn is_back(
     }
 }
 
-fn available() -> Option<ByteSize> {
-    SystemMemory::read().ok()?.available
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +154,7 @@ mod tests {
         let proof = release.wait(ByteSize::ZERO, timeout);
         assert!(proof.gone && proof.worker_peak_rss > Some(ByteSize::ZERO), "{proof:?}");
         // The kernel may report that a machine gained or lost memory, but not 2^40 bytes.
-        let before = SystemMemory::read().unwrap().available;
+        let before = available();
         assert!(Release::begin(process, before).wait(ByteSize::gib(1024), timeout).holds());
         let more = before.and_then(|bytes| bytes.checked_add(ByteSize::gib(1024)));
         let gone = Release::begin(process, more).wait(ByteSize::mib(64), timeout);
