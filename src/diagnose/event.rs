@@ -122,10 +122,19 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     Described { event, may_be_longest }
 }
 
-/// Makes predictions that pile up the verdict: that is more specific than that there was no room for more.
+/// Makes predictions that pile up the verdict: that is more specific than that there was no room for more, or that the
+/// last piece was large.
 fn name_what_grew(event: &mut Event) {
     let at = event.also.iter().position(|also| *also == Verdict::EvalAccumulation);
-    if let (Some(at), Verdict::Capacity | Verdict::LibraryAllocFail) = (at, event.verdict) {
+    let numbers = &event.numbers;
+    let piece =
+        numbers.tried.zip(numbers.capacity).is_some_and(|(tried, capacity)| tried <= capacity.saturating_sub(tried));
+    let unspecific = match event.verdict {
+        Verdict::Capacity | Verdict::LibraryAllocFail => true,
+        Verdict::SingleHugeRequest => piece,
+        _ => false,
+    };
+    if let Some(at) = at.filter(|_| unspecific) {
         std::mem::swap(&mut event.verdict, &mut event.also[at]);
     }
 }

@@ -62,7 +62,7 @@ impl Watched {
     /// The report on the lines so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
-        let trends = trends.filter(|trends| !trends.extent.is_empty())?;
+        let trends = trends.filter(|trends| !trends.extent.is_empty() && !in_passing(trends))?;
         let evidence = self.evidence(name, &trends);
         let mut report = TelemetryReport { name: name.to_owned(), trends, omitted_findings: None };
         let beyond = report.trends.findings.len().saturating_sub(LISTED);
@@ -174,6 +174,19 @@ fn leads(finding: &Finding, event: &Event) -> bool {
             Trend::Fragmentation | Trend::NearCapacity => event.kind == Kind::VramOom,
             Trend::Regression | Trend::ReportOnly | Trend::VariesByRank | Trend::Inconclusive => false,
         }
+}
+
+/// Whether there is nothing but one or two figures of the host, as anybody prints them: they show no course.
+fn in_passing(trends: &Trends) -> bool {
+    const FEW: u64 = 3;
+    let of_host = |metric| matches!(metric, Metric::HostUsed | Metric::HostPeak | Metric::HostFree);
+    let few = |finding: &Finding| {
+        finding.verdict == Trend::ReportOnly
+            && finding.format == Format::Plain
+            && of_host(finding.metric)
+            && finding.statistics.readings < FEW
+    };
+    !trends.findings.is_empty() && trends.findings.iter().all(few)
 }
 
 /// Whether the allocator itself counted errors.

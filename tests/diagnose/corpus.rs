@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen16/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen17/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,16 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 39] = [
+const KNOWN: [(&str, &str); 43] = [
+    ("some/release-table-peak-gpu", "a table of two versions, made by hand, is not compared"),
+    ("some/benchstat-bytes-per-op", "a table of two versions is not compared"),
+    ("some/gnu-time-two-compiler-versions", "two single figures are not compared"),
+    (
+        "some/tf-bfc-not-a-failure-warning",
+        "a caller that does not need the memory has not failed, as three other sets have it",
+    ),
+    ("none/too-many-open-files", "a single figure is telemetry, in which nothing is wrong"),
+    ("none/retry-after-connection-reset-then-ok", "a single figure is telemetry, in which nothing is wrong"),
     ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
     ("some/trend_esp32_free_heap", "free memory that falls is no growth yet, and has no unit"),
     ("some/regression_nightly_bench", "a table of two versions, made by hand, is not compared"),
@@ -182,7 +191,6 @@ const KNOWN: [(&str, &str); 39] = [
     ("a_none/n_lmk_notes", "a sentence with an amount counts as a report of it"),
     ("b_none/n_memtest", "a machine's memory counts as a report of it"),
     ("a_host/backend_ai_detected", "the program's own words for what it noticed come before the process that it found"),
-    ("b_device/hf_eval_logits", "the concatenation stands in `also`, beside the verdict of the numbers"),
     ("a_torch/more_than_one_exabyte", "`unseen` has this message as garbage of collectives that are out of step"),
     ("some/hpux", "the message names two limits, of which memory is one"),
     ("some/uge_mail", "no line shows the limit, so that the sender of the signal is unknown"),
@@ -193,17 +201,14 @@ const KNOWN: [(&str, &str); 39] = [
         "some/keras_info_per_iteration",
         "amounts without a unit are no telemetry, and the machine's free memory is not the program's",
     ),
-    (
-        "some/megatron_uneven_stages",
-        "reserved memory far above allocated is called the cache, and that it depends on the rank",
-    ),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
 /// 207 right with 5 false claims, `unseen9` 207 of 217 with 7, `unseen10` 114 of 123 with 8, `unseen11` 103 of 112 with
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
-/// `unseen16` 115 of 130 with 4. Since then they guard what was learnt.
+/// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1. Since then they guard what was
+/// learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -224,6 +229,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen14", 130),
         ("unseen15", 130),
         ("unseen16", 130),
+        ("unseen17", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

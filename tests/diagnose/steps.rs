@@ -188,6 +188,35 @@ fn gpus_of_a_machine_are_series_of_their_own() {
 }
 
 #[test]
+fn what_rises_or_is_used_up_evenly_to_the_end_is_a_leak() {
+    let log = |count: u64, line: &dyn Fn(u64) -> String| (0..count).map(line).collect::<String>();
+    let verdict = |text: &str| findings(text.as_bytes()).verdict;
+    let query = "timestamp, index, memory.used [MiB], memory.free [MiB]\n";
+    let minute = |at: u64, used: u64| format!("2025/03/01 10:{at:02}:00, 0, {used} MiB, {} MiB\n", 24576 - used);
+    let gpu = |count: u64, used: &dyn Fn(u64) -> u64| query.to_owned() + &log(count, &|at| minute(at, used(at)));
+    assert_eq!(verdict(&gpu(20, &|at| 3000 + 500 * at)), Verdict::Leak);
+    assert_eq!(verdict(&gpu(12, &|at| 3000 + 500 * at)), Verdict::ReportOnly, "a program that starts");
+    assert_eq!(verdict(&gpu(20, &|at| 3000 + 500 * at.min(10))), Verdict::ReportOnly, "levels off");
+    let free = |left: &dyn Fn(u64) -> u64| log(12, &|at| format!("I ({at}000) app: free heap: {} bytes\n", left(at)));
+    assert_eq!(verdict(&free(&|at| 200_000 - 9_000 * at)), Verdict::HostGrowth);
+    assert_eq!(verdict(&free(&|at| 200_000 - 3_000 * at)), Verdict::ReportOnly, "less than a quarter");
+    assert_eq!(verdict(&free(&|at| 200_000 - 20_000 * (at % 4))), Verdict::ReportOnly, "comes back");
+    let epochs = |left: &dyn Fn(u64) -> u64| {
+        log(10, &|at| format!("epoch 001: {at}00 / 5000 loss=9.2, gb_free={}.5, wall=35\n", left(at)))
+    };
+    assert_eq!(verdict(&epochs(&|at| 24 - 2 * at)), Verdict::Leak);
+    assert_eq!(verdict(&epochs(&|_| 24)), Verdict::ReportOnly);
+}
+
+#[test]
+fn one_figure_of_the_host_is_no_telemetry() {
+    let free = "$ free -m\n               total        used        free      shared  buff/cache   available\n\
+        Mem:           64124       51220         811         120       12093       12904\n";
+    assert_eq!(findings(free.as_bytes()).verdict, Verdict::NotOom);
+    assert_eq!(findings(free.repeat(3).as_bytes()).verdict, Verdict::ReportOnly);
+}
+
+#[test]
 fn a_process_that_grows_evenly_is_host_growth_and_a_start_is_not() {
     let log = |mib: &dyn Fn(u64) -> u64| {
         (0..10).map(|step| format!("step {step} RSS: {} MB\n", mib(step))).collect::<String>()

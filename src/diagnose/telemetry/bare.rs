@@ -14,8 +14,7 @@ const PHASES: [&str; 14] = [
 
 /// The reading of `text`, the message of `line`.
 pub(super) fn read(line: &Line<'_>, text: &str) -> Option<Sample> {
-    let (metric, amount, size, label) =
-        loop_row(text).or_else(|| query_row(text)).or_else(|| collection_row(text)).or_else(|| phase_row(text))?;
+    let (metric, amount, size, label) = loop_row(text).or_else(|| query_row(text)).or_else(|| phase_row(text))?;
     let mut sample = Sample::new(Format::Plain, line.position);
     sample.with(metric, number(amount)?.figure(size));
     sample.label = label;
@@ -45,22 +44,6 @@ fn query_row(text: &str) -> Option<Row<'_>> {
     }
     let amount = fields.find(|field| number(field).is_some_and(|found| found.rest.trim() == "MiB"))?;
     Some((Metric::DeviceUsed, amount, 1 << 20, None))
-}
-
-/// What a full collection of a JVM left on the heap: `Pause Full (System.gc()) 1604M->1022M(6144M) 812.551ms`.
-fn collection_row(text: &str) -> Option<Row<'_>> {
-    let rest = ["Pause Full", "Full GC"].iter().find_map(|name| Some(text.split_once(name)?.1))?;
-    let (before, after) = rest.split_once("->")?;
-    let left = number(after)?;
-    let size = match left.rest.as_bytes().first()? {
-        b'K' => 1 << 10,
-        b'M' => 1 << 20,
-        b'G' => 1 << 30,
-        _ => return None,
-    };
-    let counted = before.trim_end_matches(['K', 'M', 'G']).ends_with(|c: char| c.is_ascii_digit());
-    let whole = counted && left.rest[1..].starts_with('(');
-    whole.then_some((Metric::HostUsed, after, size, Some("after a full collection".to_owned())))
 }
 
 /// An amount beside nothing but a phase: `after backward: 3.21 GB`.

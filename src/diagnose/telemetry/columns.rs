@@ -66,7 +66,10 @@ impl Columns {
                 }
                 Column::Name => sample.label = Some((*field).to_owned()),
                 Column::Step => sample.step = whole(field),
+                Column::Rank => sample.rank = whole(field),
                 Column::Figure(metric, unit) => {
+                    // `412.6MiB / 2GiB`: the rest is the limit.
+                    let field = field.split_once(" / ").map_or(*field, |(used, _)| used);
                     let Some((amount, size, alone)) = amount(field, *unit, header.letters) else { return false };
                     // A number without a unit that does not follow the table belongs to something else.
                     if alone && !near {
@@ -171,7 +174,9 @@ fn header(text: &str, last: u64) -> Option<Header> {
         return is.then(|| Header::of_gpus(names.iter().map(column).collect(), Apart::Blanks, last));
     }
     if !is_csv_header(text) {
-        return headers::of_loop(text, last).or_else(|| headers::of_processes(text, last));
+        return headers::of_loop(text, last)
+            .or_else(|| headers::of_containers(text, last))
+            .or_else(|| headers::of_processes(text, last));
     }
     let column = |name: &str| match name.trim().split([' ', '[']).next().unwrap_or_default() {
         "index" => Column::Device,
@@ -312,6 +317,14 @@ mod tests {
         assert_eq!(read(top), [(None, Some(71), host(3 << 19))]);
         let pods = "NAME         CPU(cores)   MEMORY(bytes)\nenvoy-gw-0   212m         143Mi\n";
         assert_eq!(read(pods), [(None, None, host(143 << 10))]);
+        let containers = "CONTAINER ID   NAME            CPU %     MEM USAGE / LIMIT     MEM %     PIDS\n\
+            8c1f0e2ab9d4   api-gateway-1   31.50%    412MiB / 2GiB         20.15%    23\n";
+        assert_eq!(read(containers), [(None, None, host(412 << 10))]);
+        let ranks = samples(
+            " rank  host     device  alloc(GiB)  reserved(GiB)\n    3  gpu-a01  cuda:1       52.00          54.00\n",
+        );
+        assert_eq!(ranks[0].rank, Some(3));
+        assert_eq!(ranks[0].figures.keys().copied().collect::<Vec<_>>(), [Metric::Allocated, Metric::Reserved]);
         let heap = "[3600.114s][info][gc] GC(211) Pause Full (System.gc()) 1604M->1022M(6144M) 812.551ms\n";
         assert_eq!(read(heap), [(None, None, host(1022 << 10))]);
         assert_eq!(read("01:00:00 HeapAlloc=84 MiB Sys=171 MiB\n"), [(None, None, host(84 << 10))]);

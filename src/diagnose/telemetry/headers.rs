@@ -6,9 +6,9 @@ use crate::ascii::regex;
 
 /// The most columns of a table.
 pub(super) const MOST: usize = 40;
-/// The names of a column of steps.
-const STEPS: [&str; 11] =
-    ["epoch", "step", "iter", "iteration", "idx", "index", "batch", "round", "request", "requests", "call"];
+/// The names of a first column, which counts steps or ranks.
+const STEPS: [&str; 12] =
+    ["rank", "epoch", "step", "iter", "iteration", "idx", "index", "batch", "round", "request", "requests", "call"];
 /// The longest header.
 const LONGEST: usize = 300;
 
@@ -19,6 +19,7 @@ pub(super) enum Column {
     Process,
     Name,
     Step,
+    Rank,
     /// An amount, and the bytes of its unit if the cells leave it out.
     Figure(Metric, Option<u64>),
     Other,
@@ -28,6 +29,8 @@ pub(super) enum Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Apart {
     Blanks,
+    /// Two blanks or more.
+    Wide,
     Commas,
     Bars,
 }
@@ -71,12 +74,13 @@ impl Header {
 fn cells(text: &str, apart: Apart) -> Vec<&str> {
     match apart {
         Apart::Blanks => text.split_ascii_whitespace().take(MOST + 1).collect(),
+        Apart::Wide => text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(MOST + 1).collect(),
         Apart::Commas => text.split(',').map(str::trim).take(MOST + 1).collect(),
         Apart::Bars => text.trim_matches('|').split('|').map(str::trim).take(MOST + 1).collect(),
     }
 }
 
-/// The header of a loop: its first column is the step, and another one memory.
+/// The header of a loop: its first column is the step or the rank, and another one memory.
 pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     let first = text.trim_start_matches(['|', ' ']).split([' ', '\t', ',', '|']).next().unwrap_or_default();
     if !STEPS.iter().any(|name| first.eq_ignore_ascii_case(name)) || text.len() > LONGEST || text.contains([':', '=']) {
@@ -88,12 +92,12 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
         (Apart::Commas, cells(text, Apart::Commas))
     } else if text.trim().contains("  ") {
         // Names of several words stand two blanks apart.
-        (Apart::Blanks, text.split("  ").map(str::trim).filter(|name| !name.is_empty()).collect())
+        (Apart::Blanks, cells(text, Apart::Wide))
     } else {
         (Apart::Blanks, cells(text, Apart::Blanks))
     };
     let mut columns: Vec<Column> = names.iter().take(MOST).map(|name| of_a_loop(&name.to_ascii_lowercase())).collect();
-    let steps = columns.first() == Some(&Column::Step) && names.len() > 1 && names.len() <= MOST;
+    let steps = matches!(columns.first(), Some(Column::Step | Column::Rank)) && names.len() > 1 && names.len() <= MOST;
     // A row, and words that are prose.
     let of_table = |name: &str| !name.starts_with(|c: char| c.is_ascii_digit()) && !name.ends_with(['.', '!', '?']);
     let named = names.iter().all(|name| name.len() < 40 && of_table(name));
@@ -106,6 +110,9 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
 
 /// The column of a loop's table whose name, in lower case, is `name`.
 fn of_a_loop(name: &str) -> Column {
+    if name == "rank" {
+        return Column::Rank;
+    }
     if STEPS.contains(&name) {
         return Column::Step;
     }
@@ -132,6 +139,20 @@ fn of_a_loop(name: &str) -> Column {
         _ => Metric::Reserved,
     };
     Column::Figure(metric, unit)
+}
+
+/// The header of `docker stats` and `podman stats`.
+pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
+    if text.len() > LONGEST || !text.contains("MEM USAGE / LIMIT") {
+        return None;
+    }
+    let column = |name: &&str| match *name {
+        "NAME" => Column::Name,
+        "MEM USAGE / LIMIT" => Column::Figure(Metric::HostUsed, None),
+        _ => Column::Other,
+    };
+    let columns = cells(text, Apart::Wide).iter().map(column).collect();
+    Some(Header { columns, apart: Apart::Wide, lasts: false, letters: false, timed: false, last })
 }
 
 /// The header of a table of processes, whose amounts are KiB: names in capitals, or the columns that a command asks for.

@@ -6,6 +6,13 @@ use std::sync::LazyLock;
 use super::marks::Words;
 use super::sample::Metric;
 
+/// Whether a line names a GPU.
+pub(super) fn is_of_a_gpu(text: &str) -> bool {
+    ["NVIDIA", "GeForce", "RTX", "Tesla", "Quadro", "GPU", "gpu", "cuda:", "VRAM", "vram"]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
 /// What the words for a figure mean.
 #[derive(Default)]
 struct Said {

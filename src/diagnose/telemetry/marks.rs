@@ -13,8 +13,10 @@ pub(super) struct Words {
     places: Vec<usize>,
 }
 
-/// The most texts of a list, whose first ends are kept.
-const MOST: usize = 32;
+/// The most texts of a list.
+const MOST: usize = 64;
+/// The most texts of a list whose first places are wanted.
+const MOST_PLACES: usize = 32;
 
 impl Words {
     /// Builds the search from `texts`, each with its position; several may share one.
@@ -24,22 +26,25 @@ impl Words {
         Self { automaton, places }
     }
 
-    /// Builds the search from a list of at most 32 texts.
+    /// Builds the search from a list of at most 64 texts.
     pub(super) fn list(texts: &[&str]) -> Self {
-        Self::of(texts.iter().take(MOST).enumerate().map(|(place, text)| (*text, place)))
+        debug_assert!(texts.len() <= MOST, "a set has {MOST} bits");
+        Self::of(texts.iter().enumerate().map(|(place, text)| (*text, place)))
     }
 
     /// The positions of the texts that occur in `text`, as bits.
-    pub(super) fn set(&self, text: &str) -> u32 {
+    pub(super) fn set(&self, text: &str) -> u64 {
         let found = self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(text));
-        found.fold(0, |set, found| set | 1 << self.places[found.pattern().as_usize()])
+        found.fold(0, |set, found| set | 1u64 << self.places[found.pattern().as_usize()])
     }
 
-    /// Where each text of the list first begins and ends in `text`.
-    pub(super) fn first(&self, text: &str) -> [Option<(usize, usize)>; MOST] {
-        let mut first = [None; MOST];
+    /// Where each of the first 32 texts of the list first begins and ends in `text`.
+    pub(super) fn first(&self, text: &str) -> [Option<(usize, usize)>; MOST_PLACES] {
+        let mut first = [None; MOST_PLACES];
         for found in self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(text)) {
-            first[self.places[found.pattern().as_usize()]].get_or_insert((found.start(), found.end()));
+            if let Some(first) = first.get_mut(self.places[found.pattern().as_usize()]) {
+                first.get_or_insert((found.start(), found.end()));
+            }
         }
         first
     }
@@ -47,7 +52,7 @@ impl Words {
 
 /// What a line may be, according to the texts in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marks(u32);
+pub(super) struct Marks(u64);
 
 /// One kind of line each, with the texts of which such a line contains one.
 const KINDS: [&[&str]; 17] = [

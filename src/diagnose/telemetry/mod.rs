@@ -15,8 +15,9 @@
 //! | `plimsoll.log_memory` | `plimsoll memory label="after forward" step=3 device=0 allocated=4831838208 rss=..`, in bytes |
 //! | printed by hand | a word for a kind of memory and a number: `Allocated: 4.5 GB`, `mem=12.3GiB`, `memory_allocated()/1e9: 3.57` |
 //! | nvidia-smi | its table, CSV, `dmon`, `pmon`, `-q`; gpustat |
-//! | tables | a loop's, with a column of steps and one of memory; those of `ps`, `top` and `kubectl top`, or what a `ps -o` asks for |
-//! | runtimes | what a full collection of a JVM left, Go's `HeapAlloc` |
+//! | tables | a loop's, with a column of steps and one of memory; those of `ps`, `top`, `kubectl top` and `docker stats`, or what a `ps -o` asks for |
+//! | runtimes | what a full collection of a JVM, of Node or of Go left, Go's `HeapAlloc`, counters of .NET, a free heap |
+//! | the machine | `free`, a line with several figures of `/proc/meminfo` |
 //! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
 //!
 //! Lines may have terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, may come from
@@ -40,6 +41,7 @@ mod needles;
 mod own;
 mod plain;
 mod reader;
+mod runtimes;
 mod sample;
 mod scan;
 mod single;

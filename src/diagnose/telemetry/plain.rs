@@ -10,12 +10,13 @@ use regex::Captures;
 
 use super::bare;
 use super::figure::Figure;
-use super::kind::kind;
+use super::kind::{is_of_a_gpu, kind};
 use super::label;
 use super::line::Line;
 use super::marks::Words;
+use super::runtimes;
 use super::sample::{Format, Metric, Sample};
-use super::scan::{Number, number, of_bytes};
+use super::scan::{LEAST_BYTES, Number, number, of_bytes};
 use super::spelled::{spelled_out, titled};
 use crate::ascii::regex;
 
@@ -82,13 +83,17 @@ const READINGS: usize = 16;
 /// The most quantities of a line.
 const MOST: usize = 32;
 
-/// A whole number from here on is an amount of bytes if its word names a kind of memory.
-const LEAST_BYTES: f64 = 1_048_576.0;
-
 /// Reads a line that a person's own code printed; `said` is the last text that is not a figure. A line may have the
 /// figures of several devices or phases.
 pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let text = line.message();
+    if let Some((metric, figure, label)) = runtimes::read(text) {
+        let mut sample = Sample::new(Format::Plain, line.position);
+        sample.with(metric, Some(figure));
+        sample.label = Some(label.to_owned());
+        line.sign(&mut sample);
+        return vec![sample];
+    }
     // An option with its help or value is a setting, not a reading.
     static OTHERS: LazyLock<Words> = LazyLock::new(|| Words::list(&OTHER));
     if text.starts_with("--") || OTHERS.set(text) != 0 {
@@ -231,13 +236,6 @@ fn pairs(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)
         }
     }
     found
-}
-
-/// Whether a line names a GPU.
-fn is_of_a_gpu(text: &str) -> bool {
-    ["NVIDIA", "GeForce", "RTX", "Tesla", "Quadro", "GPU", "gpu", "cuda:", "VRAM", "vram"]
-        .iter()
-        .any(|name| text.contains(name))
 }
 
 /// Pairs each quantity with the word before it, or with the word after it if the first has no word before it. Numbers

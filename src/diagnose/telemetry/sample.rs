@@ -104,6 +104,8 @@ pub enum Metric {
     HostUsed,
     /// Peak of the host memory.
     HostPeak,
+    /// Memory of the host that is available: of the machine, or of a heap.
+    HostFree,
     /// Memory freed by sleep.
     Freed,
     /// Memory that remains on the device during sleep.
@@ -129,6 +131,7 @@ impl Metric {
             Self::DeviceTotal => "device total",
             Self::HostUsed => "host used",
             Self::HostPeak => "host peak",
+            Self::HostFree => "host free",
             Self::Freed => "freed",
             Self::StillInUse => "still in use",
             Self::EstimatedDevice => "estimated, device",

@@ -2,6 +2,9 @@
 
 use super::figure::Figure;
 
+/// A whole number from here on is an amount of bytes if its word names a kind of memory.
+pub(super) const LEAST_BYTES: f64 = 1_048_576.0;
+
 /// A number with its notation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number<'a> {

@@ -19,7 +19,7 @@ const MOST_SERIES: usize = 8192;
 /// The most step durations that are kept.
 const MOST_TIMES: usize = 4096;
 
-/// The metrics whose trends are meaningful: a peak never falls, and free memory is only the remainder.
+/// The metrics whose trends are meaningful: a peak never falls.
 const TRENDING: [Metric; 6] = [
     Metric::Allocated,
     Metric::Reserved,
@@ -29,8 +29,12 @@ const TRENDING: [Metric; 6] = [
     Metric::StillInUse,
 ];
 
-/// In lines of a person's own a peak counts as well: it may be all they print, or that of a phase.
+/// In lines of a person's own a peak counts as well: it may be all they print, or that of a phase. Megatron prints it
+/// beside what remains between iterations.
 const PEAKS: [Metric; 2] = [Metric::MaxAllocated, Metric::HostPeak];
+
+/// Free memory is the remainder, and counts if a line has nothing else.
+const REMAINDERS: [Metric; 2] = [Metric::DeviceFree, Metric::HostFree];
 
 /// What the allocator holds and no tensor uses, in bytes.
 fn unused(sample: &Sample) -> u64 {
@@ -96,8 +100,10 @@ impl Collector {
             let most = self.repeated.entry(label.clone()).or_default();
             *most = repeated.max(*most);
         }
-        let own = matches!(sample.format, Format::Plain | Format::Plimsoll);
-        for metric in TRENDING.into_iter().chain(PEAKS.into_iter().filter(|_| own)) {
+        let own = matches!(sample.format, Format::Plain | Format::Plimsoll | Format::Megatron);
+        let alone = sample.figures.keys().all(|metric| REMAINDERS.contains(metric) || *metric == Metric::DeviceTotal);
+        let peaks = PEAKS.into_iter().filter(|_| own);
+        for metric in TRENDING.into_iter().chain(peaks).chain(REMAINDERS.into_iter().filter(|_| alone)) {
             let Some(figure) = sample.figure(metric) else { continue };
             let key = Key { format: sample.format, label: label.clone(), metric };
             let of = worker(sample);

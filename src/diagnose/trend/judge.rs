@@ -129,6 +129,16 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             judged.verdict = Verdict::Leak;
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
+        // Any program may use a device: what rises as evenly as this is one that keeps what it takes.
+        Metric::DeviceUsed if growing && run.len() >= MANY_OF_A_DEVICE && rise(&run) > GIB && rises_evenly(&run) => {
+            judged.verdict = Verdict::Leak;
+            judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");
+        }
+        Metric::DeviceFree | Metric::HostFree if falls_evenly(&run) => {
+            let of_device = key.metric == Metric::DeviceFree;
+            judged.verdict = if of_device { Verdict::Leak } else { Verdict::HostGrowth };
+            judged.explanation = format!("{moved}: falls at nearly every reading, evenly to the end");
+        }
         Metric::HostUsed | Metric::HostPeak if growing && host_grows(key, &run) => {
             judged.verdict = Verdict::HostGrowth;
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
@@ -162,15 +172,34 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 /// machine moves by more for other reasons.
 fn host_grows(key: &Key, run: &[Point]) -> bool {
     const LEAST: f64 = GIB / 4.0;
-    let rise = run[run.len() - 1].figure.value() - run[0].figure.value();
+    let rise = rise(run);
     (rise > GIB && key.metric == Metric::HostUsed)
         || (key.format != Format::Deepspeed && rise > LEAST && rises_evenly(run))
 }
 
+/// How far the last reading is above the first.
+fn rise(run: &[Point]) -> f64 {
+    run[run.len() - 1].figure.value() - run[0].figure.value()
+}
+
+/// The fewest readings of what is free that show more than a start.
+const MANY: usize = 8;
+/// The fewest of a device, which takes the data of a program that starts as evenly.
+const MANY_OF_A_DEVICE: usize = 15;
+
+/// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
+fn falls_evenly(run: &[Point]) -> bool {
+    let fallen: Vec<f64> = run.iter().map(|point| -point.figure.value()).collect();
+    run.len() >= MANY && -rise(run) >= run[0].figure.value() / 4.0 && evenly(&fallen)
+}
+
 /// Whether a series rises in nearly every one of several steps, at the same rate to the end.
 fn rises_evenly(run: &[Point]) -> bool {
+    evenly(&run.iter().map(|point| point.figure.value()).collect::<Vec<f64>>())
+}
+
+fn evenly(figures: &[f64]) -> bool {
     const STEPS: usize = 6;
-    let figures: Vec<f64> = run.iter().map(|point| point.figure.value()).collect();
     let rise = figures[figures.len() - 1] - figures[0];
     let half = figures.len() / 2;
     let later = figures[figures.len() - 1] - figures[half];
@@ -213,7 +242,7 @@ fn cached(
     let still = matches!(pattern, Pattern::Steady | Pattern::Falling | Pattern::Plateau | Pattern::FirstStepOnly);
     let fell = still || used.figure.value() <= allocated_run[0].figure.value() + tolerance(&allocated_run);
     // A table of PyTorch shows the peak of the training, when the cache is full of memory that will be used again.
-    if !fell || key.format == Format::MemorySummary {
+    if !fell || key.format == Format::MemorySummary || peaks(all, key, worker, held.figure) {
         return None;
     }
     let (held, used) = (held.figure, used.figure);
@@ -231,6 +260,13 @@ fn cached(
         }
         State::Leak | State::Used | State::Unknown => None,
     }
+}
+
+/// Whether the tensors of a step fill most of what is reserved, by the peak that the log has beside it.
+fn peaks(all: &AllSeries, key: &Key, worker: Worker, held: Figure) -> bool {
+    let key = Key { metric: Metric::MaxAllocated, ..key.clone() };
+    let last = all.get(&key).and_then(|workers| workers.get(&worker)?.last());
+    key.format == Format::Megatron && last.is_some_and(|peak| peak.figure.value() >= 0.8 * held.value())
 }
 
 /// The last readings of the previous run and of the last run, at the same step if steps are known, if the later one is

@@ -34,6 +34,10 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
         let free = free.filter(|free| sighting.numbers.tried > Some(*free));
         (sighting.numbers.capacity, sighting.numbers.free) = (capacity, sighting.numbers.free.or(free));
     }
+    if matches!(sighting.cause, Cause::Device | Cause::Library) && sighting.numbers.capacity.is_none() {
+        let named = named(lines, at);
+        sighting.numbers.capacity = named.filter(|named| sighting.numbers.tried > Some(*named));
+    }
     // A request larger than the device's memory is more specific than a bare refusal.
     let states = sighting.numbers.capacity.or(sighting.numbers.free).is_some();
     if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && states {
@@ -77,6 +81,18 @@ fn found(device: Option<u64>, lines: &Lines, at: usize) -> (Option<ByteSize>, Op
     let index = usize::try_from(device.unwrap_or(0)).unwrap_or(usize::MAX);
     let (total, available) = beside.into_iter().rev().nth(index).unwrap_or_default();
     (capacity.or(total), free.or(available))
+}
+
+/// The memory of the GPUs beside a message by the names that they are sold under, if all have the same:
+/// `NVIDIA A100-SXM4-40GB`. That is about what they have, enough for a request that is larger.
+fn named(lines: &Lines, at: usize) -> Option<ByteSize> {
+    let names = regex!(
+        r"\b(?:A100|A800|H100|H800|H200|V100|P100|A30|A40|L40S?|B200|MI\d{2,3}X?)\b[A-Z0-9 -]{0,12}?[ -](?P<capacity>\d{2,3} ?GB)\b"
+    );
+    let around = lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND));
+    let mut found = around.filter_map(|line| size::bytes(&names.captures(line.message())?["capacity"]));
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
 }
 
 /// Takes a container's limit that was printed with its state: `docker inspect --format ..HostConfig.Memory..`.

@@ -45,6 +45,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if coded(lines, at) {
         return Some("a list of errors in a manual");
     }
+    if posed(text) {
+        return Some("a question of a test");
+    }
     if evaluated(lines, at) {
         return Some("a value that an interpreter printed");
     }
@@ -197,6 +200,14 @@ fn coded(lines: &Lines, at: usize) -> bool {
     code(&lines[at]) && lines[around].iter().filter(|line| code(line)).count() >= 3
 }
 
+/// Whether a line is one of numbered questions, or begins with what a candidate shall do.
+fn posed(text: &str) -> bool {
+    regex!(
+        r"^\s*(?:(?:Q|Question |Exercise |Task )\d{1,3}[.:)] [A-Z]|(?:\d{1,3}[.)] )?(?:Name|List|Explain|Describe|Discuss) (?:(?:one|two|three|four|five|some|the|at least \w+) )?(?:reasons?|ways?|causes?|differences?|steps?|why|how|what)\b)"
+    )
+    .is_match(text)
+}
+
 /// Whether line `at` is the value of an expression that was typed into an interpreter, above it.
 fn evaluated(lines: &Lines, at: usize) -> bool {
     regex!(r#"^(?:Out\[\d+\]: |=> |\$\d+ = )?(?:'[^']*'|"[^"]*"|:\w+)$"#).is_match(lines[at].text.trim_end())
@@ -307,6 +318,8 @@ mod tests {
             ("ISSUE    EVENTS  TITLE\nWEB-12   311     OutOfMemoryError: Java heap space\n", "OutOf"),
             ("Choose an error:\n  1) disk full\n  2) out of memory\n", "out of"),
             ("most frequent: \"out of memory\" (0.98)\n", "out of"),
+            ("Q8. Name two reasons why a pod is out of memory.\n", "out of"),
+            ("Explain why the job ran out of memory.\n", "out of"),
             ("   3:           102          11424  java.lang.OutOfMemoryError (java.base@17.0.9)\n", "OutOf"),
             (" 417:   2   64  java.lang.OutOfMemoryError\n", "OutOf"),
             ("00007ffd5a1b2c38        3          384 System.OutOfMemoryException\n", "OutOf"),

@@ -77,6 +77,14 @@ pub(super) static ROWS: &[Wording] = &[
         "postgres: postmaster.c",
     ),
     row(
+        Killed,
+        "postgres",
+        "A process of PostgreSQL was killed with SIGKILL; its messages are in another language.",
+        r"\(PID (?P<pid>\d+)\)[^\n]{0,60}(?:Signal|signal|señal|segnale|sinal|sygnał\w*|сигнал\w*|信号|訊號|シグナル|시그널) ?9\b[^\n]{0,40}: ",
+        "LOG:  Serverprozess (PID 8123) wurde von Signal 9 beendet: Killed",
+        "postgres: po/*.po of the backend",
+    ),
+    row(
         Host,
         "mysql",
         "MySQL or MariaDB could not get memory.",

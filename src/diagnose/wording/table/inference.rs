@@ -1,6 +1,6 @@
 //! Inference engines and programs built on them.
 
-use super::Means::{Device, Full, Host, Nothing, Refused};
+use super::Means::{Capped, Device, Full, Host, Nothing, Refused, Shared};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -85,11 +85,27 @@ pub(super) static ROWS: &[Wording] = &[
         "text-generation-inference: models/flash_causal_lm.py",
     ),
     row(
+        Shared,
+        "triton",
+        "An instance of Triton's Python backend got no shared memory.",
+        r"Unable to initialize shared memory key '[^'\n]*' to requested size \(?(?P<tried>\d+ bytes)|Failed to increase the shared memory pool size for key '[^'\n]*' to (?P<tried_b>\d+ bytes)",
+        "Internal: Unable to initialize shared memory key 'triton_python_backend_shm_region_1' to requested size (67108864 bytes). If you are running Triton inside docker, use '--shm-size' flag",
+        "triton-inference-server: python_backend, shm_manager.cc",
+    ),
+    row(
+        Capped,
+        "onnxruntime",
+        "ONNX Runtime's arena reached the limit that it was given (`gpu_mem_limit`).",
+        r"Available memory of (?P<free>\d+) is smaller than requested bytes of (?P<tried>\d+)",
+        "bfc_arena.cc:342 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available memory of 0 is smaller than requested bytes of 33554432",
+        "onnxruntime: core/framework/bfc_arena.cc, AllocateRawInternal",
+    ),
+    row(
         Device,
         "onnxruntime",
         "ONNX Runtime's arena could not grow to hold a tensor.",
-        r"BFCArena::AllocateRawInternal[^\n]*?(?:requested buffer of size |requested bytes of )(?P<tried>\d+)|Failed to allocate memory for requested buffer of size (?P<tried_b>\d+)|Available memory of (?P<free>\d+) is smaller than requested bytes of (?P<tried_c>\d+)",
-        "bfc_arena.cc:342 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available memory of 0 is smaller than requested bytes of 33554432",
+        r"BFCArena::AllocateRawInternal[^\n]*?requested buffer of size (?P<tried>\d+)|Failed to allocate memory for requested buffer of size (?P<tried_b>\d+)",
+        "bfc_arena.cc:342 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Failed to allocate memory for requested buffer of size 33554432",
         "onnxruntime: core/framework/bfc_arena.cc",
     ),
     row(
