@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 149] = [
+const ANCHORS: [&str; 150] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -100,6 +100,7 @@ const ANCHORS: [&str; 149] = [
     "KeyboardInterrupt",
     "WORKER TIMEOUT",
     "timed out. ",
+    "low on resource: ",
     "\"h_",
     "exceeded limit",
     "process-limit",

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen17/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen18/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,14 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 43] = [
+const KNOWN: [(&str, &str); 50] = [
+    ("some/torch-adamw-state", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("some/trend-regression-ci-bench", "a table of two versions is not compared"),
+    ("none/torch-save-disk-full", "a single figure is telemetry, in which nothing is wrong"),
+    ("none/slurm-time-limit-of-a-training", "a single figure is telemetry, in which nothing is wrong"),
+    ("none/slurm-preempted", "a single figure is telemetry, in which nothing is wrong"),
+    ("none/kill-9-by-hand", "a single figure is telemetry, in which nothing is wrong"),
+    ("none/postgres-admin-shutdown", "a single figure is telemetry, in which nothing is wrong"),
     ("some/release-table-peak-gpu", "a table of two versions, made by hand, is not compared"),
     ("some/benchstat-bytes-per-op", "a table of two versions is not compared"),
     ("some/gnu-time-two-compiler-versions", "two single figures are not compared"),
@@ -207,8 +214,8 @@ const KNOWN: [(&str, &str); 43] = [
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
 /// 207 right with 5 false claims, `unseen9` 207 of 217 with 7, `unseen10` 114 of 123 with 8, `unseen11` 103 of 112 with
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
-/// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1. Since then they guard what was
-/// learnt.
+/// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3. Since
+/// then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -230,6 +237,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen15", 130),
         ("unseen16", 130),
         ("unseen17", 150),
+        ("unseen18", 120),
     ];
     for (set, least) in sets {
         let cases = cases(set);

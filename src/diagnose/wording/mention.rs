@@ -45,8 +45,11 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if coded(lines, at) {
         return Some("a list of errors in a manual");
     }
-    if posed(text) {
+    if posed(lines, at) {
         return Some("a question of a test");
+    }
+    if foretold(lines, at) {
+        return Some("what may happen");
     }
     if evaluated(lines, at) {
         return Some("a value that an interpreter printed");
@@ -200,12 +203,27 @@ fn coded(lines: &Lines, at: usize) -> bool {
     code(&lines[at]) && lines[around].iter().filter(|line| code(line)).count() >= 3
 }
 
-/// Whether a line is one of numbered questions, or begins with what a candidate shall do.
-fn posed(text: &str) -> bool {
-    regex!(
+/// Whether line `at` is one of numbered questions, stands below the number of one, or begins with what a candidate shall
+/// do.
+fn posed(lines: &Lines, at: usize) -> bool {
+    let head = |line: &Line| {
+        regex!(r"^\s*(?:Question|Exercise|Problem|Q\.?) ?\d{1,3} ?(?:\(\d+ (?:points?|marks?|pts?\.?)\))?[.:]?$")
+            .is_match(line.text.trim_end())
+    };
+    let above = lines[at.saturating_sub(EXAMPLE)..at].iter().rev();
+    let own = regex!(
         r"^\s*(?:(?:Q|Question |Exercise |Task )\d{1,3}[.:)] [A-Z]|(?:\d{1,3}[.)] )?(?:Name|List|Explain|Describe|Discuss) (?:(?:one|two|three|four|five|some|the|at least \w+) )?(?:reasons?|ways?|causes?|differences?|steps?|why|how|what)\b)"
-    )
-    .is_match(text)
+    );
+    own.is_match(&lines[at].text) || above.take_while(|line| !line.text.trim().is_empty()).any(head)
+}
+
+/// Whether line `at` goes on with a sentence about what may happen: the line above ends with `will be`.
+fn foretold(lines: &Lines, at: usize) -> bool {
+    lines[at].text.starts_with(|c: char| c.is_lowercase())
+        && at.checked_sub(1).is_some_and(|above| {
+            regex!(r"\b(?:will|would|may|might|can|could|should|shall) (?:then |now |also |always )?(?:be|get)$")
+                .is_match(lines[above].text.trim_end())
+        })
 }
 
 /// Whether line `at` is the value of an expression that was typed into an interpreter, above it.
@@ -320,6 +338,8 @@ mod tests {
             ("most frequent: \"out of memory\" (0.98)\n", "out of"),
             ("Q8. Name two reasons why a pod is out of memory.\n", "out of"),
             ("Explain why the job ran out of memory.\n", "out of"),
+            ("Question 14 (4 points)\nA job ends with `out of memory`.\n", "out of"),
+            ("Jobs that exceed their request will be\nended by Slurm with the state OUT_OF_MEMORY.\n", "OUT_OF"),
             ("   3:           102          11424  java.lang.OutOfMemoryError (java.base@17.0.9)\n", "OutOf"),
             (" 417:   2   64  java.lang.OutOfMemoryError\n", "OutOf"),
             ("00007ffd5a1b2c38        3          384 System.OutOfMemoryException\n", "OutOf"),

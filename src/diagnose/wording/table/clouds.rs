@@ -1,6 +1,6 @@
 //! Containers, platforms and functions of clouds.
 
-use super::Means::{Limit, Machine, Nothing, Shared};
+use super::Means::{Ended, Limit, Machine, Nothing, Shared};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
@@ -106,6 +106,14 @@ pub(super) static ROWS: &[Wording] = &[
         "The node ran low and the kubelet evicted the pod.",
         r"[Tt]he node was low on resource: (?:\[?memory|\S*, ?memory)|The node had condition: \[?MemoryPressure",
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90960Ki.",
+        "kubernetes: kubelet/eviction",
+    ),
+    row(
+        Ended("the kubelet evicted it, because its node lacked something other than memory"),
+        "",
+        "",
+        r"[Tt]he node was low on resource: \[?(?:ephemeral-storage|inodes|nodefs|imagefs|containerfs|pids?)\b",
+        "The node was low on resource: ephemeral-storage. Threshold quantity: 10737418240, available: 9120364Ki.",
         "kubernetes: kubelet/eviction",
     ),
     row(
