@@ -126,12 +126,11 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 /// last piece was large.
 fn name_what_grew(event: &mut Event) {
     let at = event.also.iter().position(|also| *also == Verdict::EvalAccumulation);
-    let numbers = &event.numbers;
-    let piece =
-        numbers.tried.zip(numbers.capacity).is_some_and(|(tried, capacity)| tried <= capacity.saturating_sub(tried));
+    let bytes = |size: Option<ByteSize>| size.map(ByteSize::bytes);
+    let (tried, capacity) = (bytes(event.numbers.tried), bytes(event.numbers.capacity));
     let unspecific = match event.verdict {
         Verdict::Capacity | Verdict::LibraryAllocFail => true,
-        Verdict::SingleHugeRequest => piece,
+        Verdict::SingleHugeRequest => tried.zip(capacity).is_some_and(|(tried, capacity)| tried <= capacity / 2),
         _ => false,
     };
     if let Some(at) = at.filter(|_| unspecific) {

@@ -161,7 +161,7 @@ const KNOWN: [(&str, &str); 50] = [
     ("none/too-many-open-files", "a single figure is telemetry, in which nothing is wrong"),
     ("none/retry-after-connection-reset-then-ok", "a single figure is telemetry, in which nothing is wrong"),
     ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
-    ("some/trend_esp32_free_heap", "free memory that falls is no growth yet, and has no unit"),
+    ("some/trend_esp32_free_heap", "free memory that fell by less than a quarter is no growth yet"),
     ("some/regression_nightly_bench", "a table of two versions, made by hand, is not compared"),
     ("some/near_rabbitmq_watermark", "a server that stops its producers at a watermark works as it was set up"),
     ("some/near_fluentbit_pause", "an input that pauses at the limit of its buffer works as it was set up"),

@@ -3,7 +3,7 @@
 
 use super::label;
 use super::line::Line;
-use super::sample::{Format, Metric, Sample};
+use super::sample::{Metric, Sample};
 use super::scan::{number, unit, whole};
 
 /// Words for the phases of a training.
@@ -15,11 +15,7 @@ const PHASES: [&str; 14] = [
 /// The reading of `text`, the message of `line`.
 pub(super) fn read(line: &Line<'_>, text: &str) -> Option<Sample> {
     let (metric, amount, size, label) = loop_row(text).or_else(|| query_row(text)).or_else(|| phase_row(text))?;
-    let mut sample = Sample::new(Format::Plain, line.position);
-    sample.with(metric, number(amount)?.figure(size));
-    sample.label = label;
-    line.sign(&mut sample);
-    sample.tells().then_some(sample)
+    line.reading(metric, number(amount)?.figure(size), label)
 }
 
 /// What a row says: the metric, where its number begins, the bytes of its unit, and the phase.

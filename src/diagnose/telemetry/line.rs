@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use super::figure::Figure;
 use super::marks::Words;
-use super::sample::{Position, Sample};
+use super::sample::{Format, Metric, Position, Sample};
 use super::scan::{count, cut, whole};
 
 /// A line.
@@ -40,6 +41,15 @@ impl<'a> Line<'a> {
         sample.pid = sample.pid.or(self.origin.pid);
         sample.host = sample.host.take().or_else(|| self.origin.host.clone());
         sample.repeated = count(&self.text, "[repeated ");
+    }
+
+    /// What the line says if that is one figure.
+    pub(super) fn reading(&self, metric: Metric, figure: Option<Figure>, label: Option<String>) -> Option<Sample> {
+        let mut sample = Sample::new(Format::Plain, self.position);
+        sample.with(metric, figure);
+        sample.label = label;
+        self.sign(&mut sample);
+        sample.tells().then_some(sample)
     }
 
     /// The text after the prefixes of loggers and of Ray, trimmed.

@@ -88,11 +88,7 @@ const MOST: usize = 32;
 pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let text = line.message();
     if let Some((metric, figure, label)) = runtimes::read(text) {
-        let mut sample = Sample::new(Format::Plain, line.position);
-        sample.with(metric, Some(figure));
-        sample.label = Some(label.to_owned());
-        line.sign(&mut sample);
-        return vec![sample];
+        return line.reading(metric, Some(figure), Some(label.to_owned())).into_iter().collect();
     }
     // An option with its help or value is a setting, not a reading.
     static OTHERS: LazyLock<Words> = LazyLock::new(|| Words::list(&OTHER));

@@ -189,16 +189,17 @@ const MANY_OF_A_DEVICE: usize = 15;
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
 fn falls_evenly(run: &[Point]) -> bool {
-    let fallen: Vec<f64> = run.iter().map(|point| -point.figure.value()).collect();
-    run.len() >= MANY && -rise(run) >= run[0].figure.value() / 4.0 && evenly(&fallen)
+    run.len() >= MANY
+        && -rise(run) >= run[0].figure.value() / 4.0
+        && evenly(run.iter().map(|point| -point.figure.value()).collect())
 }
 
-/// Whether a series rises in nearly every one of several steps, at the same rate to the end.
 fn rises_evenly(run: &[Point]) -> bool {
-    evenly(&run.iter().map(|point| point.figure.value()).collect::<Vec<f64>>())
+    evenly(run.iter().map(|point| point.figure.value()).collect())
 }
 
-fn evenly(figures: &[f64]) -> bool {
+/// Whether figures rise in nearly every one of several steps, at the same rate to the end.
+fn evenly(figures: Vec<f64>) -> bool {
     const STEPS: usize = 6;
     let rise = figures[figures.len() - 1] - figures[0];
     let half = figures.len() / 2;
@@ -264,9 +265,8 @@ fn cached(
 
 /// Whether the tensors of a step fill most of what is reserved, by the peak that the log has beside it.
 fn peaks(all: &AllSeries, key: &Key, worker: Worker, held: Figure) -> bool {
-    let key = Key { metric: Metric::MaxAllocated, ..key.clone() };
-    let last = all.get(&key).and_then(|workers| workers.get(&worker)?.last());
-    key.format == Format::Megatron && last.is_some_and(|peak| peak.figure.value() >= 0.8 * held.value())
+    let last = || all.get(&Key { metric: Metric::MaxAllocated, ..key.clone() })?.get(&worker)?.last();
+    key.format == Format::Megatron && last().is_some_and(|peak| peak.figure.value() >= 0.8 * held.value())
 }
 
 /// The last readings of the previous run and of the last run, at the same step if steps are known, if the later one is

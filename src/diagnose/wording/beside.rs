@@ -34,9 +34,10 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
         let free = free.filter(|free| sighting.numbers.tried > Some(*free));
         (sighting.numbers.capacity, sighting.numbers.free) = (capacity, sighting.numbers.free.or(free));
     }
-    if matches!(sighting.cause, Cause::Device | Cause::Library) && sighting.numbers.capacity.is_none() {
-        let named = named(lines, at);
-        sighting.numbers.capacity = named.filter(|named| sighting.numbers.tried > Some(*named));
+    if let (Cause::Device | Cause::Library, Some(tried), None) =
+        (&sighting.cause, sighting.numbers.tried, sighting.numbers.capacity)
+    {
+        sighting.numbers.capacity = named(lines, at).filter(|named| tried > *named);
     }
     // A request larger than the device's memory is more specific than a bare refusal.
     let states = sighting.numbers.capacity.or(sighting.numbers.free).is_some();
