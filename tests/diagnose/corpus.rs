@@ -143,16 +143,13 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 50] = [
+const KNOWN: [(&str, &str); 45] = [
     ("some/torch-adamw-state", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
-    ("some/trend-regression-ci-bench", "a table of two versions is not compared"),
     ("none/torch-save-disk-full", "a single figure is telemetry, in which nothing is wrong"),
     ("none/slurm-time-limit-of-a-training", "a single figure is telemetry, in which nothing is wrong"),
     ("none/slurm-preempted", "a single figure is telemetry, in which nothing is wrong"),
     ("none/kill-9-by-hand", "a single figure is telemetry, in which nothing is wrong"),
     ("none/postgres-admin-shutdown", "a single figure is telemetry, in which nothing is wrong"),
-    ("some/release-table-peak-gpu", "a table of two versions, made by hand, is not compared"),
-    ("some/benchstat-bytes-per-op", "a table of two versions is not compared"),
     ("some/gnu-time-two-compiler-versions", "two single figures are not compared"),
     (
         "some/tf-bfc-not-a-failure-warning",
@@ -162,14 +159,9 @@ const KNOWN: [(&str, &str); 50] = [
     ("none/retry-after-connection-reset-then-ok", "a single figure is telemetry, in which nothing is wrong"),
     ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
     ("some/trend_esp32_free_heap", "free memory that fell by less than a quarter is no growth yet"),
-    ("some/regression_nightly_bench", "a table of two versions, made by hand, is not compared"),
     ("some/near_rabbitmq_watermark", "a server that stops its producers at a watermark works as it was set up"),
     ("some/near_fluentbit_pause", "an input that pauses at the limit of its buffer works as it was set up"),
     ("some/sgl_retract", "a full KV cache is a matter of scheduling, as four other sets have it"),
-    (
-        "some/nightly_peak_up",
-        "a table of two versions, made by hand, is not compared: `plimsoll matrix` and `gate` do it",
-    ),
     ("a_containers/c_heroku_r14_only", "R14 counts as a limit that was reached: the dyno swaps"),
     ("a_frameworks/f_ort_gpu_mem_limit", "the setting of another line limits the arena"),
     ("a_frameworks/f_xgboost_thrust", "the numbers stand in other lines, in units of their own"),

@@ -5,6 +5,7 @@ use super::headers::{self, Apart, Column, Header};
 use super::line::Line;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, number, of_bytes, whole};
+use super::versions;
 
 /// Rows of numbers without a unit follow each other, or their header, within this many lines.
 const NEAR: u64 = 2;
@@ -201,7 +202,7 @@ fn is_csv_header(text: &str) -> bool {
 
 /// Whether `line` is the header of a table whose rows contain no text to search for.
 pub(crate) fn heads_rows(line: &[u8]) -> bool {
-    std::str::from_utf8(line).is_ok_and(|text| header(text.trim(), 0).is_some())
+    std::str::from_utf8(line).is_ok_and(|text| header(text.trim(), 0).is_some() || versions::heads(text.trim()))
 }
 
 /// Whether `line` looks like a row, or a repeated header, of such a table.

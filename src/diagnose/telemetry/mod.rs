@@ -51,6 +51,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod trainer;
+mod versions;
 
 pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;

@@ -10,6 +10,7 @@ use super::line::{Line, Origin};
 use super::marks::Marks;
 use super::sample::{Position, Sample};
 use super::scan::cut;
+use super::versions::Versions;
 use super::{diagnostics, megatron, own, plain, single, steps};
 
 /// Longer lines are cut: only reports of several ranks on one line are longer.
@@ -52,10 +53,16 @@ struct Process {
     said: String,
     /// The table of nvidia-smi that its lines belong to.
     columns: Columns,
+    /// The comparison of two versions that its lines belong to.
+    versions: Versions,
 }
 
 impl Process {
     fn says(&mut self, line: &Line<'_>) {
+        // The line of a table says nothing.
+        if !line.text.contains(char::is_alphanumeric) {
+            return;
+        }
         self.said.clear();
         self.said.push_str(cut(line.message(), LONGEST_LABEL));
     }
@@ -113,7 +120,7 @@ impl Reader {
         let step = if marks.has(Marks::STEP) { steps::step(&line.text) } else { None };
         self.step = step.or(self.step);
         let process = self.process(&line.origin);
-        if process.columns.take(line, samples) {
+        if process.versions.take(line, &process.said, samples) || process.columns.take(line, samples) {
             self.settle(from, samples);
             return true;
         }

@@ -50,6 +50,8 @@ pub enum Format {
     StepTime,
     /// `plimsoll.log_memory` of the Python package.
     Plimsoll,
+    /// A row that compares two versions.
+    Versions,
     /// A line printed by a person's own code.
     Plain,
 }
@@ -73,6 +75,7 @@ impl Format {
             Self::MsSwift => "ms-swift",
             Self::StepTime => "times of steps",
             Self::Plimsoll => "plimsoll.log_memory",
+            Self::Versions => "a comparison of versions",
             Self::Plain => "printed memory",
         }
     }

@@ -100,7 +100,7 @@ impl Collector {
             let most = self.repeated.entry(label.clone()).or_default();
             *most = repeated.max(*most);
         }
-        let own = matches!(sample.format, Format::Plain | Format::Plimsoll | Format::Megatron);
+        let own = matches!(sample.format, Format::Plain | Format::Plimsoll | Format::Megatron | Format::Versions);
         let alone = sample.figures.keys().all(|metric| REMAINDERS.contains(metric) || *metric == Metric::DeviceTotal);
         let peaks = PEAKS.into_iter().filter(|_| own);
         for metric in TRENDING.into_iter().chain(peaks).chain(REMAINDERS.into_iter().filter(|_| alone)) {

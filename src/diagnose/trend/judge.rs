@@ -116,6 +116,16 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let Statistics { first, last, readings: count, slope, p, .. } = statistics;
     let moved = format!("{words}: {first} -> {last} over {count} readings on {worker}");
     judged.explanation = format!("{moved}, {}", pattern.title());
+    if key.format == Format::Versions {
+        let worst = readings.chunks_exact(2).max_by(|a, b| f64::total_cmp(&growth(a), &growth(b)))?;
+        judged.evidence = worst.to_vec();
+        let (before, after) = (worst[0].figure.bytes, worst[1].figure.bytes);
+        judged.explanation = format!("{words}: {before} before, {after} after ({:+.1} %)", 100.0 * growth(worst));
+        if growth(worst) > MOST_OF_A_VERSION {
+            judged.verdict = Verdict::Regression;
+        }
+        return Some(judged);
+    }
     let growing = pattern == Pattern::Growing;
     let slope = ByteSize::new(slope.max(0.0) as u64);
     match key.metric {
@@ -175,6 +185,14 @@ fn host_grows(key: &Key, run: &[Point]) -> bool {
     let rise = rise(run);
     (rise > GIB && key.metric == Metric::HostUsed)
         || (key.format != Format::Deepspeed && rise > LEAST && rises_evenly(run))
+}
+
+/// How far memory may be above that of the version before, as a share.
+const MOST_OF_A_VERSION: f64 = 0.05;
+
+/// How far the second of two versions is above the first, as a share.
+fn growth(pair: &[Point]) -> f64 {
+    pair[1].figure.value() / pair[0].figure.value() - 1.0
 }
 
 /// How far the last reading is above the first.

@@ -1,0 +1,314 @@
+//! [`Versions`]: rows that compare the memory of two versions, `peak allocated  41.2 GiB  58.9 GiB  +43.0 %`. A program
+//! or a person writes them, in a form of their own: the numbers prove what they are.
+
+use super::figure::Figure;
+use super::kind::{is_of_a_gpu, kind};
+use super::line::Line;
+use super::sample::{Format, Metric, Sample};
+use super::scan::{number, of_bytes, unit};
+use crate::ascii::regex;
+
+/// The longest row and header.
+const LONGEST: usize = 300;
+/// Rows without a unit follow their header within this many lines.
+const NEAR: u64 = 40;
+
+/// What a header says of the rows below it.
+#[derive(Debug)]
+struct Header {
+    /// The bytes of the unit, if it names one.
+    unit: Option<u64>,
+    /// Whether it names two versions, so that rows need not state the difference.
+    pair: bool,
+    memory: bool,
+    gpu: bool,
+    line: u64,
+}
+
+/// The comparisons of one process.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    header: Option<Header>,
+}
+
+/// What stands behind a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Bytes(u64),
+    Percent,
+    /// Something else that is measured.
+    Other,
+    Nothing,
+}
+
+/// A number of a row.
+#[derive(Clone, Copy, Debug)]
+struct Amount {
+    at: usize,
+    value: f64,
+    /// The largest error of its rounding.
+    error: f64,
+    signed: bool,
+    of: Of,
+}
+
+impl Versions {
+    /// Takes `line` if it is a row or a header; `said` is the last text before it.
+    pub(super) fn take(&mut self, line: &Line<'_>, said: &str, samples: &mut Vec<Sample>) -> bool {
+        let text = line.text.trim();
+        if text.len() > LONGEST {
+            return false;
+        }
+        if let Some(header) = header(text, line.position.line) {
+            self.header = Some(header);
+            return true;
+        }
+        let header = self.header.as_ref().filter(|header| line.position.line.saturating_sub(header.line) <= NEAR);
+        let Some([before, after]) = row(text, header, said) else { return false };
+        let label = label(text, before.0);
+        let gpu = is_of_a_gpu(text) || is_of_a_gpu(said) || header.is_some_and(|header| header.gpu);
+        let other = if gpu { Metric::MaxAllocated } else { Metric::HostUsed };
+        let metric = kind(label).filter(|metric| !matches!(metric, Metric::DeviceFree | Metric::DeviceTotal));
+        for figure in [before.1, after.1] {
+            let mut sample = Sample::new(Format::Versions, line.position);
+            sample.with(metric.unwrap_or(other), Some(figure));
+            sample.label = Some(label.to_owned()).filter(|label| !label.is_empty());
+            line.sign(&mut sample);
+            samples.push(sample);
+        }
+        true
+    }
+}
+
+/// Whether `text` heads rows that have no text to search for.
+pub(super) fn heads(text: &str) -> bool {
+    text.len() <= LONGEST && header(text, 0).is_some_and(|header| header.unit.is_some())
+}
+
+fn header(text: &str, line: u64) -> Option<Header> {
+    let of = |unit, pair| Header { unit, pair, memory: of_memory(text), gpu: is_of_a_gpu(text), line };
+    // Each part of Go's benchstat has a header of its own.
+    if text.contains("/op") && (text.contains('│') || text.starts_with("name ")) {
+        return Some(of(text.contains("B/op").then_some(1), false));
+    }
+    if text.bytes().any(|byte| matches!(byte, b'=' | b':')) || !(text.contains("  ") || text.contains(['|', '\t'])) {
+        return None;
+    }
+    let names = regex!(
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*v?\d+\.\d+\.\d+\S*"
+    );
+    // A row has amounts.
+    if !names.is_match(text) || amounts(text).iter().any(|amount| !matches!(amount.of, Of::Nothing)) {
+        return None;
+    }
+    Some(of(unit_in(text), true))
+}
+
+/// The two amounts of a row, each with where it begins in `text`.
+fn row(text: &str, header: Option<&Header>, said: &str) -> Option<[(usize, Figure); 2]> {
+    let stated = memchr::memchr2(b'%', b'+', text.as_bytes()).is_some();
+    if !stated && header.is_none_or(|header| !header.pair) {
+        return None;
+    }
+    // Sentences tell of comparisons as well, also of those long ago.
+    if text.ends_with(['.', '!', '?']) || !in_columns(text) {
+        return None;
+    }
+    let amounts = amounts(text);
+    let proven = amounts.windows(3).find(|three| proves(three)).map(|three| [three[0], three[1]]);
+    let bare = || match (header, &amounts[..]) {
+        (Some(header), [before, after]) if header.pair => Some([*before, *after]),
+        _ => None,
+    };
+    let reversed = amounts.windows(3).find(|three| proves(&[three[1], three[0], three[2]]));
+    let pair = proven.or_else(|| reversed.map(|three| [three[1], three[0]])).or_else(bare)?;
+    let first = pair[0].at.min(pair[1].at);
+    let label = label(text, first);
+    let own = pair.iter().find_map(|amount| if let Of::Bytes(size) = amount.of { Some(size) } else { None });
+    let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit)?;
+    let memory = of_memory(label) || header.is_some_and(|header| header.memory) || of_memory(said);
+    let stored = |text: &str| {
+        regex!(
+            r"(?i)disk|image|file|download|artifact|bundle|binary|wheel|checkpoint|bandwidth|throughput|traffic|/s\b"
+        )
+        .is_match(text)
+    };
+    if !memory || stored(label) || (stored(said) && !of_memory(label)) {
+        return None;
+    }
+    let figure = |amount: Amount| {
+        let size = if let Of::Bytes(size) = amount.of { size } else { size };
+        let of_memory = matches!(amount.of, Of::Bytes(_) | Of::Nothing) && amount.value > 0.0;
+        Figure::rounded(amount.value, size, 2.0 * amount.error).filter(|_| of_memory).map(|figure| (first, figure))
+    };
+    Some([figure(pair[0])?, figure(pair[1])?])
+}
+
+/// Whether the third number is the change from the first to the second: in percent, or as an amount.
+fn proves(three: &[Amount]) -> bool {
+    let [before, after, change] = three else { return false };
+    if before.value <= 0.0 || after.value <= 0.0 || [before.of, after.of].contains(&Of::Percent) {
+        return false;
+    }
+    let size = |amount: &Amount| if let Of::Bytes(size) = amount.of { size as f64 } else { 1.0 };
+    let [a, b] = [before, after].map(|amount| amount.value * size(amount));
+    let [a_error, b_error] = [before, after].map(|amount| amount.error * size(amount));
+    let (computed, error, stated, rounding) = if change.of == Of::Percent {
+        let ratio = b / a;
+        (100.0 * (ratio - 1.0), 100.0 * ratio * (a_error / a + b_error / b), change.value, change.error)
+    } else if change.signed && matches!(change.of, Of::Bytes(_) | Of::Nothing) {
+        (b - a, a_error + b_error, change.value * size(change), change.error * size(change))
+    } else {
+        return false;
+    };
+    // Numbers of a digit or two fit everything.
+    let exact = error + rounding < computed.abs().max(if change.of == Of::Percent { 4.0 } else { 0.0 }) / 2.0;
+    exact && (computed - stated).abs() <= 1.01 * (error + rounding)
+}
+
+/// The numbers of `text`, without those of names (`bs32`, `v2.6.0`) and without what stands behind `±`.
+fn amounts(text: &str) -> Vec<Amount> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = text[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
+        let mut start = next;
+        let head = &text[..next];
+        let sign = head.ends_with(['+', '-']);
+        if sign {
+            start -= 1;
+        }
+        let before = text[..start].chars().next_back();
+        let written = number(&text[start..]).filter(|number| number.decimals >= 0);
+        let end = written.map_or(next + 1, |written| text.len() - written.rest.len());
+        at = end.max(next + 1);
+        let in_a_name = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '@' | '='));
+        let Some(written) = written.filter(|_| !in_a_name) else {
+            at += text[at..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'.').count();
+            continue;
+        };
+        let rest = written.rest;
+        // A version, a date, a number with thousands apart.
+        if rest.starts_with(['.', '_', '/', ':', ',']) && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            at += rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"._/:,".contains(byte)).count();
+            continue;
+        }
+        if text[..start].trim_end().ends_with('±') {
+            continue;
+        }
+        let binary = ["Ki", "Mi", "Gi"].iter().position(|name| {
+            rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        });
+        let of = if rest.trim_start().starts_with('%') {
+            Of::Percent
+        } else if let Some(power) = binary {
+            Of::Bytes(1 << (10 * (power + 1)))
+        } else if let Some((size, _)) = of_bytes(rest).filter(|(_, rest)| !rest.starts_with('/')) {
+            Of::Bytes(size)
+        } else if rest.trim_start_matches(' ').starts_with(|c: char| c.is_alphabetic()) && !rest.starts_with("  ") {
+            Of::Other
+        } else {
+            Of::Nothing
+        };
+        found.push(Amount { at: start, value: written.value, error: written.step() / 2.0, signed: sign, of });
+    }
+    found
+}
+
+/// Whether the parts of `text` stand apart from each other, or an arrow between them.
+fn in_columns(text: &str) -> bool {
+    text.contains("  ") || text.contains(['|', '│', '\t', '→']) || text.contains("->") || text.contains("=>")
+}
+
+/// The name of a row whose first amount begins at `first`.
+fn label(text: &str, first: usize) -> &str {
+    text[..first].trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '│' | ':' | '*' | '-' | '`' | '='))
+}
+
+/// The unit that `text` names as a word: `peak (GiB)`.
+fn unit_in(text: &str) -> Option<u64> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphabetic() && c != '/');
+    let own = |word: &str| match word {
+        "mb" => Some(1 << 20),
+        "gb" => Some(1 << 30),
+        _ => unit(word).filter(|(_, rest)| rest.is_empty()).map(|(size, _)| size),
+    };
+    words.find_map(own)
+}
+
+fn of_memory(text: &str) -> bool {
+    regex!(r"(?i)mem(?:ory)?\b|_mem|mem_|alloc|reserved|(?:\b|_)rss(?:\b|_)|maxrss|\bram\b|heap|vram|resident|footprint|B/op|working set")
+        .is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::{Position, Reader};
+
+    /// The label, the metric, and the two amounts in MiB of each row that a reader finds in `text`.
+    fn rows(text: &str) -> Vec<(String, Metric, f64, f64)> {
+        let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            reader.line(Position { line: index as u64 + 1, offset }, line, &mut samples);
+            offset += line.len() as u64;
+        }
+        samples.retain(|sample| sample.format == Format::Versions);
+        let mib = |sample: &Sample| sample.figures.values().next().unwrap().value() / f64::from(1 << 20);
+        let row = |pair: &[Sample]| {
+            let metric = *pair[0].figures.keys().next().unwrap();
+            (pair[0].label.clone().unwrap_or_default(), metric, mib(&pair[0]), mib(&pair[1]))
+        };
+        samples.chunks(2).map(row).collect()
+    }
+
+    fn found(text: &str) -> Vec<(f64, f64)> {
+        rows(text).into_iter().map(|(_, _, before, after)| (before.round(), after.round())).collect()
+    }
+
+    #[test]
+    fn rows_that_state_the_change_prove_themselves() {
+        for (text, expected) in [
+            ("peak allocated GiB   41.2    58.9   +43.0%", vec![(42189.0, 60314.0)]),
+            ("| peak RSS | 412 MiB | 655 MiB | +59.0 % |", vec![(412.0, 655.0)]),
+            ("peak RSS: 412 MiB -> 655 MiB (+59.0%)", vec![(412.0, 655.0)]),
+            ("peak RSS  655 MiB  412 MiB  +59.0%", vec![(412.0, 655.0)]),
+            ("max_rss_mb\t1210.4\t1530.9\t+320.5", vec![(1210.0, 1531.0)]),
+            ("peak memory bs=32  9.1 GiB  9.1 GiB  +0.0%", vec![(9318.0, 9318.0)]),
+            // Another change than the two have, and what is no memory.
+            ("peak allocated GiB   41.2    58.9   +12.0%", vec![]),
+            ("tokens/s  6120  6088  -0.5%", vec![]),
+            ("image size  412 MiB  655 MiB  +59.0 %", vec![]),
+            ("memory bandwidth GB/s  412  655  +59.0 %", vec![]),
+            ("The peak memory went from 412 MiB  to 655 MiB (+59.0%).", vec![]),
+            ("memory  1 GiB  2 GiB  50%", vec![]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_names_the_unit_and_two_versions() {
+        let table = "nightly memory gate, one GPU\n+-----+\n| workload | baseline GiB | candidate GiB |\n+-----+\n\
+            | llama-7b fwd+bwd | 41.5 | 50.0 |\n| bert-large | 11.0 | 13.5 |\n| steps | 100 |\n";
+        assert_eq!(
+            rows(table),
+            [
+                ("llama-7b fwd+bwd".to_owned(), Metric::MaxAllocated, 42496.0, 51200.0),
+                ("bert-large".to_owned(), Metric::MaxAllocated, 11264.0, 13824.0)
+            ]
+        );
+        let versions = "peak RSS of the importer\n  case      2.5.1       2.6.0\n  small   100 MiB     120 MiB\n";
+        assert_eq!(found(versions), [(100.0, 120.0)]);
+        let benchstat = "        │ old.txt │ new.txt │\n        │ sec/op │ sec/op vs base │\nRow-16  3.211 ± 0%  6.422 ± 1%  +100.0% (p=0.0 n=10)\n\
+            \n        │ B/op │ B/op vs base │\nRow-16  2.016Mi ± 0%  4.375Mi ± 0%  +117.01% (p=0.000 n=10)\n";
+        assert_eq!(found(benchstat), [(2.0, 4.0)]);
+        assert!(heads("        │ B/op │ B/op vs base │") && !heads("memory before the step  and after it"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "[a-z0-9 .%|│±+-]{0,60}|\\PC{0,60}") {
+            let _ = (rows(&format!("memory  {text}\n")), amounts(&text), header(&text, 1));
+        }
+    }
+}
