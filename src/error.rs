@@ -95,6 +95,12 @@ pub enum Error {
     Record(#[from] crate::record::RecordError),
     #[cfg(feature = "record")]
     #[error(transparent)]
+    Merge(#[from] crate::merge::MergeError),
+    #[cfg(feature = "record")]
+    #[error(transparent)]
+    Resume(#[from] crate::merge::ResumeError),
+    #[cfg(feature = "record")]
+    #[error(transparent)]
     Run(#[from] crate::run::RunError),
     #[cfg(feature = "report")]
     #[error(transparent)]

@@ -16,6 +16,7 @@ mod gap;
 mod known;
 mod merged;
 mod missing;
+mod resume;
 mod semantics;
 mod spill;
 #[cfg(test)]
@@ -25,3 +26,4 @@ pub use add::Merge;
 pub use error::MergeError;
 pub use gap::Missing;
 pub use merged::Merged;
+pub use resume::{ResumeError, Resumed};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounded;
 use crate::shard::Found;
+use plimsoll_capture::Capture;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The share of a capture that a run took.
@@ -37,6 +38,17 @@ pub struct SharedCapture {
     pub entries: usize,
     /// Size of all entries.
     pub bytes: ByteSize,
+}
+
+impl SharedCapture {
+    /// `capture`, which has all entries.
+    pub fn of(capture: &Capture) -> Self {
+        Self {
+            manifest: capture.manifest().to_owned(),
+            entries: capture.len(),
+            bytes: capture.sizes().iter().copied().sum(),
+        }
+    }
 }
 
 /// The activity of other shards on the node while a shard timed its entries.

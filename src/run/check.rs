@@ -22,7 +22,7 @@ use super::in_process::InProcess;
 use super::launcher::{LaunchError, Launcher};
 use super::observer::Observer;
 use super::operators::Operators;
-use super::options::{AuditOptions, Options};
+use super::options::{AuditOptions, Options, Share};
 use super::session::Run;
 
 /// A kernel for a check: a [`Kernel`] in this process, or one that runs elsewhere, such as
@@ -281,6 +281,12 @@ impl<'a, K> Check<'a, K> {
     /// How often the objects of a store are verified before a kernel gets their bytes.
     pub fn verify(mut self, verify: VerifyObjects) -> Self {
         self.options.verify = verify;
+        self
+    }
+
+    /// Runs a share of a capture: the capture of this check has its entries alone.
+    pub fn share(mut self, share: Share) -> Self {
+        self.options.share = Some(share);
         self
     }
 

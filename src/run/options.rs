@@ -4,12 +4,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use crate::defaults;
-use crate::record::{Rank, Shard};
-use plimsoll_capture::Digest;
+use crate::record::{Rank, Shard, SharedCapture};
 use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::gpu::Place;
 use plimsoll_capture::store::VerifyObjects;
 use plimsoll_capture::timing::Protocol;
+use plimsoll_capture::{Capture, Digest};
 use plimsoll_memory::bytes::ByteSize;
 
 pub use crate::defaults::PAIRS as DEFAULT_PAIRS;
@@ -88,6 +89,37 @@ pub struct Share {
     pub lock: PathBuf,
     /// Whether shards take turns: while one times its entries, no other runs.
     pub in_turns: bool,
+}
+
+impl Share {
+    /// The share of `whole` with the entries at `places`, of a run on `device` that has no other shards.
+    pub fn of(whole: &Capture, places: Vec<usize>, device: Place) -> Self {
+        let shard = Shard {
+            index: 1,
+            count: 1,
+            capture: SharedCapture::of(whole),
+            entries: places.len(),
+            bytes: places.iter().map(|&place| whole.sizes()[place]).sum(),
+            places,
+            timing: None,
+        };
+        Self { shard, rank: None, lock: lock(device), in_turns: false }
+    }
+}
+
+/// The file that shards of this user lock to share a device.
+fn lock(device: Place) -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    let device = match device {
+        Place::Cpu => "cpu".to_owned(),
+        Place::Cuda(index) => {
+            // Processes that see other devices number them differently.
+            let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+            let visible: String = visible.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+            format!("cuda-{visible}-{index}")
+        }
+    };
+    std::env::temp_dir().join(format!("plimsoll-shards-{user}-{device}.lock"))
 }
 
 /// How timed launches are audited.

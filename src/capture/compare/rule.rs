@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::operator_of_torch;
+use crate::kernel::{KernelSpec, operator_of_torch};
 use crate::{Dtype, DtypeKind};
 
 /// The rule that a [`Comparison`] starts from.
@@ -206,6 +206,15 @@ impl Comparison {
     pub fn for_operator(function_name: &str) -> Self {
         let moves = operator_of_torch(function_name).is_some_and(|name| DATA_MOVEMENT.binary_search(&name).is_ok());
         if moves { Self::exact() } else { Self::torch() }
+    }
+
+    /// The default rule for an operator whose outputs `reference` recomputes: [`Comparison::float64`] for the operators
+    /// that compute, if it is a reference in `float64`, otherwise that of [`Comparison::for_operator`].
+    pub fn for_reference(function_name: &str, reference: Option<&KernelSpec>) -> Self {
+        match (Self::for_operator(function_name), reference) {
+            (rule, Some(KernelSpec::Float64(_))) if rule == Self::torch() => Self::float64(),
+            (rule, _) => rule,
+        }
     }
 
     /// The rule for an output whose reference gives these tolerances; the rule itself unless it is [`Preset::Float64`]. A

@@ -14,6 +14,7 @@ mod launch;
 pub mod library;
 mod operator;
 mod output;
+mod reference;
 mod spec;
 
 pub(crate) use builtin::table;
@@ -24,4 +25,5 @@ pub use error::KernelError;
 pub use launch::{Kernel, KernelIdentity, Launch, file_digest};
 pub use operator::{Elements, Evaluation, Given, GivenValue, Operator};
 pub use output::OutputBuffer;
+pub use reference::Reference;
 pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError, SpecError, operator_of_torch};

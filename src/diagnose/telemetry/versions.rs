@@ -110,7 +110,7 @@ fn row(text: &str, header: Option<&Header>, said: &str) -> Option<[(usize, Figur
     if !stated && header.is_none_or(|header| !header.pair) {
         return None;
     }
-    // Sentences tell of comparisons as well, also of those long ago.
+    // A sentence may be about a comparison of long ago.
     if text.ends_with(['.', '!', '?']) || !in_columns(text) {
         return None;
     }

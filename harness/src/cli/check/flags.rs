@@ -11,8 +11,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::defaults;
 use plimsoll::gpu::Place;
-use plimsoll::kernel::builtin::Builtin;
-use plimsoll::kernel::{KernelSpec, ParseKernelSpecError, operator_of_torch};
+use plimsoll::kernel::{KernelSpec, Reference};
 use plimsoll::timing::RelativeError;
 
 use super::super::args::{CeilingFlags, ConfigFlags, RemoteFlags, ReportFlags, ShardFlags, default, duration};
@@ -160,52 +159,6 @@ pub enum Exclusive {
     Always,
     /// Time while other shards run; the record says so if any ran
     Never,
-}
-
-/// The source of the expected outputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reference {
-    /// The captured outputs.
-    Captured,
-    /// The outputs of PyTorch's operator for the captured function.
-    Torch,
-    /// The outputs of that operator in `float64`.
-    Float64,
-    /// The outputs of another kernel.
-    Kernel(KernelSpec),
-}
-
-impl Reference {
-    /// The kernel that recomputes the outputs of calls of `function`; `None` if the captured ones are expected.
-    pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
-        let name = || function.strip_prefix("torch.nn.functional.").unwrap_or(function).to_owned();
-        match self {
-            Self::Captured => None,
-            Self::Torch => Some(KernelSpec::Torch(name())),
-            Self::Float64 => Some(KernelSpec::Float64(name())),
-            Self::Kernel(kernel) => Some(kernel.clone()),
-        }
-    }
-}
-
-/// The implementations of a function of torch that are known to this program, the one that costs least first.
-pub fn operators(function: &str) -> Vec<KernelSpec> {
-    let Some(name) = operator_of_torch(function) else { return Vec::new() };
-    let builtin = Builtin::named(name).map(KernelSpec::Builtin);
-    builtin.into_iter().chain(Reference::Torch.kernel(function)).collect()
-}
-
-impl FromStr for Reference {
-    type Err = ParseKernelSpecError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "captured" => Ok(Self::Captured),
-            "torch" => Ok(Self::Torch),
-            "float64" => Ok(Self::Float64),
-            kernel => kernel.parse().map(Self::Kernel),
-        }
-    }
 }
 
 #[derive(Args)]

@@ -12,7 +12,7 @@ use plimsoll::compare::Comparison;
 use plimsoll::defaults;
 use plimsoll::elsewhere::Local;
 use plimsoll::gpu::{DeviceFacts, Place};
-use plimsoll::kernel::KernelSpec;
+use plimsoll::kernel::{KernelSpec, Reference};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
 use plimsoll::run::{self, AuditOptions, Options};
@@ -92,7 +92,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if check.reference.is_none() {
         // A library's process may be small, and torch's would be held to the same ceilings.
         let limited = !check.kernel.needs_python() && !check.memory.ceilings.ceilings().watches().is_empty();
-        for operator in flags::operators(function) {
+        for operator in Reference::known(function) {
             job = match operator {
                 KernelSpec::Torch(_) if limited => {
                     job.operator_left_out(format!("{operator} is not loaded under a ceiling"))
@@ -242,14 +242,9 @@ fn options(parts: Parts, check: &Check, shared: &Shared, reference: Option<&Kern
     }
 }
 
-/// The operator's own comparison, or the named one, with the parts that flags override. A reference in `float64` gives the
-/// tolerances of operators that compute.
+/// The operator's own comparison, or the named one, with the parts that flags override.
 fn comparison(flags: &ComparisonFlags, operator: &str, reference: Option<&KernelSpec>) -> Comparison {
-    let own = || match (Comparison::for_operator(operator), reference) {
-        (rule, Some(KernelSpec::Float64(_))) if rule == Comparison::torch() => Comparison::float64(),
-        (rule, _) => rule,
-    };
-    let rule = flags.rule.map_or_else(own, Comparison::from);
+    let rule = flags.rule.map_or_else(|| Comparison::for_reference(operator, reference), Comparison::from);
     Comparison {
         rtol: flags.rtol.or(rule.rtol),
         atol: flags.atol.or(rule.atol),
