@@ -1,10 +1,12 @@
 //! Lines whose figure has no word for memory, or no unit, that a known printer writes: rows of training loops, of
 //! nvidia-smi, and amounts beside the name of a phase.
 
+use super::kind::kind;
 use super::label;
 use super::line::Line;
 use super::sample::{Metric, Sample};
 use super::scan::{number, unit, whole};
+use crate::ascii::regex;
 
 /// Words for the phases of a training.
 const PHASES: [&str; 14] = [
@@ -12,10 +14,39 @@ const PHASES: [&str; 14] = [
     "generat", "valid",
 ];
 
-/// The reading of `text`, the message of `line`.
-pub(super) fn read(line: &Line<'_>, text: &str) -> Option<Sample> {
+/// The reading of `text`, the message of `line`; `said` is the last text before it.
+pub(super) fn read(line: &Line<'_>, text: &str, said: &str) -> Option<Sample> {
+    if let Some(sample) = below(line, text, said) {
+        return Some(sample);
+    }
     let (metric, amount, size, label) = loop_row(text).or_else(|| query_row(text)).or_else(|| phase_row(text))?;
     line.reading(metric, number(amount)?.figure(size), label)
+}
+
+/// A row below a heading that says what its amounts are: `swap 10: 4.82 GB` below `memory_allocated() after each swap:`.
+fn below(line: &Line<'_>, text: &str, said: &str) -> Option<Sample> {
+    let row = regex!(
+        r"^[-*\s]{0,4}(?P<name>[a-zA-Z][a-zA-Z_ ]{0,20}?)[ #]{0,3}(?P<count>\d{1,7})(?P<apart>\s*[:=|-]\s*|\s{2,})(?P<amount>\d+(?:\.\d+)?)\s?(?P<unit>[KMG]i?B)\s*(?:\(.{0,60}\))?$"
+    );
+    let found = row.captures(text)?;
+    let name = found["name"].trim().to_ascii_lowercase();
+    let metric = headed(said).filter(|_| kind(&name).is_none() && !name.contains("size"))?;
+    let (size, _) = unit(&found["unit"])?;
+    let mut sample = line.reading(metric, number(&found["amount"])?.figure(size), None)?;
+    let count = found["count"].parse().ok();
+    match name.as_str() {
+        "rank" => sample.rank = count,
+        "gpu" | "cuda" | "device" => sample.device = count,
+        _ => sample.step = count,
+    }
+    Some(sample)
+}
+
+/// The kind of memory that a heading says the amounts below it are of.
+fn headed(said: &str) -> Option<Metric> {
+    // A sentence may name it anywhere, and say how it was read.
+    let mut parts = said.rsplit(['(', ')', ',', ';', '|', ':', '`']).filter(|part| part.len() < 80);
+    parts.find_map(kind).filter(|metric| !matches!(metric, Metric::DeviceTotal | Metric::DeviceFree))
 }
 
 /// What a row says: the metric, where its number begins, the bytes of its unit, and the phase.

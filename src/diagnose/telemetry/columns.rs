@@ -65,7 +65,13 @@ impl Columns {
                         _ => sample.pid = Some(number),
                     }
                 }
-                Column::Name => sample.label = Some((*field).to_owned()),
+                Column::Name => {
+                    // A time of day is no name.
+                    let timed = field.starts_with(|c: char| c.is_ascii_digit()) && field.contains(':');
+                    sample.label = Some((*field).to_owned()).filter(|_| !timed);
+                    sample.step = sample.step.or_else(|| whole(field).filter(|_| !timed));
+                }
+                Column::Version => sample.format = Format::Versions,
                 Column::Step => sample.step = whole(field),
                 Column::Rank => sample.rank = whole(field),
                 Column::Figure(metric, unit) => {
@@ -77,6 +83,9 @@ impl Columns {
                         return false;
                     }
                     // Without a device, a loop prints nothing but zeros.
+                    if *metric == Metric::StillInUse {
+                        sample.format = Format::VllmSleep;
+                    }
                     if amount.value > 0.0 || header.lasts {
                         sample.with(*metric, amount.figure(size));
                     }
@@ -175,9 +184,10 @@ fn header(text: &str, last: u64) -> Option<Header> {
         return is.then(|| Header::of_gpus(names.iter().map(column).collect(), Apart::Blanks, last));
     }
     if !is_csv_header(text) {
-        return headers::of_loop(text, last)
+        return headers::of_processes(text, last)
+            .or_else(|| headers::of_loop(text, last))
             .or_else(|| headers::of_containers(text, last))
-            .or_else(|| headers::of_processes(text, last));
+            .or_else(|| headers::of_pods(text, last));
     }
     let column = |name: &str| match name.trim().split([' ', '[']).next().unwrap_or_default() {
         "index" => Column::Device,

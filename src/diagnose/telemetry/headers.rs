@@ -9,6 +9,11 @@ pub(super) const MOST: usize = 40;
 /// The names of a first column, which counts steps or ranks.
 const STEPS: [&str; 12] =
     ["rank", "epoch", "step", "iter", "iteration", "idx", "index", "batch", "round", "request", "requests", "call"];
+/// The names of a first column whose rows are phases or moments of one program.
+const PHASES: [&str; 12] =
+    ["phase", "stage", "state", "cycle", "time", "when", "event", "moment", "rollout", "swap", "turn", "run"];
+/// The names of a first column whose rows are versions of a program.
+const VERSIONS: [&str; 8] = ["build", "version", "release", "commit", "revision", "tag", "nightly", "sha"];
 /// The longest header.
 const LONGEST: usize = 300;
 
@@ -18,6 +23,8 @@ pub(super) enum Column {
     Device,
     Process,
     Name,
+    /// The version of a program.
+    Version,
     Step,
     Rank,
     /// An amount, and the bytes of its unit if the cells leave it out.
@@ -45,13 +52,15 @@ pub(super) struct Header {
     pub(super) letters: bool,
     /// Whether rows may begin with the time, which no column has.
     timed: bool,
+    /// Whether rows may begin with more than the columns.
+    right: bool,
     /// The last line of the table.
     pub(super) last: u64,
 }
 
 impl Header {
     pub(super) fn of_gpus(columns: Vec<Column>, apart: Apart, last: u64) -> Self {
-        Self { columns, apart, lasts: true, letters: false, timed: false, last }
+        Self { columns, apart, lasts: true, letters: false, timed: false, right: false, last }
     }
 
     /// The cells of the row `text`, if it has as many as the header.
@@ -61,6 +70,17 @@ impl Header {
             let time = |field: &&&str| field.starts_with(|c: char| c.is_ascii_digit()) && field.contains([':', '-']);
             let times = fields.iter().take(2).take_while(time).count();
             fields.drain(..times);
+        }
+        if self.apart == Apart::Wide && self.columns[0] == Column::Name {
+            // Notes stand behind a row, and names have blanks.
+            while fields.len() > self.columns.len() && fields.last().is_some_and(|field| field.starts_with('(')) {
+                fields.pop();
+            }
+            let more = fields.len().saturating_sub(self.columns.len());
+            fields.drain(1..1 + more);
+        }
+        if self.right {
+            fields.drain(..fields.len().saturating_sub(self.columns.len()));
         }
         // The last column of a process is its command, which has blanks.
         let fits = match self.apart {
@@ -83,7 +103,14 @@ fn cells(text: &str, apart: Apart) -> Vec<&str> {
 /// The header of a loop: its first column is the step or the rank, and another one memory.
 pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     let first = text.trim_start_matches(['|', ' ']).split([' ', '\t', ',', '|']).next().unwrap_or_default();
-    if !STEPS.iter().any(|name| first.eq_ignore_ascii_case(name)) || text.len() > LONGEST || text.contains([':', '=']) {
+    if text.len() > LONGEST || text.contains([':', '=']) {
+        return None;
+    }
+    let is_of = |names: &[&str]| names.iter().any(|name| first.eq_ignore_ascii_case(name));
+    let (counted, versions) = (is_of(&STEPS), is_of(&VERSIONS));
+    // Both figures of the allocator are enough, whatever the rows are.
+    let lower = || text.to_ascii_lowercase();
+    if !counted && !versions && !is_of(&PHASES) && !["alloc", "reserv"].iter().all(|name| lower().contains(name)) {
         return None;
     }
     let (apart, names): (_, Vec<&str>) = if text.contains('|') {
@@ -92,12 +119,16 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
         (Apart::Commas, cells(text, Apart::Commas))
     } else if text.trim().contains("  ") {
         // Names of several words stand two blanks apart.
-        (Apart::Blanks, cells(text, Apart::Wide))
+        (if counted { Apart::Blanks } else { Apart::Wide }, cells(text, Apart::Wide))
     } else {
         (Apart::Blanks, cells(text, Apart::Blanks))
     };
     let mut columns: Vec<Column> = names.iter().take(MOST).map(|name| of_a_loop(&name.to_ascii_lowercase())).collect();
-    let steps = matches!(columns.first(), Some(Column::Step | Column::Rank)) && names.len() > 1 && names.len() <= MOST;
+    let rows = if counted { matches!(columns[0], Column::Step | Column::Rank) } else { columns[0] == Column::Other };
+    let steps = rows && names.len() > 1 && names.len() <= MOST;
+    if !counted {
+        columns[0] = if versions { Column::Version } else { Column::Name };
+    }
     // A row, and words that are prose.
     let of_table = |name: &str| !name.starts_with(|c: char| c.is_ascii_digit()) && !name.ends_with(['.', '!', '?']);
     let named = names.iter().all(|name| name.len() < 40 && of_table(name));
@@ -105,7 +136,7 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
         return None;
     }
     columns[1..].iter_mut().filter(|column| **column == Column::Step).for_each(|column| *column = Column::Other);
-    Some(Header { columns, apart, lasts: false, letters: false, timed: false, last })
+    Some(Header { columns, apart, lasts: false, letters: false, timed: false, right: false, last })
 }
 
 /// The column of a loop's table whose name, in lower case, is `name`.
@@ -119,12 +150,11 @@ fn of_a_loop(name: &str) -> Column {
     let memory = regex!(
         r"^(?:(?P<peak>max|peak)[ _]?)?(?:(?:gpu|cuda|torch|device)[ _.]?)?(?P<what>gpu_?mem|gpu_?memory|cuda_?mem|gpu_?ram|mem|memory|vram|rss|uss|allocated|alloc|reserved|cached)(?:[ _]?(?:mem|memory|used|usage))?[ _]?[(\[]?(?P<unit>[kmg]i?b)?[)\]]?$"
     );
+    if let Some(found) = regex!(r"^(?:after_?)?(?:a?sleep|residual)\w*_(?P<unit>[kmg])i?b$").captures(name) {
+        return Column::Figure(Metric::StillInUse, size(&found["unit"]));
+    }
     let Some(found) = memory.captures(name) else { return Column::Other };
-    let unit = found.name("unit").map(|unit| match unit.as_str().as_bytes()[0] {
-        b'k' => 1 << 10,
-        b'm' => 1 << 20,
-        _ => 1 << 30,
-    });
+    let unit = found.name("unit").and_then(|unit| size(unit.as_str()));
     let peak = found.name("peak").is_some();
     let on_device = name.contains("gpu") || name.contains("cuda") || name.contains("torch") || name.contains("device");
     let metric = match &found["what"] {
@@ -141,6 +171,15 @@ fn of_a_loop(name: &str) -> Column {
     Column::Figure(metric, unit)
 }
 
+/// The bytes of the unit that begins with the first letter of `unit`.
+fn size(unit: &str) -> Option<u64> {
+    match unit.as_bytes().first()? {
+        b'k' => Some(1 << 10),
+        b'm' => Some(1 << 20),
+        _ => Some(1 << 30),
+    }
+}
+
 /// The header of `docker stats` and `podman stats`.
 pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
     if text.len() > LONGEST || !text.contains("MEM USAGE / LIMIT") {
@@ -152,7 +191,22 @@ pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
         _ => Column::Other,
     };
     let columns = cells(text, Apart::Wide).iter().map(column).collect();
-    Some(Header { columns, apart: Apart::Wide, lasts: false, letters: false, timed: false, last })
+    Some(Header { columns, apart: Apart::Wide, lasts: false, letters: false, timed: false, right: false, last })
+}
+
+/// `kubectl top pod`, whose rows may come without a header.
+pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
+    let command = text.len() <= LONGEST && text.contains("kubectl top pod") && text.contains("--no-headers");
+    let columns = vec![Column::Name, Column::Other, Column::Figure(Metric::HostUsed, None)];
+    command.then_some(Header {
+        columns,
+        apart: Apart::Blanks,
+        lasts: false,
+        letters: true,
+        timed: false,
+        right: true,
+        last,
+    })
 }
 
 /// The header of a table of processes, whose amounts are KiB: names in capitals, or the columns that a command asks for.
@@ -170,7 +224,15 @@ pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
             _ => Column::Other,
         };
         let columns = names.iter().map(column).collect();
-        return Some(Header { columns, apart: Apart::Blanks, lasts: false, letters: true, timed: false, last });
+        return Some(Header {
+            columns,
+            apart: Apart::Blanks,
+            lasts: false,
+            letters: true,
+            timed: false,
+            right: false,
+            last,
+        });
     }
     let asked;
     let (names, timed) = if names.len() <= MOST && names.iter().all(|name| capitals(name)) {
@@ -191,7 +253,7 @@ pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
     let columns: Vec<Column> = names.iter().map(column).collect();
     let amounts = columns.iter().filter(|column| matches!(column, Column::Figure(..))).count();
     let is = amounts == 1 && (timed || columns.contains(&Column::Process));
-    is.then_some(Header { columns, apart: Apart::Blanks, lasts: false, letters: true, timed, last })
+    is.then_some(Header { columns, apart: Apart::Blanks, lasts: false, letters: true, timed, right: false, last })
 }
 
 #[cfg(test)]

@@ -62,5 +62,7 @@ pub const fn needles() -> &'static [&'static str] {
         "Attached GPUs",
         "# gpu ",
         "B/op",
+        "_gib",
+        "kubectl top",
     ]
 }

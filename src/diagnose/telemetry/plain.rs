@@ -110,7 +110,7 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         figures = words(&text, &quantities, scale);
     }
     if figures.is_empty() {
-        return bare::read(line, &text).into_iter().collect();
+        return bare::read(line, &text, said).into_iter().collect();
     }
     let prefix = &line.text[..offset_of(&line.text, line.message())];
     let lower = text.to_ascii_lowercase();
@@ -141,6 +141,9 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
                 .or_else(|| label::said(said));
         }
         sample.rank = rank_of(&text);
+        if names::begins_with_a_version(&text) {
+            sample.format = Format::Versions;
+        }
         line.sign(&mut sample);
         samples.push(sample);
     }
@@ -257,6 +260,11 @@ fn words(text: &str, quantities: &[Quantity<'_>], scale: Option<u64>) -> Vec<(us
         // `RSS after step 1: 18.0 GB`: the words before the count are those of the amount.
         if let Some(counted) = counted(quantities, index).filter(|counted| kinds[*counted].is_some()) {
             kinds[index] = kinds[counted].take();
+        }
+        // `rss(8 workers) 11.9GB`: the count is one of the words.
+        let bracket = |at: usize, end: char| quantities[at].before.trim_end().ends_with(end);
+        if kinds[index].is_none() && index > 0 && bracket(index - 1, '(') && bracket(index, ')') {
+            kinds[index] = kinds[index - 1].take();
         }
         // `gpu0: 12.3GB used`: the device stands before the amount, and what it is behind.
         if kinds[index].is_none() && quantities[index].unit.is_some() && device_of(quantities[index].before).is_some() {

@@ -22,11 +22,16 @@ pub(super) fn nemo_rl(line: &Line<'_>) -> Option<Sample> {
     Some(sample)
 }
 
-/// vLLM: `Sleep mode freed 43.82 GiB memory, 4.11 GiB memory is still in use.`
+/// vLLM: `Sleep mode freed 43.82 GiB memory, 4.11 GiB memory is still in use.` In own words: `asleep, 3.02 GiB still in
+/// use`.
 pub(super) fn vllm_sleep(line: &Line<'_>) -> Option<Sample> {
     let text = &line.text;
     let mut sample = Sample::new(Format::VllmSleep, line.position);
-    if let Some(end) = text.find("memory is still in use") {
+    let left = ["memory is still in use", "still in use"].into_iter().find_map(|words| text.find(words));
+    if let Some(end) = left {
+        if !text.contains("sleep") && !text.contains("memory is") {
+            return None;
+        }
         let head = text[..end].trim_end();
         let (size, name) = [(GIB, "GiB"), (1 << 20, "MiB")].into_iter().find(|(_, name)| head.ends_with(name))?;
         sample.label = Some("sleep".to_owned());

@@ -5,7 +5,7 @@ use super::figure::Figure;
 use super::kind::{is_of_a_gpu, kind};
 use super::line::Line;
 use super::sample::{Format, Metric, Sample};
-use super::scan::{number, of_bytes, unit};
+use super::scan::{Number, number, of_bytes, unit};
 use crate::ascii::regex;
 
 /// The longest row and header.
@@ -69,10 +69,12 @@ impl Versions {
         let gpu = is_of_a_gpu(text) || is_of_a_gpu(said) || header.is_some_and(|header| header.gpu);
         let other = if gpu { Metric::MaxAllocated } else { Metric::HostUsed };
         let metric = kind(label).filter(|metric| !matches!(metric, Metric::DeviceFree | Metric::DeviceTotal));
-        for figure in [before.1, after.1] {
+        for (step, figure) in [before.1, after.1].into_iter().enumerate() {
             let mut sample = Sample::new(Format::Versions, line.position);
             sample.with(metric.unwrap_or(other), Some(figure));
             sample.label = Some(label.to_owned()).filter(|label| !label.is_empty());
+            // Each row is a run of its own, of two steps.
+            sample.step = Some(step as u64);
             line.sign(&mut sample);
             samples.push(sample);
         }
@@ -179,6 +181,8 @@ fn amounts(text: &str) -> Vec<Amount> {
         }
         let before = text[..start].chars().next_back();
         let written = number(&text[start..]).filter(|number| number.decimals >= 0);
+        let grouped = grouped(&text[next..]).map(|(value, rest)| Number { value, decimals: 0, rest });
+        let written = grouped.or(written);
         let end = written.map_or(next + 1, |written| text.len() - written.rest.len());
         at = end.max(next + 1);
         let in_a_name = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '@' | '='));
@@ -212,6 +216,12 @@ fn amounts(text: &str) -> Vec<Amount> {
         found.push(Amount { at: start, value: written.value, error: written.step() / 2.0, signed: sign, of });
     }
     found
+}
+
+/// The whole number at the start of `text` whose digits stand in groups, and the text after it: `60,874`.
+fn grouped(text: &str) -> Option<(f64, &str)> {
+    let found = regex!(r"^\d{1,3}(?:,\d{3})+\b").find(text)?.as_str();
+    Some((found.replace(',', "").parse().ok()?, &text[found.len()..]))
 }
 
 /// Whether the parts of `text` stand apart from each other, or an arrow between them.

@@ -86,9 +86,15 @@ fn of_key(
     })
 }
 
-/// Whether the devices are those of a machine, which any program may use: their amounts are not compared.
+/// Whether the amounts are those of a machine, which any program may use: they are not compared. Processes of a table
+/// are no ranks either.
 fn of_a_machine(key: &Key, workers: &BTreeMap<Worker, Series>) -> bool {
-    key.metric == Metric::DeviceUsed && workers.keys().any(|worker| worker.rank.is_none() && worker.device.is_some())
+    let unranked = |worker: &Worker| worker.rank.is_none();
+    match key.metric {
+        Metric::DeviceUsed => workers.keys().any(|worker| unranked(worker) && worker.device.is_some()),
+        Metric::HostUsed | Metric::HostPeak => key.format == Format::Plain && workers.keys().any(unranked),
+        _ => false,
+    }
 }
 
 /// Whether all ranks allocate the same at the label of `key`, if the log shows it: their work is the same.
@@ -117,10 +123,11 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let moved = format!("{words}: {first} -> {last} over {count} readings on {worker}");
     judged.explanation = format!("{moved}, {}", pattern.title());
     if key.format == Format::Versions {
-        let worst = readings.chunks_exact(2).max_by(|a, b| f64::total_cmp(&growth(a), &growth(b)))?;
-        judged.evidence = worst.to_vec();
-        let (before, after) = (worst[0].figure.bytes, worst[1].figure.bytes);
-        judged.explanation = format!("{words}: {before} before, {after} after ({:+.1} %)", 100.0 * growth(worst));
+        let runs = readings.chunk_by(|a, b| a.run == b.run).filter(|run| run.len() > 1);
+        let worst = runs.max_by(|a, b| f64::total_cmp(&growth(a), &growth(b)))?;
+        judged.evidence = ends(worst);
+        let [before, after] = [worst.first(), worst.last()].map(|point| point.map(|point| point.figure.bytes));
+        judged.explanation = format!("{words}: {} before, {} after ({:+.1} %)", before?, after?, 100.0 * growth(worst));
         if growth(worst) > MOST_OF_A_VERSION {
             judged.verdict = Verdict::Regression;
         }
@@ -140,7 +147,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
         // Any program may use a device: what rises as evenly as this is one that keeps what it takes.
-        Metric::DeviceUsed if growing && run.len() >= MANY_OF_A_DEVICE && rise(&run) > GIB && rises_evenly(&run) => {
+        Metric::DeviceUsed if growing && rise(&run) > GIB && rises_evenly(&run) && is_long(&run) => {
             judged.verdict = Verdict::Leak;
             judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");
         }
@@ -183,16 +190,19 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 fn host_grows(key: &Key, run: &[Point]) -> bool {
     const LEAST: f64 = GIB / 4.0;
     let rise = rise(run);
+    // A small process that grows by half counts as well, if it is seen long enough.
+    let small = run.len() >= MANY && rise > LEAST / 4.0 && rise >= run[0].figure.value() / 2.0;
+    let long = run[0].figure.value() > LEAST / 4.0;
     (rise > GIB && key.metric == Metric::HostUsed)
-        || (key.format != Format::Deepspeed && rise > LEAST && rises_evenly(run))
+        || (key.format != Format::Deepspeed && (rise > LEAST || small && long) && rises_evenly(run))
 }
 
 /// How far memory may be above that of the version before, as a share.
 const MOST_OF_A_VERSION: f64 = 0.05;
 
-/// How far the second of two versions is above the first, as a share.
-fn growth(pair: &[Point]) -> f64 {
-    pair[1].figure.value() / pair[0].figure.value() - 1.0
+/// How far the last of several versions is above the first, as a share.
+fn growth(versions: &[Point]) -> f64 {
+    versions[versions.len() - 1].figure.value() / versions[0].figure.value() - 1.0
 }
 
 /// How far the last reading is above the first.
@@ -200,10 +210,16 @@ fn rise(run: &[Point]) -> f64 {
     run[run.len() - 1].figure.value() - run[0].figure.value()
 }
 
-/// The fewest readings of what is free that show more than a start.
+/// The fewest readings that show more than a start.
 const MANY: usize = 8;
 /// The fewest of a device, which takes the data of a program that starts as evenly.
 const MANY_OF_A_DEVICE: usize = 15;
+
+/// Whether the readings of a device are more than those of a program that starts: they are many, or far above nothing
+/// from the first on.
+fn is_long(run: &[Point]) -> bool {
+    run.len() >= MANY_OF_A_DEVICE || (run.len() >= MANY && rise(run) <= run[0].figure.value() / 2.0)
+}
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
 fn falls_evenly(run: &[Point]) -> bool {

@@ -169,6 +169,10 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a list of errors in a manual");
     }
+    // What a code is made of.
+    if regex!(r"\b137 ?= ?128 ?\+ ?9\b|\b128 ?\+ ?9 ?= ?137\b").is_match(text) {
+        return Some("a manual");
+    }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
     }
@@ -193,7 +197,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a commit");
     }
     if regex!(
-        r"^(?i:insert into \S+|select\b.*\bfrom \S+|update \S+ set\b|delete from \S+|alter table|create (?:table|index|view)|values ?\()"
+        r"^(?i:insert into \S+|select\b.*\bfrom \S+|update \S+ set\b|delete from \S+|alter table|create (?:table|index|view)|values ?\(|(?:and|or|where|having|when)\s[^\n]*(?:=|<>|\bin|\blike) ?\(?'[^'\n]*')"
     )
     .is_match(text)
     {

@@ -12,6 +12,8 @@ const TEST: usize = 48;
 const SETTINGS: usize = 8;
 /// How many lines of a manual's example may be above the one in question.
 const EXAMPLE: usize = 12;
+/// How many lines around a line may be of the same page of results.
+const RESULTS: usize = 40;
 /// How many lines a sentence may take.
 const SENTENCE: usize = 3;
 
@@ -36,6 +38,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if commented(lines, at) {
         return Some("a comment");
     }
+    if searched(lines, at) {
+        return Some("a text that was searched for, fetched or described");
+    }
     if titled(lines, at) {
         return Some("the title of an issue or a page");
     }
@@ -54,7 +59,8 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if evaluated(lines, at) {
         return Some("a value that an interpreter printed");
     }
-    (defined(lines, at) || announced(lines, at) || goes_on(lines, at) || entry(lines, at)).then_some("a manual")
+    (defined(lines, at) || announced(lines, at) || supposed(lines, at) || goes_on(lines, at) || entry(lines, at))
+        .then_some("a manual")
 }
 
 /// A class in the histogram of a heap, or one that was loaded: every heap has a few errors that were never thrown.
@@ -256,6 +262,33 @@ fn announced(lines: &Lines, at: usize) -> bool {
         )
         .is_match(head.text.trim_end())
     })
+}
+
+/// Whether line `at` belongs to an example, indented below a sentence that breaks off and is about what could happen:
+/// `in the worst case you can have several, and then the server gets`.
+fn supposed(lines: &Lines, at: usize) -> bool {
+    let indented = |line: &Line| line.text.starts_with([' ', '\t']);
+    let Some(head) = lines[at.saturating_sub(EXAMPLE)..at].iter().rposition(|line| !indented(line)) else {
+        return false;
+    };
+    let head = at.saturating_sub(EXAMPLE) + head;
+    let open = regex!(r"\b(?:gets?|sees?|shows?|says|prints?|reports?|throws?|raises?|returns?|with|like):?$");
+    if !indented(&lines[at]) || !open.is_match(lines[head].text.trim_end()) {
+        return false;
+    }
+    let words: Vec<&str> = lines[head.saturating_sub(SENTENCE)..=head].iter().map(|line| line.text.trim()).collect();
+    let words = words.join(" ");
+    let sentence = words.rsplit(['.', '!', '?']).next().unwrap_or_default();
+    regex!(r"(?i)\b(?:worst case|can|may|might|would|could|in theory)\b").is_match(sentence)
+        && !regex!(r"\b(?:I|we|We|my|our|got|was|were|had|saw|did)\b|\d").is_match(sentence)
+}
+
+/// Whether line `at` is on a page of results of a search: it counts them, or shows the places of several.
+fn searched(lines: &Lines, at: usize) -> bool {
+    let near = || lines[at.saturating_sub(RESULTS)..lines.len().min(at + RESULTS)].iter();
+    let place = |line: &&Line| regex!(r"^\s*(?:https?://)?[\w.-]+\.[a-z]{2,}\S* \x{203a} \S").is_match(&line.text);
+    near().filter(place).count() > 1
+        || near().any(|line| regex!(r"(?i)^About [\d,.]+ results \(").is_match(line.text.trim_start()))
 }
 
 /// Whether line `at` is, or goes on with, a sentence of a manual.

@@ -37,6 +37,11 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some("a statement of a query language");
     }
+    // A condition of a query, on a line of its own.
+    if regex!(r"^\s*(?i:and|or|where|on|having|when|case)\b[^\n]*(?:=|<>|\b(?i:in|like)) ?\(?'[^']*$").is_match(before)
+    {
+        return Some("a statement of a query language");
+    }
     // A text and what it is translated or mapped to.
     if regex!(r#"^[^"'\x{201d}\x{bb}\n]{0,80}["'\x{201d}\x{bb}]\s*(?:\x{2192}|\x{21d2})\s"#).is_match(after)
         || regex!(r#"["'\x{201d}\x{bb}]\s*(?:\x{2192}|\x{21d2})\s*["'\x{201c}\x{ab}][^"'\x{201d}\x{bb}]*$"#)

@@ -6,6 +6,7 @@ use super::super::line::Line;
 use super::super::marks::Words;
 use super::super::scan::whole;
 use super::{Quantity, offset};
+use crate::ascii::regex;
 
 /// Words that come before a step, before a device, and before a figure.
 pub(super) static NAMES: LazyLock<Words> = LazyLock::new(|| {
@@ -71,6 +72,11 @@ pub(super) fn rank_of(text: &str) -> Option<u64> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let apart = rest[digits..].starts_with([':', ',', '|', ' ', ']', ')']);
     rest[..digits].parse().ok().filter(|_| apart)
+}
+
+/// Whether a line is about the version that it begins with: `5.2.4   Maximum resident set size (kbytes): 1822104`.
+pub(super) fn begins_with_a_version(text: &str) -> bool {
+    regex!(r"^v?\d{1,3}\.\d{1,3}\.\d{1,3}(?:[-.+][0-9A-Za-z.]{1,12})?(?:\s{2,}|\s*[:|]\s*)[a-zA-Z]").is_match(text)
 }
 
 /// The device that `text` names.
