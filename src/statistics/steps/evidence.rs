@@ -23,6 +23,9 @@ const SMALLEST_SHARE_OF_RANGE: f64 = 0.04;
 /// The weight of a step that people mark. See [`Evidence::weight`].
 const MARKED: f64 = 6.4;
 
+/// The same in a series that has another step: people who marked one mark smaller ones, too.
+const MARKED_BESIDE_ANOTHER: f64 = 4.3;
+
 /// The farthest that a point may be from the median and count for the range, as a share of the median: a single broken
 /// record must not hide every later step.
 const LARGEST_RANGE: f64 = 0.3;
@@ -47,6 +50,8 @@ pub(super) struct Evidence<'a> {
     despiked: &'a [f64],
     /// The smallest step by the range of the series.
     smallest: f64,
+    /// Whether the series is known to have a step. Others need less evidence then.
+    pub changed: bool,
 }
 
 /// The weight of the evidence for a step at a place.
@@ -73,7 +78,7 @@ impl<'a> Evidence<'a> {
         let within = |value: &f64| value.clamp(middle - farthest, middle + farthest);
         let (low, high) =
             raw.iter().map(within).fold((middle, middle), |(low, high), value| (low.min(value), high.max(value)));
-        Self { raw, despiked, smallest: SMALLEST_SHARE_OF_RANGE * (high - low) }
+        Self { raw, despiked, smallest: SMALLEST_SHARE_OF_RANGE * (high - low), changed: false }
     }
 
     /// Weighs the evidence for a step at `at`, between parts that begin at `from` and end at `to`. The conditions must
@@ -90,7 +95,8 @@ impl<'a> Evidence<'a> {
         let [ln_near, ln_far] = [&near, &far].map(|sides| self.chance(sides, 0.0));
         let ln_p = ln_near.min(ln_far);
         let strength = self.conditions(&near, ln_near).max(self.conditions(&far, ln_far));
-        let strength = least([strength, self.weight(&near, ln_p, [at - from, to - at]) / MARKED]);
+        let marked = if self.changed { MARKED_BESIDE_ANOTHER } else { MARKED };
+        let strength = least([strength, self.weight(&near, ln_p, [at - from, to - at]) / marked]);
         // The costly question last.
         let strength = if strength < 1.0 { strength } else { least([strength, self.against_wander(at, &near, &far)]) };
         Weight { strength: if strength > 0.0 { strength } else { 0.0 }, ln_p }
@@ -114,7 +120,9 @@ impl<'a> Evidence<'a> {
     /// regression on annotated histories, rounded.
     fn weight(&self, sides: &Sides, ln_p: f64, lengths: [usize; 2]) -> f64 {
         let [shorter, longer] = [lengths[0].min(lengths[1]), lengths[0].max(lengths[1])].map(|length| length as f64);
-        let of_range = sides.size() / self.smallest;
+        // Where less weight is enough, drift would have it, too.
+        let size = if self.changed { sides.size().min(sides.beside_a_slope()) } else { sides.size() };
+        let of_range = size / self.smallest;
         let of_level = sides.share() / SMALLEST_SHARE;
         of_range * (-ln_p).max(0.0).cbrt() * (shorter / of_level).powf(0.3) / longer.powf(0.2)
     }
@@ -124,10 +132,12 @@ impl<'a> Evidence<'a> {
     fn against_wander(&self, at: usize, near: &Sides, far: &Sides) -> f64 {
         let correlation = wander::correlation(&far.off(far.levels), far.left);
         let ln_p = self.chance(near, correlation).min(self.chance(far, correlation));
-        if ln_p <= wander::CHANCE.ln() {
-            return ln_p / wander::CHANCE.ln();
+        let chance = if self.changed { wander::CHANCE_BESIDE_ANOTHER } else { wander::CHANCE };
+        let strength = ln_p / chance.ln();
+        if strength >= 1.0 {
+            return strength;
         }
-        ln_p.min(wander::ln_chance_of_change(self.despiked, at)) / wander::CHANCE.ln()
+        strength.max(wander::ln_chance_of_change(self.despiked, at) / wander::CHANCE.ln())
     }
 
     /// The level of a part.

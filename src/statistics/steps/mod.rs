@@ -47,6 +47,8 @@ pub struct Step {
 /// - Wandering must produce such a step in fewer than 1 of 100 series: points that are correlated count as fewer
 ///   independent ones. A change that is sharper than those elsewhere in the series needs no such evidence.
 /// - Of two opposite steps within six points, the weaker is dropped: an excursion is not a new level.
+/// - If a step remains, all candidates are judged once more, and less is required of them: a series that changed
+///   once is likely to have changed more often, and does more than wander.
 /// - Each step is placed by the raw values: where the points change from one level to the other.
 ///
 /// Thus noise, temporary levels, drift and single outliers are not steps, and the size of a jump matters. A clear step
@@ -62,14 +64,13 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     // Avoids infinite squares of very large figures.
     let raw: Vec<f64> = finite.iter().map(|value| value / largest).collect();
     let despiked = despiked(&raw);
-    let evidence = Evidence::new(&raw, &despiked);
-    let mut parts = Parts::new(&evidence, &candidates(&despiked, penalty(&despiked)), raw.len());
-    parts.prune();
-    while let Some(weaker) = parts.excursion() {
-        parts.remove(weaker);
-        parts.prune();
+    let mut evidence = Evidence::new(&raw, &despiked);
+    let candidates = candidates(&despiked, penalty(&despiked));
+    let mut places = Parts::new(&evidence, &candidates, raw.len()).steps();
+    if !places.is_empty() {
+        evidence.changed = true;
+        places = Parts::new(&evidence, &candidates, raw.len()).steps();
     }
-    let places = parts.placed();
     let ends: Vec<usize> = [0].into_iter().chain(places.iter().copied()).chain([raw.len()]).collect();
     let level = |part: usize| median(finite[ends[part]..ends[part + 1]].to_vec());
     let step = |(number, at): (usize, &usize)| {
@@ -119,6 +120,16 @@ impl<'a> Parts<'a> {
         };
         (1..parts.at.len() - 1).for_each(|number| parts.weigh(number));
         parts
+    }
+
+    /// The places that are steps, where the raw points change.
+    fn steps(mut self) -> Vec<usize> {
+        self.prune();
+        while let Some(weaker) = self.excursion() {
+            self.remove(weaker);
+            self.prune();
+        }
+        self.placed()
     }
 
     /// The remaining places in order.

@@ -185,6 +185,24 @@ fn a_step_of_a_series_that_wanders_is_found() {
 }
 
 #[test]
+fn a_step_makes_others_likelier_and_hardly_any_of_wandering() {
+    let stairs = |lots: &mut Lots| {
+        let level = |at: usize| [0.0, 2.0, 22.0][at / 60];
+        lots.series(180, 1.0).iter().enumerate().map(|(at, value)| value + level(at)).collect::<Vec<f64>>()
+    };
+    // One in four has the small step if each step is judged alone.
+    let both = count(200, |lots| matches!(places(&stairs(lots))[..], [at, 120] if at.abs_diff(60) <= 5));
+    assert!(both >= 150, "{both} of 200");
+    for correlation in [0.6, 0.8, 0.9] {
+        let alone = count(100, |lots| {
+            let found = places(&raised(wandering(lots, 200, correlation), 100, 1.1));
+            matches!(found[..], [at] if at.abs_diff(100) <= 3)
+        });
+        assert!(alone >= 90, "{correlation}: {alone} of 100");
+    }
+}
+
+#[test]
 fn a_small_step_in_strong_noise_is_seen_only_from_afar() {
     let found = |side: usize| {
         count(50, |lots| {
