@@ -14,7 +14,7 @@ people annotated each of the 396 histories used here, which are those of SAP HAN
 The study has no licence, so this program reads the annotations and the project has no copy of them.
 
 `develop` is the half of the histories on which the detector was tuned, chosen by the hash of the test's number; `held`
-was scored once, when the detector was finished.
+was scored once for each detector in docs/gate.md, when it was finished.
 
 F1, precision and recall are those of the Turing Change Point Benchmark (van den Burg and Williams 2020): a place counts
 if it is within 5 points of a mark, with precision against the marks of all annotators and recall as the mean over

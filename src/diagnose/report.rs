@@ -176,15 +176,13 @@ fn leads(finding: &Finding, event: &Event) -> bool {
         }
 }
 
-/// Whether there is nothing but one or two figures of the host, as anybody prints them: they show no course.
+/// Whether there is nothing but one figure, or two of the host, as anybody prints them: they show no course.
 fn in_passing(trends: &Trends) -> bool {
-    const FEW: u64 = 3;
     let of_host = |metric| matches!(metric, Metric::HostUsed | Metric::HostPeak | Metric::HostFree);
     let few = |finding: &Finding| {
         finding.verdict == Trend::ReportOnly
             && finding.format == Format::Plain
-            && of_host(finding.metric)
-            && finding.statistics.readings < FEW
+            && finding.statistics.readings <= if of_host(finding.metric) { 2 } else { 1 }
     };
     !trends.findings.is_empty() && trends.findings.iter().all(few)
 }

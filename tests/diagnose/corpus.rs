@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen18/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen19/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,20 +143,20 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 45] = [
+const KNOWN: [(&str, &str); 43] = [
+    ("some/adamw-state-init", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("some/linker-killed-chat", "a line that was quoted in a chat is not taken for a log"),
+    ("some/trend-k8s-top-growth", "five readings are too few to be more than a start"),
+    ("some/trend-inconclusive-ranks", "a sentence says which ranks did not answer"),
+    ("some/trend-host-free-days", "dates and amounts that a person wrote down, without a unit"),
+    ("some/trend-sleep-sglang-chat", "`before` and `after` of a call that a person named in a sentence"),
+    ("none/redis-normal-bgsave", "two peaks are telemetry, in which nothing is wrong"),
     ("some/torch-adamw-state", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
-    ("none/torch-save-disk-full", "a single figure is telemetry, in which nothing is wrong"),
-    ("none/slurm-time-limit-of-a-training", "a single figure is telemetry, in which nothing is wrong"),
-    ("none/slurm-preempted", "a single figure is telemetry, in which nothing is wrong"),
-    ("none/kill-9-by-hand", "a single figure is telemetry, in which nothing is wrong"),
-    ("none/postgres-admin-shutdown", "a single figure is telemetry, in which nothing is wrong"),
     ("some/gnu-time-two-compiler-versions", "two single figures are not compared"),
     (
         "some/tf-bfc-not-a-failure-warning",
         "a caller that does not need the memory has not failed, as three other sets have it",
     ),
-    ("none/too-many-open-files", "a single figure is telemetry, in which nothing is wrong"),
-    ("none/retry-after-connection-reset-then-ok", "a single figure is telemetry, in which nothing is wrong"),
     ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
     ("some/trend_esp32_free_heap", "free memory that fell by less than a quarter is no growth yet"),
     ("some/near_rabbitmq_watermark", "a server that stops its producers at a watermark works as it was set up"),
@@ -187,8 +187,6 @@ const KNOWN: [(&str, &str); 45] = [
         "nothing states the device's memory: the refusal of the driver is all that is known, as in `siblings`",
     ),
     ("a_none/n_config_watermark", "a setting with an amount counts as a report of it"),
-    ("a_none/n_lmk_notes", "a sentence with an amount counts as a report of it"),
-    ("b_none/n_memtest", "a machine's memory counts as a report of it"),
     ("a_host/backend_ai_detected", "the program's own words for what it noticed come before the process that it found"),
     ("a_torch/more_than_one_exabyte", "`unseen` has this message as garbage of collectives that are out of step"),
     ("some/hpux", "the message names two limits, of which memory is one"),
@@ -206,8 +204,9 @@ const KNOWN: [(&str, &str); 45] = [
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
 /// 207 right with 5 false claims, `unseen9` 207 of 217 with 7, `unseen10` 114 of 123 with 8, `unseen11` 103 of 112 with
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
-/// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3. Since
-/// then they guard what was learnt.
+/// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3,
+/// `unseen19` 132 of 160 with 4: of its 100 texts without an event 90, of its 35 failures 33, of its 25 trends, in tables
+/// and prose, 9. Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -230,6 +229,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen16", 130),
         ("unseen17", 150),
         ("unseen18", 120),
+        ("unseen19", 160),
     ];
     for (set, least) in sets {
         let cases = cases(set);

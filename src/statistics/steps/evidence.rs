@@ -23,7 +23,7 @@ const SMALLEST_SHARE_OF_RANGE: f64 = 0.04;
 /// The weight of a step that people mark. See [`Evidence::weight`].
 const MARKED: f64 = 6.4;
 
-/// The same in a series that has another step: people who marked one mark smaller ones, too.
+/// The weight that is enough if the series has another step: people who marked one mark smaller ones, too.
 const MARKED_BESIDE_ANOTHER: f64 = 4.3;
 
 /// The farthest that a point may be from the median and count for the range, as a share of the median: a single broken

@@ -7,7 +7,7 @@ use crate::median::{median, median_absolute_deviation};
 /// The maximum probability that a wandering series has such a step anywhere.
 pub(super) const CHANCE: f64 = 0.01;
 
-/// The same in a series that has another step, and thus does more than wander: as likely as not.
+/// The chance that is allowed if the series has another step, and thus does more than wander: as likely as not.
 pub(super) const CHANCE_BESIDE_ANOTHER: f64 = 0.5;
 
 /// Keeps the number of independent points above zero.
