@@ -310,6 +310,42 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_phases_builds_and_pods_are_read() {
+        let read = |text: &str| {
+            let samples = samples(text);
+            let row = |sample: &Sample| {
+                let mib = |figure: &crate::telemetry::Figure| figure.bytes.bytes() / MIB;
+                (sample.format, sample.label.clone(), sample.figures.values().map(mib).collect::<Vec<_>>())
+            };
+            samples.iter().map(row).collect::<Vec<_>>()
+        };
+        let named = |name: &str| Some(name.to_owned());
+        let phases = "       phase  allocated   reserved\n   load model   1.0 GB    2.0 GB\nrequest  8k ctx   3.0 GB    4.0 GB  (long)\n";
+        let expected = [("load model", vec![1024, 2048]), ("request", vec![3072, 4096])];
+        assert_eq!(read(phases), expected.map(|(name, amounts)| (Format::Plain, named(name), amounts)));
+        let times = "when   allocated   reserved\n10:00   1.0 GB   2.0 GB   (idle)\n";
+        assert_eq!(read(times), [(Format::Plain, None, vec![1024, 2048])]);
+        let builds = "| build | tok/s | peak GPU mem (GiB) |\n|---|---|---|\n| 0601 | 14,210 | 58.5 |\n| 0602 | 14,198 | 69.5 |\n";
+        let expected = [59904, 71168].map(|amount| (Format::Versions, None, vec![amount]));
+        assert_eq!(read(builds), expected);
+        let pods =
+            "Mon  $ kubectl top pod -l app=a --no-headers\na-5c9-tq8   14m   188Mi\nTue  a-5c9-tq8   13m   342Mi\n";
+        let expected = [188, 342].map(|amount| (Format::Plain, named("a-5c9-tq8"), vec![amount]));
+        assert_eq!(read(pods), expected);
+        let cycles = "cycle  awake_gib  after_sleep_gib\n1      68.5       2.0\n";
+        assert_eq!(read(cycles), [(Format::VllmSleep, named("1"), vec![2048])]);
+        let heading = "`torch.cuda.memory_allocated()` after each swap (gc.collect() before):\n\nswap 10: 4.5 GB\nswap 20: 5.0 GB (late)\n";
+        assert_eq!(read(heading), [4608, 5120].map(|amount| (Format::Plain, None, vec![amount])));
+        let unsaid = "Sizes of the downloads:\n\nfile 10: 4.5 GB\n";
+        assert_eq!(read(unsaid), []);
+        let versions = "5.2.4   Maximum resident set size (kbytes): 2048000\n";
+        assert_eq!(read(versions), [(Format::Versions, None, vec![2000])]);
+        for text in ["10.0.0.12: rss 2000 MB\n", "3.12.24: rss 2000 MB\n", "2024.1.02  rss 2000 MB\n"] {
+            assert!(read(text).iter().all(|row| row.0 == Format::Plain), "{text}");
+        }
+    }
+
+    #[test]
     fn tables_of_processes_and_of_own_loops_are_read_by_their_headers() {
         let read = |text: &str| {
             let samples = samples(text);

@@ -59,7 +59,7 @@ struct Process {
 
 impl Process {
     fn says(&mut self, line: &Line<'_>) {
-        // The line of a table says nothing.
+        // A rule of a table says nothing.
         if !line.text.contains(char::is_alphanumeric) {
             return;
         }

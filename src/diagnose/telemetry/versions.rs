@@ -181,7 +181,11 @@ fn amounts(text: &str) -> Vec<Amount> {
         }
         let before = text[..start].chars().next_back();
         let written = number(&text[start..]).filter(|number| number.decimals >= 0);
-        let grouped = grouped(&text[next..]).map(|(value, rest)| Number { value, decimals: 0, rest });
+        let negative = head.ends_with('-');
+        let grouped = grouped(&text[next..]).map(|(value, rest)| {
+            let value = if negative { -value } else { value };
+            Number { value, decimals: 0, rest }
+        });
         let written = grouped.or(written);
         let end = written.map_or(next + 1, |written| text.len() - written.rest.len());
         at = end.max(next + 1);
@@ -283,6 +287,8 @@ mod tests {
             ("peak RSS: 412 MiB -> 655 MiB (+59.0%)", vec![(412.0, 655.0)]),
             ("peak RSS  655 MiB  412 MiB  +59.0%", vec![(412.0, 655.0)]),
             ("max_rss_mb\t1210.4\t1530.9\t+320.5", vec![(1210.0, 1531.0)]),
+            ("peak CUDA memory (MiB)  52,110  60,874  +16.8%  FAIL (max +3%)", vec![(52110.0, 60874.0)]),
+            ("peak RSS (MiB)  4,110  3,000  -1,110  -27.0%", vec![(4110.0, 3000.0)]),
             ("peak memory bs=32  9.1 GiB  9.1 GiB  +0.0%", vec![(9318.0, 9318.0)]),
             // Another change than the two have, and what is no memory.
             ("peak allocated GiB   41.2    58.9   +12.0%", vec![]),

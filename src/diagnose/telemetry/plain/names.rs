@@ -74,9 +74,15 @@ pub(super) fn rank_of(text: &str) -> Option<u64> {
     rest[..digits].parse().ok().filter(|_| apart)
 }
 
-/// Whether a line is about the version that it begins with: `5.2.4   Maximum resident set size (kbytes): 1822104`.
+/// Whether a line is about the version that it begins with: `5.2.4   Maximum resident set size (kbytes): 1822104`. An
+/// address has four numbers, and a date the year of two digits.
 pub(super) fn begins_with_a_version(text: &str) -> bool {
-    regex!(r"^v?\d{1,3}\.\d{1,3}\.\d{1,3}(?:[-.+][0-9A-Za-z.]{1,12})?(?:\s{2,}|\s*[:|]\s*)[a-zA-Z]").is_match(text)
+    let version = regex!(
+        r"^v?(?P<major>0|[1-9]\d{0,2})\.(?P<minor>0|[1-9]\d{0,2})\.(?P<patch>0|[1-9]\d{0,2})(?:[-+][0-9A-Za-z.]{1,12}|\.?(?:rc|dev|post|a|b)\d{0,4})?(?:\s{2,}|\s*[:|]\s*)[a-zA-Z]"
+    );
+    let Some(found) = version.captures(text) else { return false };
+    let part = |name: &str| found[name].parse::<u64>().unwrap_or(0);
+    !((1..=31).contains(&part("major")) && (1..=12).contains(&part("minor")) && (19..=39).contains(&part("patch")))
 }
 
 /// The device that `text` names.
