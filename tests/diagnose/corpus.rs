@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen19/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen20/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 43] = [
+const KNOWN: [(&str, &str); 57] = [
     ("some/adamw-state-init", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/linker-killed-chat", "a line that was quoted in a chat is not taken for a log"),
     ("some/trend-k8s-top-growth", "five readings are too few to be more than a start"),
@@ -151,6 +151,20 @@ const KNOWN: [(&str, &str); 43] = [
     ("some/trend-host-free-days", "dates and amounts that a person wrote down, without a unit"),
     ("some/trend-sleep-sglang-chat", "`before` and `after` of a call that a person named in a sentence"),
     ("none/redis-normal-bgsave", "two peaks are telemetry, in which nothing is wrong"),
+    ("some/backward-first-step", "the numbers' verdict comes before the pass in which it failed"),
+    ("some/adamw-exp-avg-sq", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("some/llama-cpp-cudamalloc", "nothing states the device's memory: the refusal of the driver is all that is known"),
+    ("some/longest-batch-asr", "the numbers' verdict comes before the length of the batch"),
+    ("some/eval-wrapped-mail", "the numbers' verdict comes before the pass in which it failed"),
+    ("some/leak-persons-list-french", "a list that a person wrote, with words of another language"),
+    ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
+    ("some/host-growth-go-heap", "a row of a heap's growth in a form of its own"),
+    ("some/host-growth-docker-stats", "the columns that a format asked for are not known"),
+    ("some/regression-ci-baseline", "rows in MB, which are searched for only below a header that names memory"),
+    ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
+    ("some/residual-after-sleep", "`asleep 2.9 GiB` behind an arrow is not read"),
+    ("none/train-log-nan", "several figures are telemetry, in which nothing is wrong"),
+    ("none/cache-falls-back-requests", "figures of a cache in a form of its own"),
     ("some/torch-adamw-state", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/gnu-time-two-compiler-versions", "two single figures are not compared"),
     (
@@ -206,7 +220,7 @@ const KNOWN: [(&str, &str); 43] = [
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
 /// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3,
 /// `unseen19` 132 of 160 with 4: of its 100 texts without an event 90, of its 35 failures 33, of its 25 trends, in tables
-/// and prose, 9. Since then they guard what was learnt.
+/// and prose, 9; `unseen20`, as hard, 68 of 90 with 6. Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -230,6 +244,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen17", 150),
         ("unseen18", 120),
         ("unseen19", 160),
+        ("unseen20", 90),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -91,9 +91,30 @@ impl Header {
     }
 }
 
+/// The words of `text`, each number with its unit.
+fn words(text: &str) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    let mut ends = 0;
+    for word in text.split_ascii_whitespace() {
+        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        let unit = matches!(word, "GiB" | "MiB" | "KiB" | "TiB" | "GB" | "MB" | "KB" | "kB" | "TB");
+        match found.last_mut() {
+            Some(last) if unit && at == ends + 1 && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                *last = &text[at - 1 - last.len()..at + word.len()];
+            }
+            _ => found.push(word),
+        }
+        if found.len() > MOST {
+            break;
+        }
+        ends = at + word.len();
+    }
+    found
+}
+
 fn cells(text: &str, apart: Apart) -> Vec<&str> {
     match apart {
-        Apart::Blanks => text.split_ascii_whitespace().take(MOST + 1).collect(),
+        Apart::Blanks => words(text),
         Apart::Wide => text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(MOST + 1).collect(),
         Apart::Commas => text.split(',').map(str::trim).take(MOST + 1).collect(),
         Apart::Bars => text.trim_matches('|').split('|').map(str::trim).take(MOST + 1).collect(),
@@ -148,7 +169,7 @@ fn of_a_loop(name: &str) -> Column {
         return Column::Step;
     }
     let memory = regex!(
-        r"^(?:(?P<peak>max|peak)[ _]?)?(?:(?:gpu|cuda|torch|device)[ _.]?)?(?P<what>gpu_?mem|gpu_?memory|cuda_?mem|gpu_?ram|mem|memory|vram|rss|uss|allocated|alloc|reserved|cached)(?:[ _]?(?:mem|memory|used|usage))?[ _]?[(\[]?(?P<unit>[kmg]i?b)?[)\]]?$"
+        r"^(?:(?P<peak>max|peak)[ _]?)?(?:(?:gpu|cuda|torch|device|memory|mem)[ _.]?)?(?P<what>gpu_?mem|gpu_?memory|cuda_?mem|gpu_?ram|mem|memory|vram|rss|uss|allocated|alloc|reserved|cached)(?:[ _]?(?:mem|memory|used|usage))?[ _]?[(\[]?(?P<unit>[kmg]i?b)?[)\]]?$"
     );
     if let Some(found) = regex!(r"^(?:after_?)?(?:a?sleep|residual)\w*_(?P<unit>[kmg])i?b$").captures(name) {
         return Column::Figure(Metric::StillInUse, size(&found["unit"]));

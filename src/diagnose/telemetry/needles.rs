@@ -62,6 +62,7 @@ pub const fn needles() -> &'static [&'static str] {
         "Attached GPUs",
         "# gpu ",
         "B/op",
+        "aseline",
         "_gib",
         "kubectl top",
     ]

@@ -84,7 +84,7 @@ impl Versions {
 
 /// Whether `text` heads rows that have no text to search for.
 pub(super) fn heads(text: &str) -> bool {
-    text.len() <= LONGEST && header(text, 0).is_some_and(|header| header.unit.is_some())
+    text.len() <= LONGEST && header(text, 0).is_some_and(|header| header.unit.is_some() || header.pair)
 }
 
 fn header(text: &str, line: u64) -> Option<Header> {
@@ -318,7 +318,7 @@ mod tests {
         let benchstat = "        │ old.txt │ new.txt │\n        │ sec/op │ sec/op vs base │\nRow-16  3.211 ± 0%  6.422 ± 1%  +100.0% (p=0.0 n=10)\n\
             \n        │ B/op │ B/op vs base │\nRow-16  2.016Mi ± 0%  4.375Mi ± 0%  +117.01% (p=0.000 n=10)\n";
         assert_eq!(found(benchstat), [(2.0, 4.0)]);
-        assert!(heads("        │ B/op │ B/op vs base │") && !heads("memory before the step  and after it"));
+        assert!(heads("        │ B/op │ B/op vs base │") && !heads("the memory of a step  and what remains after it"));
     }
 
     proptest::proptest! {

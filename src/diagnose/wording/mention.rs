@@ -189,7 +189,7 @@ fn commented(lines: &Lines, at: usize) -> bool {
     let is = |line: &Line| line.text.trim_start().starts_with(['#', ';']);
     let setting = |line: &Line| {
         regex!(
-            r"^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
+            r"^(?:FROM|ARG|ENV|RUN|COPY|ADD|WORKDIR|USER|EXPOSE|ENTRYPOINT|CMD|HEALTHCHECK) \S|^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
         )
         .is_match(line.text.trim_end())
     };

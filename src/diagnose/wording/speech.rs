@@ -94,6 +94,12 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         r"(?i)\b(?:exited|failed|terminated|died|killed|crashed|aborted|ended|stopped|got|was|were|has|had|have|threw|raised|returned|reported|said|received|caught|panicked|rejected|did|could|encountered|hit|ran|gave|finished|completed|started|restarted|evicted|lost)\b"
     );
     let quote = opened(clause);
+    // A condition, of which nothing says that it was met.
+    if regex!(r"(?i)^\W*(?:if|whenever|in case) (?:your|the|an?|any|you|it|this|that|we|one)\b").is_match(clause)
+        && !happened.is_match(clause)
+    {
+        return Some(QUOTED);
+    }
     // Words that lead to a quotation without a mark of their own, in a clause in which nothing has happened.
     if let Some(open) = quote {
         let head = clause[..open].trim_end();
