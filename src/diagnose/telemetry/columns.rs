@@ -323,6 +323,8 @@ mod tests {
         let phases = "       phase  allocated   reserved\n   load model   1.0 GB    2.0 GB\nrequest  8k ctx   3.0 GB    4.0 GB  (long)\n";
         let expected = [("load model", vec![1024, 2048]), ("request", vec![3072, 4096])];
         assert_eq!(read(phases), expected.map(|(name, amounts)| (Format::Plain, named(name), amounts)));
+        // A line of nothing but a terminal's codes has no cells.
+        assert_eq!(read("when   allocated   reserved\n\u{1b}[0m\n"), []);
         let times = "when   allocated   reserved\n10:00   1.0 GB   2.0 GB   (idle)\n";
         assert_eq!(read(times), [(Format::Plain, None, vec![1024, 2048])]);
         let builds = "| build | tok/s | peak GPU mem (GiB) |\n|---|---|---|\n| 0601 | 14,210 | 58.5 |\n| 0602 | 14,198 | 69.5 |\n";

@@ -76,8 +76,9 @@ impl Header {
             while fields.len() > self.columns.len() && fields.last().is_some_and(|field| field.starts_with('(')) {
                 fields.pop();
             }
-            let more = fields.len().saturating_sub(self.columns.len());
-            fields.drain(1..1 + more);
+            if let Some(more @ 1..) = fields.len().checked_sub(self.columns.len()) {
+                fields.drain(1..=more);
+            }
         }
         if self.right {
             fields.drain(..fields.len().saturating_sub(self.columns.len()));
