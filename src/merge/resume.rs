@@ -108,8 +108,7 @@ impl Resumed {
                 }
             }
             places = (0..whole.len()).collect();
-            let (entries, bytes, places) = (whole.len(), capture.bytes, places.clone());
-            whole_shard = Some(Shard { index: 1, count: 1, capture, entries, places, bytes, timing: None });
+            whole_shard = Some(Shard::alone(whole, places.clone()));
         } else if record.shards().any(|shard| shard.capture != capture) {
             return Err(other("its capture had other entries"));
         }

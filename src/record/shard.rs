@@ -40,6 +40,21 @@ pub struct SharedCapture {
     pub bytes: ByteSize,
 }
 
+impl Shard {
+    /// The only shard of a run on `capture`, with the entries at `places`.
+    pub fn alone(capture: &Capture, places: Vec<usize>) -> Self {
+        Self {
+            index: 1,
+            count: 1,
+            capture: SharedCapture::of(capture),
+            entries: places.len(),
+            bytes: places.iter().map(|&place| capture.sizes()[place]).sum(),
+            places,
+            timing: None,
+        }
+    }
+}
+
 impl SharedCapture {
     /// `capture`, which has all entries.
     pub fn of(capture: &Capture) -> Self {

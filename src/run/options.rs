@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use crate::defaults;
-use crate::record::{Rank, Shard, SharedCapture};
+use crate::record::{Rank, Shard};
 use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::Place;
@@ -94,16 +94,7 @@ pub struct Share {
 impl Share {
     /// The share of `whole` with the entries at `places`, of a run on `device` that has no other shards.
     pub fn of(whole: &Capture, places: Vec<usize>, device: Place) -> Self {
-        let shard = Shard {
-            index: 1,
-            count: 1,
-            capture: SharedCapture::of(whole),
-            entries: places.len(),
-            bytes: places.iter().map(|&place| whole.sizes()[place]).sum(),
-            places,
-            timing: None,
-        };
-        Self { shard, rank: None, lock: lock(device), in_turns: false }
+        Self { shard: Shard::alone(whole, places), rank: None, lock: lock(device), in_turns: false }
     }
 }
 

@@ -2,6 +2,7 @@
 //! processes (`ps`, `top`, or the columns that a `ps -o` asks for) and pods (`kubectl top`).
 
 use super::sample::Metric;
+use super::scan::unit;
 use crate::ascii::regex;
 
 /// The most columns of a table.
@@ -98,9 +99,9 @@ fn words(text: &str) -> Vec<&str> {
     let mut ends = 0;
     for word in text.split_ascii_whitespace() {
         let at = word.as_ptr() as usize - text.as_ptr() as usize;
-        let unit = matches!(word, "GiB" | "MiB" | "KiB" | "TiB" | "GB" | "MB" | "KB" | "kB" | "TB");
+        let is_unit = unit(word).is_some_and(|(size, rest)| size > 1 && rest.is_empty());
         match found.last_mut() {
-            Some(last) if unit && at == ends + 1 && last.ends_with(|c: char| c.is_ascii_digit()) => {
+            Some(last) if is_unit && at == ends + 1 && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 *last = &text[at - 1 - last.len()..at + word.len()];
             }
             _ => found.push(word),

@@ -64,12 +64,11 @@ impl Versions {
             return true;
         }
         let header = self.header.as_ref().filter(|header| line.position.line.saturating_sub(header.line) <= NEAR);
-        let Some([before, after]) = row(text, header, said) else { return false };
-        let label = label(text, before.0);
+        let Some((label, amounts)) = row(text, header, said) else { return false };
         let gpu = is_of_a_gpu(text) || is_of_a_gpu(said) || header.is_some_and(|header| header.gpu);
         let other = if gpu { Metric::MaxAllocated } else { Metric::HostUsed };
         let metric = kind(label).filter(|metric| !matches!(metric, Metric::DeviceFree | Metric::DeviceTotal));
-        for (step, figure) in [before.1, after.1].into_iter().enumerate() {
+        for (step, figure) in amounts.into_iter().enumerate() {
             let mut sample = Sample::new(Format::Versions, line.position);
             sample.with(metric.unwrap_or(other), Some(figure));
             sample.label = Some(label.to_owned()).filter(|label| !label.is_empty());
@@ -106,8 +105,8 @@ fn header(text: &str, line: u64) -> Option<Header> {
     Some(of(unit_in(text), true))
 }
 
-/// The two amounts of a row, each with where it begins in `text`.
-fn row(text: &str, header: Option<&Header>, said: &str) -> Option<[(usize, Figure); 2]> {
+/// The label of a row, and its two amounts.
+fn row<'a>(text: &'a str, header: Option<&Header>, said: &str) -> Option<(&'a str, [Figure; 2])> {
     let stated = memchr::memchr2(b'%', b'+', text.as_bytes()).is_some();
     if !stated && header.is_none_or(|header| !header.pair) {
         return None;
@@ -124,8 +123,7 @@ fn row(text: &str, header: Option<&Header>, said: &str) -> Option<[(usize, Figur
     };
     let reversed = amounts.windows(3).find(|three| proves(&[three[1], three[0], three[2]]));
     let pair = proven.or_else(|| reversed.map(|three| [three[1], three[0]])).or_else(bare)?;
-    let first = pair[0].at.min(pair[1].at);
-    let label = label(text, first);
+    let label = label(text, pair[0].at.min(pair[1].at));
     let own = pair.iter().find_map(|amount| if let Of::Bytes(size) = amount.of { Some(size) } else { None });
     let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit)?;
     let memory = of_memory(label) || header.is_some_and(|header| header.memory) || of_memory(said);
@@ -141,9 +139,9 @@ fn row(text: &str, header: Option<&Header>, said: &str) -> Option<[(usize, Figur
     let figure = |amount: Amount| {
         let size = if let Of::Bytes(size) = amount.of { size } else { size };
         let of_memory = matches!(amount.of, Of::Bytes(_) | Of::Nothing) && amount.value > 0.0;
-        Figure::rounded(amount.value, size, 2.0 * amount.error).filter(|_| of_memory).map(|figure| (first, figure))
+        Figure::rounded(amount.value, size, 2.0 * amount.error).filter(|_| of_memory)
     };
-    Some([figure(pair[0])?, figure(pair[1])?])
+    Some((label, [figure(pair[0])?, figure(pair[1])?]))
 }
 
 /// Whether the third number is the change from the first to the second: in percent, or as an amount.

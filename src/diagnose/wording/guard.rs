@@ -169,23 +169,15 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a list of errors in a manual");
     }
-    if regex!(r"(?i)\bfilter ?\(where\b|\bcount\(\*\)|\bcase when\b").is_match(text) {
-        return Some("a statement of a query language");
-    }
-    // What readers are promised to see.
-    if regex!(r#"(?i)\byou(?:'ll| will| may| might) (?:then |also )?(?:see|get) ["'`\x{201c}]"#).is_match(text) {
-        return Some("a manual");
-    }
-    // A step that depends on what is found.
-    if regex!(r"(?:->|=>|\x{2192})\s*(?i:go to|see|continue with|escalate|skip to) ").is_match(text) {
+    // What readers are promised to see, a step that depends on what is found, and what a code is made of.
+    if regex!(r#"(?i)\byou(?:'ll| will| may| might) (?:then |also )?(?:see|get) ["'`\x{201c}]"#).is_match(text)
+        || regex!(r"(?:->|=>|\x{2192})\s*(?i:go to|see|continue with|escalate|skip to) ").is_match(text)
+        || regex!(r"\b137 ?= ?128 ?\+ ?9\b|\b128 ?\+ ?9 ?= ?137\b").is_match(text)
+    {
         return Some("a manual");
     }
     if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b").is_match(text) {
         return Some("a line of a test run");
-    }
-    // What a code is made of.
-    if regex!(r"\b137 ?= ?128 ?\+ ?9\b|\b128 ?\+ ?9 ?= ?137\b").is_match(text) {
-        return Some("a manual");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
@@ -214,6 +206,7 @@ fn form(text: &str) -> Option<&'static str> {
         r"^(?i:insert into \S+|select\b.*\bfrom \S+|update \S+ set\b|delete from \S+|alter table|create (?:table|index|view)|values ?\(|(?:and|or|where|having|when)\s[^\n]*(?:=|<>|\bin|\blike) ?\(?'[^'\n]*')"
     )
     .is_match(text)
+        || regex!(r"(?i)\bfilter ?\(where\b|\bcount\(\*\)|\bcase when\b").is_match(text)
     {
         return Some("a statement of a query language");
     }
