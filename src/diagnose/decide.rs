@@ -98,6 +98,9 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
     let Some(total) = total else {
         return if tried >= BEYOND_ANY_DEVICE {
             decision(Verdict::SingleHugeRequest, format!("One request of {} is larger than any device.", show(tried)))
+        } else if let Some(unused) = bytes(numbers.unallocated).filter(|unused| *unused >= tried) {
+            let text = format!("{} are free but could not serve {}: they are in pieces.", show(unused), show(tried));
+            decision(Verdict::Fragmentation, text)
         } else if let Some(free) = free {
             decision(Verdict::Capacity, format!("{} more did not fit: {} were free.", show(tried), show(free)))
         } else {

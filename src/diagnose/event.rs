@@ -2,7 +2,7 @@
 
 use super::advice::{Known, advice};
 use super::decide::{decide, identify};
-use super::findings::{Event, KnownBatch};
+use super::findings::{Event, KnownBatch, Numbers};
 use super::incident::{Class, Incident};
 use super::optimizer::{Optimizer, State};
 use super::progress::Progress;
@@ -122,18 +122,19 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     Described { event, may_be_longest }
 }
 
-/// Makes predictions that pile up the verdict: that is more specific than that there was no room for more, or that the
-/// last piece was large.
+/// Makes the verdict what the process was doing. Predictions that pile up are more specific than that there was no room
+/// for more, or that the last piece was large; without numbers, so is a part of the training step.
 fn name_what_grew(event: &mut Event) {
-    let at = event.also.iter().position(|also| *also == Verdict::EvalAccumulation);
+    const PHASES: [Verdict; 3] = [Verdict::OptimizerState, Verdict::OptimizerStep, Verdict::FirstBackward];
     let bytes = |size: Option<ByteSize>| size.map(ByteSize::bytes);
     let (tried, capacity) = (bytes(event.numbers.tried), bytes(event.numbers.capacity));
-    let unspecific = match event.verdict {
-        Verdict::Capacity | Verdict::LibraryAllocFail => true,
-        Verdict::SingleHugeRequest => tried.zip(capacity).is_some_and(|(tried, capacity)| tried <= capacity / 2),
-        _ => false,
-    };
-    if let Some(at) = at.filter(|_| unspecific) {
+    let full = matches!(event.verdict, Verdict::Capacity | Verdict::LibraryAllocFail);
+    let piece = event.verdict == Verdict::SingleHugeRequest
+        && tried.zip(capacity).is_some_and(|(tried, capacity)| tried <= capacity / 2);
+    let place = |verdict: Verdict| event.also.iter().position(|also| *also == verdict);
+    let piles = place(Verdict::EvalAccumulation).filter(|_| full || piece);
+    let unsaid = full && event.numbers == Numbers::default();
+    if let Some(at) = piles.or_else(|| PHASES.into_iter().filter(|_| unsaid).find_map(place)) {
         std::mem::swap(&mut event.verdict, &mut event.also[at]);
     }
 }

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen20/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen21/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,21 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 57] = [
+const KNOWN: [(&str, &str); 67] = [
+    (
+        "some/gguf-whole-model-one-card",
+        "nothing states the device's memory: the refusal of the driver is all that is known",
+    ),
+    ("some/gguf-compute-buffer-273g", "as above: a device with more is on sale"),
+    ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
+    ("some/tf-train-current-rises", "amounts without a unit"),
+    ("some/loader-gpu-epochs", "four readings are too few to be more than a start"),
+    ("some/theano-usage-creep", "amounts without a unit"),
+    ("some/wallet-agent-rss", "a tenth more in three minutes may be the start of a program"),
+    ("some/proxy-soak-table", "five readings are too few to be more than a start"),
+    ("some/nim-self-build-peak", "amounts of two versions in sentences, without a unit"),
+    ("some/browser-memory-dashboard", "the amounts are in units that the words leave out"),
+    ("some/ray-actors-release-diff", "a patch of a record whose amounts have no unit"),
     ("some/adamw-state-init", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/linker-killed-chat", "a line that was quoted in a chat is not taken for a log"),
     ("some/trend-k8s-top-growth", "five readings are too few to be more than a start"),
@@ -171,7 +185,6 @@ const KNOWN: [(&str, &str); 57] = [
         "some/tf-bfc-not-a-failure-warning",
         "a caller that does not need the memory has not failed, as three other sets have it",
     ),
-    ("some/tpu_pod_reserve_bottom", "the largest free block stands in a sentence of a person"),
     ("some/trend_esp32_free_heap", "free memory that fell by less than a quarter is no growth yet"),
     ("some/near_rabbitmq_watermark", "a server that stops its producers at a watermark works as it was set up"),
     ("some/near_fluentbit_pause", "an input that pauses at the limit of its buffer works as it was set up"),
@@ -220,7 +233,8 @@ const KNOWN: [(&str, &str); 57] = [
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
 /// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3,
 /// `unseen19` 132 of 160 with 4: of its 100 texts without an event 90, of its 35 failures 33, of its 25 trends, in tables
-/// and prose, 9; `unseen20`, as hard, 68 of 90 with 6. Since then they guard what was learnt.
+/// and prose, 9; `unseen20`, as hard, 68 of 90 with 6; `unseen21`, modelled on public reports one by one, 104 of 121 with 1.
+/// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -245,6 +259,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen18", 120),
         ("unseen19", 160),
         ("unseen20", 90),
+        ("unseen21", 120),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -298,7 +313,7 @@ fn wordings_beside_those_of_the_sets_are_right() {
 
 #[test]
 fn what_people_and_programs_say_about_memory_is_no_event() {
-    let wrong = judged("talk", 180);
+    let wrong = judged("talk", 230);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -181,7 +181,9 @@ fn header(text: &str, last: u64) -> Option<Header> {
             "fb" => Column::Figure(Metric::DeviceUsed, Some(MIB)),
             _ => Column::Other,
         };
-        return is.then(|| Header::of_gpus(names.iter().map(column).collect(), Apart::Blanks, last));
+        if is {
+            return Some(Header::of_gpus(names.iter().map(column).collect(), Apart::Blanks, last));
+        }
     }
     if !is_csv_header(text) {
         return headers::of_processes(text, last)
@@ -334,6 +336,9 @@ mod tests {
             "Mon  $ kubectl top pod -l app=a --no-headers\na-5c9-tq8   14m   188Mi\nTue  a-5c9-tq8   13m   342Mi\n";
         let expected = [188, 342].map(|amount| (Format::Plain, named("a-5c9-tq8"), vec![amount]));
         assert_eq!(read(pods), expected);
+        let searched = "# kubectl top po -n mon | grep agent\nagent-0   14m   188Mi\nagent-1   13m   342Mi\n";
+        let expected = [("agent-0", 188), ("agent-1", 342)];
+        assert_eq!(read(searched), expected.map(|(name, amount)| (Format::Plain, named(name), vec![amount])));
         let cycles = "cycle  awake_gib  after_sleep_gib\n1      68.5       2.0\n";
         assert_eq!(read(cycles), [(Format::VllmSleep, named("1"), vec![2048])]);
         let heading = "`torch.cuda.memory_allocated()` after each swap (gc.collect() before):\n\nswap 10: 4.5 GB\nswap 20: 5.0 GB (late)\n";

@@ -7,9 +7,32 @@ use crate::ascii::regex;
 
 /// The most columns of a table.
 pub(super) const MOST: usize = 40;
-/// The names of a first column, which counts steps or ranks.
-const STEPS: [&str; 12] =
-    ["rank", "epoch", "step", "iter", "iteration", "idx", "index", "batch", "round", "request", "requests", "call"];
+/// The names of a first column, which counts steps, ranks or a length of time.
+const STEPS: [&str; 23] = [
+    "rank",
+    "epoch",
+    "step",
+    "iter",
+    "iteration",
+    "idx",
+    "index",
+    "batch",
+    "round",
+    "request",
+    "requests",
+    "call",
+    "second",
+    "seconds",
+    "minute",
+    "minutes",
+    "min",
+    "hour",
+    "hours",
+    "day",
+    "days",
+    "week",
+    "elapsed",
+];
 /// The names of a first column whose rows are phases or moments of one program.
 const PHASES: [&str; 12] =
     ["phase", "stage", "state", "cycle", "time", "when", "event", "moment", "rollout", "swap", "turn", "run"];
@@ -217,9 +240,11 @@ pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
     Some(Header { columns, apart: Apart::Wide, lasts: false, letters: false, timed: false, right: false, last })
 }
 
-/// `kubectl top pod`, whose rows may come without a header.
+/// `kubectl top pod`, whose rows come without a header if it is asked to, or if a search leaves it out.
 pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
-    let command = text.len() <= LONGEST && text.contains("kubectl top pod") && text.contains("--no-headers");
+    let command = text.len() <= LONGEST
+        && text.contains("kubectl top po")
+        && ["--no-headers", "grep", "rg "].iter().any(|without| text.contains(without));
     let columns = vec![Column::Name, Column::Other, Column::Figure(Metric::HostUsed, None)];
     command.then_some(Header {
         columns,

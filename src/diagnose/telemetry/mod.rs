@@ -17,7 +17,7 @@
 //! | nvidia-smi | its table, CSV, `dmon`, `pmon`, `-q`; gpustat |
 //! | tables | a loop's, with a column of steps and one of memory; those of `ps`, `top`, `kubectl top` and `docker stats`, or what a `ps -o` asks for |
 //! | runtimes | what a full collection of a JVM, of Node or of Go left, Go's `HeapAlloc`, counters of .NET, a free heap |
-//! | the machine | `free`, a line with several figures of `/proc/meminfo` |
+//! | the machine | `free`, a line with several figures of `/proc/meminfo`, the row of `df` on /dev/shm |
 //! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
 //!
 //! Lines may have terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, may come from

@@ -65,5 +65,6 @@ pub const fn needles() -> &'static [&'static str] {
         "aseline",
         "_gib",
         "kubectl top",
+        "% /dev/shm",
     ]
 }

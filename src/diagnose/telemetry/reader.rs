@@ -51,6 +51,8 @@ struct Process {
     blocks: Blocks,
     /// Its last text that is not a figure: the label of DeepSpeed's reports.
     said: String,
+    /// The last heading, as Markdown writes them.
+    heading: String,
     /// The table of nvidia-smi that its lines belong to.
     columns: Columns,
     /// The comparison of two versions that its lines belong to.
@@ -63,8 +65,11 @@ impl Process {
         if !line.text.contains(char::is_alphanumeric) {
             return;
         }
-        self.said.clear();
-        self.said.push_str(cut(line.message(), LONGEST_LABEL));
+        let text = cut(line.message(), LONGEST_LABEL);
+        text.clone_into(&mut self.said);
+        if line.text.starts_with('#') {
+            text.clone_into(&mut self.heading);
+        }
     }
 }
 
@@ -120,7 +125,9 @@ impl Reader {
         let step = if marks.has(Marks::STEP) { steps::step(&line.text) } else { None };
         self.step = step.or(self.step);
         let process = self.process(&line.origin);
-        if process.versions.take(line, &process.said, samples) || process.columns.take(line, samples) {
+        if process.versions.take(line, [&process.said, &process.heading], samples)
+            || process.columns.take(line, samples)
+        {
             self.settle(from, samples);
             return true;
         }

@@ -16,7 +16,7 @@ type Reading = (Metric, Figure, &'static str);
 type Parser = fn(&str) -> Option<Reading>;
 
 /// The readers, each with a text that its lines have.
-const PARSERS: [(&str, Parser); 12] = [
+const PARSERS: [(&str, Parser); 13] = [
     ("Pause Full", java),
     ("Full GC", java),
     (" MB goal", go),
@@ -29,6 +29,7 @@ const PARSERS: [(&str, Parser); 12] = [
     ("ree_heap", free_heap),
     ("reeHeap", free_heap),
     ("eap free", free_heap),
+    ("% /dev/shm", df),
 ];
 
 /// The reading of `text`, the message of a line.
@@ -122,6 +123,20 @@ fn meminfo(text: &str) -> Option<Reading> {
     Some((Metric::HostFree, available.figure(1 << 10)?, "the machine"))
 }
 
+/// The row of `df` on shared memory: `tmpfs  32G  2.6G  30G  9% /dev/shm`, in KiB if no amount has a letter.
+fn df(text: &str) -> Option<Reading> {
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [.., total, used, free, _, "/dev/shm"] = fields[..] else { return None };
+    let lettered = [total, used, free].iter().any(|field| field.ends_with(|c: char| c.is_ascii_alphabetic()));
+    let amount = number(used)?;
+    let size = match amount.rest {
+        "" if lettered => 1,
+        "" => 1 << 10,
+        rest => letter(rest.trim_end_matches('i').chars().next()?)?,
+    };
+    Some((Metric::HostUsed, amount.figure(size)?, "/dev/shm"))
+}
+
 /// The free heap of a small device or of a program: `Free heap: 198212`, `esp_get_free_heap_size=198212`.
 fn free_heap(text: &str) -> Option<Reading> {
     const LEAST: u64 = 1_000;
@@ -204,6 +219,8 @@ mod tests {
             ("host=a MemTotal: 8050412 kB MemAvailable: 6200000 kB Slab: 500984 kB", free, 6_200_000 << 10),
             ("mqtt: published 1 msg, esp_get_free_heap_size=198212 min=196149", free, 198_212),
             ("Free heap: 41 KB", free, 41 << 10),
+            ("tmpfs                 32G  2.5G   30G   9% /dev/shm", used, 5 << 29),
+            ("shm  65536  1024  64512  2% /dev/shm", used, 1 << 20),
             ("Mem:          32074        6120       20100         212        5854       25954", used, 6120 << 20),
             ("Speicher:        32074        6120       20100         212        5854       25454", used, 6620 << 20),
             ("Mem:  31Gi  5.0Gi  20Gi  212Mi  6.0Gi  26Gi", used, 5 << 30),
@@ -222,6 +239,8 @@ mod tests {
             "MemAvailable: 6200000 kB",
             "free heap below 10%: 12% left",
             "Free heap: 12 objects",
+            "at 9% /dev/shm",
+            "a b c 9% /dev/shm",
             "Mem: 1 2 3 4 5 6",
             "Swap:          2047           0        2047",
         ] {
@@ -232,7 +251,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read(
-            name in "(Pause Full|gc 1 ms clock, | MB goal|Mark-Compact|GC Heap Size \\(MB\\)|free=|MemAvailable:|Free heap|Mem:)",
+            name in "(Pause Full|gc 1 ms clock, | MB goal|Mark-Compact|GC Heap Size \\(MB\\)|free=|MemAvailable:|Free heap|Mem:|[0-9]{0,2}G 9% /dev/shm)",
             text in "[ -~]{0,60}",
         ) {
             let _ = (read(&format!("{name}{text}")), read(&format!("{text}{name}")));

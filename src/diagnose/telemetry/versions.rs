@@ -53,8 +53,8 @@ struct Amount {
 }
 
 impl Versions {
-    /// Takes `line` if it is a row or a header; `said` is the last text before it.
-    pub(super) fn take(&mut self, line: &Line<'_>, said: &str, samples: &mut Vec<Sample>) -> bool {
+    /// Takes `line` if it is a row or a header; `above` are the last text and the last heading before it.
+    pub(super) fn take(&mut self, line: &Line<'_>, above: [&str; 2], samples: &mut Vec<Sample>) -> bool {
         let text = line.text.trim();
         if text.len() > LONGEST {
             return false;
@@ -64,8 +64,8 @@ impl Versions {
             return true;
         }
         let header = self.header.as_ref().filter(|header| line.position.line.saturating_sub(header.line) <= NEAR);
-        let Some((label, amounts)) = row(text, header, said) else { return false };
-        let gpu = is_of_a_gpu(text) || is_of_a_gpu(said) || header.is_some_and(|header| header.gpu);
+        let Some((label, amounts)) = row(text, header, above) else { return false };
+        let gpu = is_of_a_gpu(text) || above.into_iter().any(is_of_a_gpu) || header.is_some_and(|header| header.gpu);
         let other = if gpu { Metric::MaxAllocated } else { Metric::HostUsed };
         let metric = kind(label).filter(|metric| !matches!(metric, Metric::DeviceFree | Metric::DeviceTotal));
         for (step, figure) in amounts.into_iter().enumerate() {
@@ -106,7 +106,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
 }
 
 /// The label of a row, and its two amounts.
-fn row<'a>(text: &'a str, header: Option<&Header>, said: &str) -> Option<(&'a str, [Figure; 2])> {
+fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(&'a str, [Figure; 2])> {
     let stated = memchr::memchr2(b'%', b'+', text.as_bytes()).is_some();
     if !stated && header.is_none_or(|header| !header.pair) {
         return None;
@@ -126,14 +126,14 @@ fn row<'a>(text: &'a str, header: Option<&Header>, said: &str) -> Option<(&'a st
     let label = label(text, pair[0].at.min(pair[1].at));
     let own = pair.iter().find_map(|amount| if let Of::Bytes(size) = amount.of { Some(size) } else { None });
     let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit)?;
-    let memory = of_memory(label) || header.is_some_and(|header| header.memory) || of_memory(said);
+    let memory = of_memory(label) || header.is_some_and(|header| header.memory) || above.into_iter().any(of_memory);
     let stored = |text: &str| {
         regex!(
             r"(?i)disk|image|file|download|artifact|bundle|binary|wheel|checkpoint|bandwidth|throughput|traffic|/s\b"
         )
         .is_match(text)
     };
-    if !memory || stored(label) || (stored(said) && !of_memory(label)) {
+    if !memory || stored(label) || (stored(above[0]) && !of_memory(label)) {
         return None;
     }
     let figure = |amount: Amount| {
@@ -313,6 +313,10 @@ mod tests {
         );
         let versions = "peak RSS of the importer\n  case      2.5.1       2.6.0\n  small   100 MiB     120 MiB\n";
         assert_eq!(found(versions), [(100.0, 120.0)]);
+        let headed = "## Memory check of the tablet\n\nBuild 4410 is the baseline, the limit 10 %.\n\n\
+            | step | baseline | current | Δ | Δ% |\n|---|---|---|---|---|\n| start | 212.4 MB | 251.0 MB | +38.6 MB | +18.2 % |\n";
+        assert_eq!(found(headed), [(212.0, 251.0)]);
+        assert!(found(&headed.replace("Memory", "Speed")).is_empty());
         let benchstat = "        │ old.txt │ new.txt │\n        │ sec/op │ sec/op vs base │\nRow-16  3.211 ± 0%  6.422 ± 1%  +100.0% (p=0.0 n=10)\n\
             \n        │ B/op │ B/op vs base │\nRow-16  2.016Mi ± 0%  4.375Mi ± 0%  +117.01% (p=0.000 n=10)\n";
         assert_eq!(found(benchstat), [(2.0, 4.0)]);

@@ -102,10 +102,12 @@ pub(super) fn worker(sample: &Sample) -> Worker {
     Worker { rank: sample.rank, pid, device: sample.device }
 }
 
+/// The words before the number of a step.
+const STEPS: [&str; 5] = ["step", "iteration", "iter", "batch", "microbatch"];
+
 /// `label` without the number of its step and without measured values, and that number: the number after a word for
 /// steps, otherwise the last whole number.
 pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
-    const STEPS: [&str; 5] = ["step", "iteration", "iter", "batch", "microbatch"];
     // Each number on its own: (start, end, whether it has a fraction).
     let (mut numbers, mut at) = (Vec::new(), 0);
     while let Some(start) = label[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
@@ -124,7 +126,7 @@ pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
         // `fp16`, `stage3` and `v1.2` are names.
         if !range
             && !label[..start]
-                .ends_with(|c: char| c.is_alphanumeric() || c == '.' || c == '_' && !fraction && named(&label[..start]))
+                .ends_with(|c: char| c.is_alphanumeric() || c == '.' || !fraction && named(c, &label[..start]))
         {
             numbers.push((start, end, fraction));
         }
@@ -151,9 +153,13 @@ pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
     (text, step.and_then(|(start, end, _)| label[start..end].parse().ok()))
 }
 
-/// Whether `text` ends with a part of a name: `layer_` of `layer_3`, but not `step_` of `step_3`.
-fn named(text: &str) -> bool {
-    !text.trim_end_matches('_').to_ascii_lowercase().ends_with("step")
+/// Whether `text` ends with `last` and a part of a name: `layer_` of `layer_3` and `web-` of `web-3`, but not `step_` of
+/// `step_3`.
+fn named(last: char, text: &str) -> bool {
+    let name = text.trim_end_matches(last);
+    let whole = name.len() + 1 == text.len() && name.ends_with(|c: char| c.is_alphanumeric());
+    let step = STEPS.iter().any(|step| name.to_ascii_lowercase().ends_with(step));
+    (last == '_' || last == '-' && whole) && !step
 }
 
 #[cfg(test)]
@@ -170,6 +176,9 @@ mod tests {
             ("loss 2.10 / step 4", "loss # / step #", Some(4)),
             ("after fp16 stage3", "after fp16 stage3", None),
             ("layer 0-5 after .to(device)", "layer 0-5 after .to(device)", None),
+            ("web-0", "web-0", None),
+            ("agent-6pqml", "agent-6pqml", None),
+            ("step-4 of web-1", "step-# of web-1", Some(4)),
             ("iter: 5, lr 1.5e-05", "iter: #, lr #e-05", Some(5)),
         ] {
             assert_eq!(numbered(label), (series.to_owned(), step), "{label}");

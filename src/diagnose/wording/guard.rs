@@ -274,7 +274,7 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"^\[[ xX]\]\s").is_match(text) {
         return Some("an item of a list of tasks");
     }
-    if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson)\b[^.:]{0,20}:").is_match(text) {
+    if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson|run-?book|playbook|guide|tutorial|how-?to|cheat ?sheet|scenario|exercise)\b[^.:]{0,20}:").is_match(text) {
         return Some("a title of something else");
     }
     if regex!(
@@ -372,11 +372,15 @@ fn rule(lines: &Lines, at: usize) -> bool {
         && any(regex!(r"^\s*(?:-\s*)?(?:expr|query|condition):"))
 }
 
-/// A line of a patch, below its head.
+/// A line of a patch, below its head or in a fence of its own.
 fn patch(lines: &Lines, at: usize) -> bool {
     let head = regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+");
     let above = &lines[at.saturating_sub(PATCH)..at];
     let (text, own) = (lines[at].text.as_str(), lines[at].message());
+    let fence = above.iter().rev().find(|line| line.text.trim_start().starts_with("```"));
+    if text.starts_with(['+', '-']) && fence.is_some_and(|fence| fence.text.trim().trim_start_matches('`') == "diff") {
+        return true;
+    }
     // After a prefix, the leading blank of an unchanged line looks like a part of the prefix.
     let quoted = own.len() < text.len();
     (text.starts_with(['+', '-', ' ']) && above.iter().any(|line| head.is_match(&line.text)))

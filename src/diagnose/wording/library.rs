@@ -64,19 +64,17 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
                 ),
                 // What the whole program needs according to the compiler's plan.
                 allocated: amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text)),
-                free: amount(regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(&text)),
                 capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
                 ..Numbers::default()
             };
+            free_of_a_tpu(&mut sighting.numbers, &text);
             return Some(sighting);
         }
     }
     // The message was wrapped within its first words, or spans several lines.
     let broken = text.starts_with("of memory while trying to allocate ")
         && lines.before(at).next().is_some_and(|line| line.message().trim_end().ends_with("Out"));
-    let reserve = regex!(
-        r"^Attempting to reserve ([\d.]+[KMGT]?) at the bottom of memory\. That was not possible\.(?: There are ([\d.]+[KMGT]?) free)?"
-    );
+    let reserve = regex!(r"^Attempting to reserve ([\d.]+[KMGT]?) at the bottom of memory\. That was not possible\.");
     if broken {
         let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
         sighting.numbers.tried = amount(regex!(r"allocate ([\d.]+ ?(?:bytes|[KMGT]i?B?))\b").captures(text));
@@ -84,8 +82,8 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     }
     if let Some(matched) = reserve.captures(text) {
         let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
-        sighting.numbers.free = matched.get(2).and_then(|free| size::bytes(free.as_str()));
         sighting.numbers.tried = amount(Some(matched));
+        free_of_a_tpu(&mut sighting.numbers, text);
         return Some(sighting);
     }
     let tensor = regex!(r"OOM when allocating tensor");
@@ -106,6 +104,13 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     let mut sighting = Sighting::new(cause, line).backend("tensorflow");
     sighting.numbers.tried = size::bytes(&pooled[2]);
     Some(sighting)
+}
+
+/// What is free on a TPU. Its allocator owns the whole memory: if more is free than was asked for, it is in pieces.
+fn free_of_a_tpu(numbers: &mut Numbers, text: &str) {
+    let free = regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(text);
+    numbers.free = free.and_then(|free| size::bytes(&free[1]));
+    numbers.unallocated = numbers.free.filter(|free| numbers.tried.is_some_and(|tried| *free >= tried));
 }
 
 /// Paddle's allocator, whose message states the free memory and, since 2.0, the memory it holds.

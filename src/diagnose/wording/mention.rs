@@ -1,8 +1,8 @@
-//! Lines that only mention an event: rows that a database answers, classes that a heap or a loader lists, comments of a
-//! configuration, and the messages that a manual is about.
+//! Lines that only mention an event: rows that a database answers, classes that a heap or a loader lists, and comments of
+//! a configuration.
 
 use super::super::window::{Line, Lines};
-use super::regex;
+use super::{manual, regex};
 
 /// How many lines below a row the count of its rows may be.
 const ROWS: usize = 200;
@@ -10,12 +10,10 @@ const ROWS: usize = 200;
 const TEST: usize = 48;
 /// How many lines around a comment may be settings.
 const SETTINGS: usize = 8;
-/// How many lines of a manual's example may be above the one in question.
-const EXAMPLE: usize = 12;
+/// How many lines of a question may be above the one in question.
+const QUESTION: usize = 12;
 /// How many lines around a line may be of the same page of results.
 const RESULTS: usize = 40;
-/// How many lines a sentence may take.
-const SENTENCE: usize = 3;
 
 /// Why line `at` is not an event, judged by the document that it belongs to.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
@@ -53,14 +51,10 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if posed(lines, at) {
         return Some("a question of a test");
     }
-    if foretold(lines, at) {
-        return Some("what may happen");
-    }
     if evaluated(lines, at) {
         return Some("a value that an interpreter printed");
     }
-    (defined(lines, at) || announced(lines, at) || supposed(lines, at) || goes_on(lines, at) || entry(lines, at))
-        .then_some("a manual")
+    manual::dismissed(lines, at)
 }
 
 /// A class in the histogram of a heap, or one that was loaded: every heap has a few errors that were never thrown.
@@ -102,7 +96,7 @@ fn logged(lines: &Lines, at: usize) -> bool {
             .iter()
             .rev()
             .find(|line| !own(line) && !head(line))
-            .is_some_and(|line| regex!(r"^commit [0-9a-f]{40}\b").is_match(&line.text))
+            .is_some_and(|line| regex!(r"^commit [0-9a-f]{7,40}\b").is_match(&line.text))
 }
 
 /// Whether line `at` is a row of a table of issues: its head names their titles.
@@ -216,20 +210,11 @@ fn posed(lines: &Lines, at: usize) -> bool {
         regex!(r"^\s*(?:Question|Exercise|Problem|Q\.?) ?\d{1,3} ?(?:\(\d+ (?:points?|marks?|pts?\.?)\))?[.:]?$")
             .is_match(line.text.trim_end())
     };
-    let above = lines[at.saturating_sub(EXAMPLE)..at].iter().rev();
+    let above = lines[at.saturating_sub(QUESTION)..at].iter().rev();
     let own = regex!(
         r"^\s*(?:(?:Q|Question |Exercise |Task )\d{1,3}[.:)] [A-Z]|(?:\d{1,3}[.)] )?(?:Name|List|Explain|Describe|Discuss) (?:(?:one|two|three|four|five|some|the|at least \w+) )?(?:reasons?|ways?|causes?|differences?|steps?|why|how|what)\b)"
     );
     own.is_match(&lines[at].text) || above.take_while(|line| !line.text.trim().is_empty()).any(head)
-}
-
-/// Whether line `at` goes on with a sentence about what may happen: the line above ends with `will be`.
-fn foretold(lines: &Lines, at: usize) -> bool {
-    lines[at].text.starts_with(|c: char| c.is_lowercase())
-        && at.checked_sub(1).is_some_and(|above| {
-            regex!(r"\b(?:will|would|may|might|can|could|should|shall) (?:then |now |also |always )?(?:be|get)$")
-                .is_match(lines[above].text.trim_end())
-        })
 }
 
 /// Whether line `at` is the value of an expression that was typed into an interpreter, above it.
@@ -240,105 +225,12 @@ fn evaluated(lines: &Lines, at: usize) -> bool {
         })
 }
 
-/// Whether the line above the example that line `at` belongs to introduces what people may see: it breaks off in the
-/// middle of a condition (`If you see`), or names typical output.
-fn announced(lines: &Lines, at: usize) -> bool {
-    let indented = |line: &&Line| line.text.starts_with('\t') || line.text.starts_with("    ");
-    let fence = |line: &&Line| line.text.trim_start().starts_with("```");
-    let mut above = lines[at.saturating_sub(EXAMPLE)..at].iter().rev();
-    let head = if indented(&&lines[at]) {
-        above.find(|line| !indented(line) && !fence(line))
-    } else if above.clone().any(|line| fence(&line)) {
-        above.find(fence);
-        above.next()
-    } else {
-        above.next()
-    };
-    // A whole sentence introduces nothing, and lines of a log are longer.
-    let open = |line: &&Line| line.text.len() < 240 && !line.text.trim_end().ends_with(['.', '!', ')', ']', '"']);
-    head.filter(open).is_some_and(|head| {
-        regex!(
-            r"(?:^|[\s(*])(?:If|if|When|Whenever|In case|in case) (?:you|your \w+|the \w+|users?)(?: \w+){0,4}? (?:sees?|gets?|encounters?|receives?|hits?|faces?|runs? into|fails? with|crash(?:es)? with|prints?|reports?|says|shows?)(?: [\w`]+){0,6}:?\**$|(?i:\b(?:typical|common|usual|possible|sample|example) (?:\w+ )?(?:messages?|errors?|outputs?|logs?|lines?|symptoms?)(?: (?:is|are|look|looks|like|include|includes|may|be|this))*:?$)|\b[Oo]utput shows\b[^.]*:$|\b(?:is|are|looks?|something) (?:similar to|like) (?:this|the following):$|\b[Yy]ou (?:will|should|may|might|can|could) (?:then )?(?:see|get|find|notice)\b[^.]*:$|\b(?:[Ff]or (?:example|instance)|such as|e\.g\.),?:?$"
-        )
-        .is_match(head.text.trim_end())
-    })
-}
-
-/// Whether line `at` belongs to an example, indented below a sentence that breaks off and is about what could happen:
-/// `in the worst case you can have several, and then the server gets`.
-fn supposed(lines: &Lines, at: usize) -> bool {
-    let indented = |line: &Line| line.text.starts_with([' ', '\t']);
-    let Some(head) = lines[at.saturating_sub(EXAMPLE)..at].iter().rposition(|line| !indented(line)) else {
-        return false;
-    };
-    let head = at.saturating_sub(EXAMPLE) + head;
-    let open = regex!(r"\b(?:gets?|sees?|shows?|says|prints?|reports?|throws?|raises?|returns?|with|like):?$");
-    if !indented(&lines[at]) || !open.is_match(lines[head].text.trim_end()) {
-        return false;
-    }
-    let words: Vec<&str> = lines[head.saturating_sub(SENTENCE)..=head].iter().map(|line| line.text.trim()).collect();
-    let words = words.join(" ");
-    let sentence = words.rsplit(['.', '!', '?']).next().unwrap_or_default();
-    regex!(r"(?i)\b(?:worst case|can|may|might|would|could|in theory)\b").is_match(sentence)
-        && !regex!(r"\b(?:I|we|We|my|our|got|was|were|had|saw|did)\b|\d").is_match(sentence)
-}
-
 /// Whether line `at` is on a page of results of a search: it counts them, or shows the places of several.
 fn searched(lines: &Lines, at: usize) -> bool {
     let near = || lines[at.saturating_sub(RESULTS)..lines.len().min(at + RESULTS)].iter();
     let place = |line: &&Line| regex!(r"^\s*(?:https?://)?[\w.-]+\.[a-z]{2,}\S* \x{203a} \S").is_match(&line.text);
     near().filter(place).count() > 1
         || near().any(|line| regex!(r"(?i)^About [\d,.]+ results \(").is_match(line.text.trim_start()))
-}
-
-/// Whether line `at` is, or goes on with, a sentence of a manual.
-fn goes_on(lines: &Lines, at: usize) -> bool {
-    if described(lines[at].message()) {
-        return true;
-    }
-    let mut below = &lines[at];
-    for line in lines[at.saturating_sub(SENTENCE)..at].iter().rev() {
-        let broken = line.number + 1 == below.number
-            && below.text.starts_with(|c: char| c.is_lowercase())
-            && line.text.trim_end().ends_with(|c: char| c.is_lowercase() || c == ',');
-        if !broken {
-            return false;
-        }
-        if described(&line.text) {
-            return true;
-        }
-        below = line;
-    }
-    false
-}
-
-/// An entry of a reference: the name of an error, and below it, indented, when it is raised.
-fn entry(lines: &Lines, at: usize) -> bool {
-    regex!(
-        r"^\s*(?:\.\. \w+:: |(?:exception|class|error|struct|enum) )?[A-Za-z_][\w.]*(?:Error|Exception)(?:\(.*\))?:?$"
-    )
-    .is_match(&lines[at].text)
-        && lines.get(at + 1).is_some_and(|below| {
-            regex!(r"^\s{2,}(?:Raised|Thrown|Returned|Signals|Indicates|(?:Subclass|Base class) of) ")
-                .is_match(&below.text)
-        })
-}
-
-/// Whether line `at` is a few words alone, and an indented sentence below explains them.
-fn defined(lines: &Lines, at: usize) -> bool {
-    regex!(r"^[a-z][a-z]*(?: [a-z-]+){1,7}$").is_match(lines[at].text.trim_end())
-        && lines.get(at + 1).is_some_and(|below| {
-            regex!(r"^(?: {2,}|\t)(?:The|This|A|An|There|Your|It|When|If|Some|No) \w[^:]*\s[\w.,]+$")
-                .is_match(below.text.trim_end())
-        })
-}
-
-/// A sentence of a manual about what a setting, a counter or a message is for.
-fn described(text: &str) -> bool {
-    regex!(
-        r"^(?:This|These|The) (?:(?:[\w-]+ )?(?:values?|flags?|files?|options?|parameters?|settings?|variables?|switch(?:es)?|entr(?:y|ies)|fields?|functions?|methods?|features?|polic(?:y|ies)|propert(?:y|ies)|keys?|metrics?|counters?|messages?|errors?|exceptions?|status|signal) )?(?:contains?|enables?|disables?|controls?|determines?|specif(?:y|ies)|defines?|indicates?|means|lists|describes?|allows?|selects?|toggles?|configures?|counts)\b|^(?:If|When) (?:this |it )?(?:is )?set to\b|^(?:Enables?|Disables?|Controls|Determines|Specifies|Defines|Toggles|Configures) (?:or (?:en|dis)ables? )?(?:whether|how|what|which|if|the|a|an|panic\w*|out)\b"
-    )
-    .is_match(text)
 }
 
 #[cfg(test)]
@@ -375,6 +267,8 @@ mod tests {
             ("Jobs that exceed their request will be\nended by Slurm with the state OUT_OF_MEMORY.\n", "OUT_OF"),
             ("   3:           102          11424  java.lang.OutOfMemoryError (java.base@17.0.9)\n", "OutOf"),
             (" 417:   2   64  java.lang.OutOfMemoryError\n", "OutOf"),
+            ("Exit codes\n126 not executable\n137 killed, often out of memory\n139 segmentation fault\n", "out of"),
+            (">>> os.strerror(12)\n'out of memory'\n", "out of"),
             ("00007ffd5a1b2c38        3          384 System.OutOfMemoryException\n", "OutOf"),
             ("[0.011s][info][class,load] java.lang.OutOfMemoryError source: jrt:/java.base\n", "OutOf"),
             ("[Loaded java.lang.OutOfMemoryError from /usr/lib/jvm/lib/rt.jar]\n", "OutOf"),
@@ -392,6 +286,7 @@ mod tests {
             "2 errors:\n  1) x\n  2) OutOfMemoryError: y\n",
             "reason: \"OutOfMemoryError\" (137)\n",
             "12: java.lang.OutOfMemoryError: Java heap space\n",
+            ">>> train()\nOutOfMemoryError\n",
         ] {
             assert!(!is(text, "OutOf"), "{text}");
         }
@@ -422,36 +317,6 @@ mod tests {
             "lr = 0.1\nbatch_size = 4\nOut of memory\n",
         ] {
             assert!(!is(text, "Out of memory"), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_messages_that_a_manual_is_about_are_no_events() {
-        for text in [
-            "Node limits its heap. If you see\n\n    FATAL ERROR: JavaScript heap out of memory\n\nset NODE_OPTIONS\n",
-            "If your job fails with:\n```\nslurmstepd: out of memory\n```\nask for more.\n",
-            "If you get the following error:\n    x: 1\n    out of memory\n",
-            "This enables or disables panic on out of memory feature.\n",
-            "When set to 1, the kernel panics when out of memory.\n",
-            "This enables or disables killing the task that\nis running when the kernel is in\nout of memory situations.\n",
-            "The output shows that the container was killed:\n\n    state:\n      reason: out of memory\n",
-            "Typical messages are\n\n    RuntimeError: out of memory\n",
-            "Exit codes\n126 not executable\n137 killed, often out of memory\n139 segmentation fault\n",
-            ">>> os.strerror(12)\n'out of memory'\n",
-        ] {
-            assert!(is(text, "out of memory"), "{text}");
-        }
-        assert!(is("exception MemoryError\n    Raised when an operation runs out.\n", "MemoryError"));
-        for text in [
-            "I run it and get\n\n    FATAL ERROR: JavaScript heap out of memory\n",
-            "When I run train.py I get:\n    out of memory\n",
-            "The worker is out of memory\n",
-            "137 out of memory\n",
-            ">>> train()\nout of memory\n",
-            "This enables the cache.\nout of memory\n",
-            "The output is:\n\n    RuntimeError: out of memory\n",
-        ] {
-            assert!(!is(text, "out of memory"), "{text}");
         }
     }
 }

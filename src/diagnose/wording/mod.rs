@@ -17,6 +17,7 @@ mod kernel;
 mod killed;
 mod library;
 mod manager;
+mod manual;
 mod mention;
 mod page;
 mod position;

@@ -5,6 +5,8 @@ use super::regex;
 
 /// How many lines above a line may open its comment.
 const COMMENT: usize = 200;
+/// How many lines around a text may be of the same test.
+const TEST: usize = 8;
 /// How many lines before a line, and how many after it, show whether it is in a source file.
 const AROUND: usize = 12;
 /// How many of these lines at least have to have the form of source, and which share of all.
@@ -13,7 +15,17 @@ const SHARE: (usize, usize) = (13, 20);
 
 /// Whether line `at` belongs to a source file.
 pub(super) fn holds(lines: &Lines, at: usize) -> bool {
-    code(lines, at) || block_comment(lines, at) || surrounded(lines, at)
+    code(lines, at) || block_comment(lines, at) || surrounded(lines, at) || literal(lines, at)
+}
+
+/// Whether line `at` is a text in quotes between lines of a test; a notebook has texts in quotes as well.
+fn literal(lines: &Lines, at: usize) -> bool {
+    let near = &lines[at.saturating_sub(TEST)..lines.len().min(at + TEST)];
+    regex!(r#"^\s*(?:[rbfu]{1,2}|br|R|L)?(?:"[^"]*(?:"[,;)\s.]*)?|'[^']*'[,;)\s.]*)$"#).is_match(&lines[at].text)
+        && near.iter().any(|line| {
+            regex!(r"^\s*(?:(?:async )?def test_|assert\b|self\.assert|#\[test\]|(?:async )?fn test|(?:it|test|describe|expect)\(|(?:EXPECT|ASSERT|CHECK|REQUIRE)_?\w*\(|func Test|public void test)")
+                .is_match(&line.text)
+        })
 }
 
 /// Whether most lines around line `at` are code or comments. An error with its class is not dismissed so easily:
@@ -167,6 +179,7 @@ mod tests {
                 "ENOMEM",
             ),
             ("ENOMEM          = syscall.Errno(0xc)\n".to_owned(), "ENOMEM"),
+            ("def test_kill(log):\n    log.write_text(\n        \"kernel: Out of memory: Killed process 42 (a)\\n\"\n    )\n    assert parse(log)\n".to_owned(), "Killed"),
             ("OutOfMemoryError = torch._C.OutOfMemoryError\n".to_owned(), "OutOf"),
             ("    .map_err(|_| Error(String::from(\"Cannot allocate buffer\")))?;\n".to_owned(), "Cannot"),
             ("    { ERROR_NOT_ENOUGH_MEMORY, W(\"Not enough memory.\") },\n".to_owned(), "Not enough"),
@@ -177,6 +190,7 @@ mod tests {
         for text in [
             format!("{code}```\ntrainer: out of memory, giving up\n```\n{code}"),
             format!("{code}RuntimeError: out of memory\n"),
+            "   \"text\": [\n    \"RuntimeError: out of memory\\n\"\n   ]\n".to_owned(),
             "{\n  \"reason\": \"out of memory\",\n  \"code\": 137\n}\n".to_owned(),
             "12:01:02 a;\n12:01:02 b;\n12:01:02 out of memory;\n12:01:02 c;\n12:01:03 d;\n12:01:03 e;\n12:01:03 f;\n"
                 .to_owned(),

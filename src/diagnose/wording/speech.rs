@@ -17,7 +17,7 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     let after = after.trim_start();
     // A text that is still to be filled in.
     if regex!(
-        r#"^[^\n]{0,200}?[\s("'=](?:\{(?:[a-zA-Z_][a-zA-Z_.]*)?(?::[^{}\s]{0,8})?\}|%(?:\d+\$)?[-+#0]*(?:\.?\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXpfgiv]\b|%\([a-z_]+\)[sdf]|[$#]\{[\w.]+\}|<(?:size|pid|name|bytes|amount|num|number|count|process|limit|n|N)>)(?:[\s)"',.;:]|[KMG]i?B|$)"#
+        r#"^[^\n]{0,200}?[\s("'=](?:\{(?:[a-zA-Z_][a-zA-Z_.]*)?(?::[^{}\s]{0,8})?\}|%(?:\d+\$)?[-+#0]*(?:\.?\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXpfgiv]\b|%\([a-z_]+\)[sdf]|[$#]\{[\w.]+\}|<(?:size|pid|name|bytes|amount|num|number|count|process|limit|n|N|[a-z]+[-_ ](?:pid|name|id|number|size))>)(?:[\s)"',.;:]|[KMG]i?B|$)"#
     )
     .is_match(after)
     {

@@ -56,7 +56,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "condor",
         "HTCondor held the job because it used more than request_memory.",
-        r"has gone over (?:cgroup )?memory limit(?: of (?P<allowed>\d+ (?:megabytes|MB)))?|memory usage exceeded (?:request_memory|memory_?request)|exceeded (?:allocated|requested) memory|MemoryUsage > RequestMemory[^\n]*(?:held|TRUE)",
+        r"has gone over (?:cgroup )?memory limit(?: of (?P<allowed>\d+ (?:megabytes|MB)))?|memory usage exceeded (?:request_memory|memory_?request)|exceeded (?:allocated|requested) memory|MemoryUsage > RequestMemory[^\n]*(?:held|TRUE)|[Kk]illed by HTCondor due to (?:excessive|high) memory",
         "Error from slot1_1@node4: Job has gone over cgroup memory limit of 4096 megabytes. Last measured usage: 4091 megabytes.",
         "HTCondor: starter, hold codes 26 and 34",
     ),
