@@ -39,8 +39,10 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     {
         sighting.numbers.capacity = named(lines, at).filter(|named| tried > *named);
     }
-    // A request larger than the device's memory is more specific than a bare refusal.
-    let states = sighting.numbers.capacity.or(sighting.numbers.free).is_some();
+    // A request larger than the device's memory is more specific than a bare refusal. What llama.cpp asks for is a model,
+    // its cache or its buffers: the device lacks the room for them.
+    let states =
+        sighting.numbers.capacity.or(sighting.numbers.free).is_some() || sighting.software == Some("llama.cpp");
     if sighting.cause == Cause::Library && sighting.numbers.tried.is_some() && states {
         sighting.cause = Cause::Device;
     }
