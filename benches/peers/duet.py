@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The benefit of `ab --duet` over turns on a busy machine: the width of the interval, and how often equals fail.
 
-usage: benches/peers/duet.py [--plimsoll PROGRAM] [--comparisons 10] [--pairs 20] [--load 1] [--slower 10]
+usage: benches/peers/duet.py [--plimsoll PROGRAM] [--comparisons 10] [--pairs 20] [--load 1] [--together] [--slower 10]
 
 A program with a fixed amount of work is compared with itself, and with itself doing some percent more, in turns and at
 once, while other processes take processors for a part of a second each, like someone else's builds. The width is that
 of the 99 % interval of the wall time and of the processor time, in percent; failures are at a limit of 5 %. Use a
-release build; --load is how many such processes run at a time per processor.
+release build; --load is how many such processes there are per processor. With --together they come and go at the same
+time, as those of a parallel build do, so that they slow both sides of a pair alike.
 """
 import argparse, json, os, random, statistics, subprocess, sys, tempfile, threading, time
 from pathlib import Path
@@ -23,16 +24,20 @@ def main():
     parser.add_argument("--comparisons", type=int, default=10)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--load", type=float, default=1)
+    parser.add_argument("--together", action="store_true")
     parser.add_argument("--slower", type=float, default=10)
     parser.add_argument("--work", type=int, default=1_500_000)
     args = parser.parse_args()
     over = threading.Event()
     lots = random.Random(1)
-    others = [threading.Thread(target=disturb, args=(over, lots.random())) for _ in range(round(args.load * os.cpu_count()))]
+    processes = round(args.load * os.cpu_count())
+    groups = [processes] if args.together else [1] * processes
+    others = [threading.Thread(target=disturb, args=(over, lots.random(), size)) for size in groups]
     for other in others:
         other.start()
     try:
-        print(f"{args.pairs} pairs, {args.comparisons} comparisons each, load {args.load:g} a processor\n")
+        print(f"{args.pairs} pairs, {args.comparisons} comparisons each, load {args.load:g} a processor"
+              f"{', all at the same time' if args.together else ''}\n")
         print("| figure | | width of the interval, median | widest | equals that failed | "
               f"{args.slower:g} % slower that failed | s a comparison |\n|---|---|--:|--:|--:|--:|--:|")
         rows = {"in turns": [], "`--duet`": ["--duet"]}
@@ -56,13 +61,14 @@ def main():
         over.set()
 
 
-def disturb(over, seed):
+def disturb(over, seed, processes):
     lots = random.Random(seed)
     while not over.is_set():
-        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
         over.wait(lots.uniform(0.1, 1.5))
-        busy.kill()
-        busy.wait()
+        for process in busy:
+            process.kill()
+            process.wait()
         over.wait(lots.uniform(0.1, 1.5))
 
 

@@ -8,7 +8,7 @@ use crate::ascii::regex;
 /// The most columns of a table.
 pub(super) const MOST: usize = 40;
 /// The names of a first column, which counts steps, ranks or a length of time.
-const STEPS: [&str; 23] = [
+const STEPS: [&str; 21] = [
     "rank",
     "epoch",
     "step",
@@ -21,11 +21,9 @@ const STEPS: [&str; 23] = [
     "request",
     "requests",
     "call",
-    "second",
     "seconds",
     "minute",
     "minutes",
-    "min",
     "hour",
     "hours",
     "day",

@@ -38,12 +38,17 @@ fn shown(lines: &Lines, at: usize) -> bool {
     };
     let advises = |line: &Line| {
         regex!(
-            r"(?i)^\W*(?:step \d+\b|why:|runbook\b|expected output\b|(?:common |possible |likely )?(?:causes|resolutions?|solutions|fixes|remedies|symptoms)\W*$|if (?:the|you|a|an|your|it|exit|output|this|no|multiple|there)\b)"
+            r"(?i)^\W*(?:step \d+\b|why:|runbook\b|expected output\b|(?:common |possible |likely )?(?:causes|resolutions?|solutions|fixes|remedies|symptoms)\W*$|if (?:(?:the|a|an|your|this|its) )?(?:exit code|output|reason|pod|container|process|kernel|line|state|status|result|value|command)s?\b|if (?:there is|it (?:is|shows|says)|no|multiple|nothing)\b)"
         )
         .is_match(&line.text)
     };
-    lines[at.saturating_sub(EXAMPLE)..at].iter().any(open)
-        && lines[at.saturating_sub(STEP)..lines.len().min(at + STEP)].iter().any(advises)
+    // Who reports a failure says how it came about.
+    let reports = |line: &Line| {
+        regex!(r"(?i)\b(?:to reproduce|reproduc(?:es?|tion|ible)|what happened|actual (?:behaviou?r|results?)|bug report|my \w+|(?:I|we) (?:get|got|see|saw|ran|run|have|am|was|were)|help)\b")
+            .is_match(&line.text)
+    };
+    let near = &lines[at.saturating_sub(STEP)..lines.len().min(at + STEP)];
+    lines[at.saturating_sub(EXAMPLE)..at].iter().any(open) && near.iter().any(advises) && !near.iter().any(reports)
 }
 
 /// Whether line `at` is what a test wanted: the text below the example goes on with `as it should`.
@@ -195,6 +200,8 @@ mod tests {
             "137 out of memory\n",
             "$ kubectl describe pod <redacted>\nReason: out of memory\n",
             "Step 1: train\n$ kubectl describe pod web-1\nReason: out of memory\n",
+            "To reproduce:\nStep 1: train\nStep 2: kubectl describe pod <pod-name>\nReason: out of memory\n",
+            "kubectl describe pod <pod-name>\nReason: out of memory\nIf you need the whole log, ask.\n",
             "This enables the cache.\nout of memory\n",
             "The output is:\n\n    RuntimeError: out of memory\n",
         ] {
