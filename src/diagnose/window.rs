@@ -72,6 +72,11 @@ impl Line {
         (self.origin, self.counted, self.lengths) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     }
 
+    /// Whether the line begins or ends a block of Markdown that is shown as it is.
+    pub(super) fn is_fence(&self) -> bool {
+        self.text.trim_start().starts_with("```")
+    }
+
     /// The text after the prefixes of loggers and launchers.
     pub(super) fn message(&self) -> &str {
         &self.text[self.origin().end..]

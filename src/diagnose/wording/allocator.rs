@@ -162,9 +162,7 @@ fn clauses(body: &str) -> Numbers {
     let one = |regex: &regex::Regex| regex.captures(body).and_then(|found| size::bytes(&found[1]));
     let mut numbers = Numbers {
         tried: one(sized!("^[Tt]ried to allocate ", "")),
-        capacity: one(sized!("", " total capac"))
-            .or_else(|| one(sized!("total (?:capac(?:i?)ty of )?", "")))
-            .or_else(|| one(sized!("", " total"))),
+        capacity: one(sized!("", " total")).or_else(|| one(sized!("total (?:capac(?:i?)ty of )?", ""))),
         allocated: one(sized!("", " already allocated")).or_else(|| one(sized!("allocated memory ", ""))),
         free: one(sized!("of which ", " is free")).or_else(|| one(sized!("", " free(?:;|\\b)"))),
         reserved: one(sized!("", " reserved in total")),

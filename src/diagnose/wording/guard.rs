@@ -377,8 +377,8 @@ fn patch(lines: &Lines, at: usize) -> bool {
     let head = regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+");
     let above = &lines[at.saturating_sub(PATCH)..at];
     let (text, own) = (lines[at].text.as_str(), lines[at].message());
-    let fence = above.iter().rev().find(|line| line.text.trim_start().starts_with("```"));
-    if text.starts_with(['+', '-']) && fence.is_some_and(|fence| fence.text.trim().trim_start_matches('`') == "diff") {
+    let fence = || above.iter().rev().find(|line| line.is_fence());
+    if text.starts_with(['+', '-']) && fence().is_some_and(|line| line.text.trim().trim_start_matches('`') == "diff") {
         return true;
     }
     // After a prefix, the leading blank of an unchanged line looks like a part of the prefix.

@@ -23,13 +23,13 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         || supposed(lines, at)
         || goes_on(lines, at)
         || entry(lines, at)
-        || shown(lines, at);
+        || to_fill_in(lines, at);
     manual.then_some("a manual")
 }
 
 /// Whether line `at` belongs to what a command prints that its reader has yet to fill in (`kubectl describe pod
 /// <POD_NAME>`), in a text that says what to do then. People hide names in what they paste, but need no advice in it.
-fn shown(lines: &Lines, at: usize) -> bool {
+fn to_fill_in(lines: &Lines, at: usize) -> bool {
     let open = |line: &Line| {
         regex!(
             r"^\W{0,4}(?:\w+=\S* )?(?:sudo )?(?:kubectl|oc|docker|podman|crictl|nerdctl|ssh|dmesg|journalctl|sacct|scontrol|bjobs|qstat|aws|gcloud|az|helm|ps|cat|grep|pmap|gdb|jcmd|nvidia-smi)\b.*(?:<(?:[A-Z][A-Z0-9_-]+|(?:your-|my-)?[a-z]+(?:[-_ ][a-z]+)*)>|\[(?:name|pod|container|namespace|node|id|pid|job)[\w-]*\])"
@@ -73,12 +73,11 @@ fn foretold(lines: &Lines, at: usize) -> bool {
 /// middle of a condition (`If you see`), or names typical output.
 fn announced(lines: &Lines, at: usize) -> bool {
     let indented = |line: &&Line| line.text.starts_with('\t') || line.text.starts_with("    ");
-    let fence = |line: &&Line| line.text.trim_start().starts_with("```");
     let mut above = lines[at.saturating_sub(EXAMPLE)..at].iter().rev();
     let head = if indented(&&lines[at]) {
-        above.find(|line| !indented(line) && !fence(line))
-    } else if above.clone().any(|line| fence(&line)) {
-        above.find(fence);
+        above.find(|line| !indented(line) && !line.is_fence())
+    } else if above.clone().any(Line::is_fence) {
+        above.find(|line| line.is_fence());
         above.next()
     } else {
         above.next()
@@ -164,12 +163,12 @@ fn described(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dismisses;
     use super::*;
 
     /// Whether the line that holds `what` is dismissed.
     fn is(text: &str, what: &str) -> bool {
-        let (lines, at) = Lines::hot_at(text, what);
-        dismissed(&lines, at).is_some()
+        dismisses(dismissed, text, what)
     }
 
     #[test]

@@ -235,12 +235,12 @@ fn searched(lines: &Lines, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dismisses;
     use super::*;
 
     /// Whether the line that holds `what` is dismissed.
     fn is(text: &str, what: &str) -> bool {
-        let (lines, at) = Lines::hot_at(text, what);
-        dismissed(&lines, at).is_some()
+        dismisses(dismissed, text, what)
     }
 
     #[test]

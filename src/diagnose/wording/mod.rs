@@ -36,6 +36,13 @@ use super::ascii::regex;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
+/// Whether `by` dismisses the line of `text` that holds `what`.
+#[cfg(test)]
+fn dismisses(by: fn(&Lines, usize) -> Option<&'static str>, text: &str, what: &str) -> bool {
+    let (lines, at) = Lines::hot_at(text, what);
+    by(&lines, at).is_some()
+}
+
 /// What line `at` of `lines` reports, in order of the text. Lines of a `known` shape reported events often enough that
 /// their form is not judged again.
 pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<Sighting>) {

@@ -21,7 +21,7 @@ pub(super) fn holds(lines: &Lines, at: usize) -> bool {
 /// Whether line `at` is a text in quotes between lines of a test; a notebook has texts in quotes as well.
 fn literal(lines: &Lines, at: usize) -> bool {
     let near = &lines[at.saturating_sub(TEST)..lines.len().min(at + TEST)];
-    regex!(r#"^\s*(?:[rbfu]{1,2}|br|R|L)?(?:"[^"]*(?:"[,;)\s.]*)?|'[^']*'[,;)\s.]*)$"#).is_match(&lines[at].text)
+    regex!(r#"^\s*(?:[rbfu]{1,2}|R|L)?(?:"[^"]*(?:"[,;)\s.]*)?|'[^']*'[,;)\s.]*)$"#).is_match(&lines[at].text)
         && near.iter().any(|line| {
             regex!(r"^\s*(?:(?:async )?def test_|assert\b|self\.assert|#\[test\]|(?:async )?fn test|(?:it|test|describe|expect)\(|(?:EXPECT|ASSERT|CHECK|REQUIRE)_?\w*\(|func Test|public void test)")
                 .is_match(&line.text)
