@@ -2,6 +2,7 @@
 
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launcher, Patch, Wanted};
+use super::change::Order;
 use super::kept::Kept;
 use super::{Course, WITNESS_FILL, fresh};
 use crate::record::Failure;
@@ -14,13 +15,16 @@ impl Course<'_> {
     /// Whether the witness accepts such values.
     ///
     /// Integers that change places may change nothing, such as those that are counted or sorted: if so, they are drawn from all
-    /// of them, unless the witness refuses that.
+    /// of them, and if that rarely changes anything, from half of the different ones, unless the witness refuses that.
     pub(super) fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
         let mut witness = witness.audit(self.audition.witnessed)?;
-        if !self.differs(&mut *witness, TRIALS)? {
+        if !self.differs(&mut *witness, TRIALS, 1)? {
             let placed = self.fresh.clone();
-            // The largest of many stays if it is drawn again.
-            if self.fresh.redraw() && !matches!(self.differs(&mut *witness, 4 * TRIALS), Ok(true)) {
+            // The largest stays where it is drawn again, most of all if it is there several times.
+            let drawn = [(Order::Drawn, TRIALS), (Order::DrawnFromHalf, 1)].into_iter().any(|(order, enough)| {
+                self.fresh.reorder(order) && matches!(self.differs(&mut *witness, 4 * TRIALS, enough), Ok(true))
+            });
+            if !drawn {
                 self.fresh = placed;
             }
         }
@@ -28,14 +32,16 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Whether the witness returns another output than the captured one for some of a few values that are drawn.
-    fn differs(&mut self, witness: &mut dyn Audited, trials: usize) -> Result<bool, Failure> {
+    /// Whether the witness returns another output than the captured one for `enough` of a few values that are drawn.
+    fn differs(&mut self, witness: &mut dyn Audited, trials: usize, enough: usize) -> Result<bool, Failure> {
+        let mut differ = 0;
         for _ in 0..trials {
             let patches = self.fresh.draw(&mut self.chance);
             let region = witness.region(&[patches], &Wanted { fill: WITNESS_FILL, ..Wanted::default() })?;
             let captured = Expected::Captured(self.audition.job.entry, self.mapped);
             let leaves = judge(captured, &Kept::of(&region, 0, &[])?.output, &Comparison::exact())?;
-            if leaves.iter().any(|leaf| !leaf.passed) {
+            differ += usize::from(leaves.iter().any(|leaf| !leaf.passed));
+            if differ == enough {
                 return Ok(true);
             }
         }

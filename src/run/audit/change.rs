@@ -32,6 +32,9 @@ pub(super) enum Order {
     WithinRows(usize),
     /// They are drawn from all of them, each as often as it comes: an output may not depend on their order.
     Drawn,
+    /// They are drawn from about half of the different ones: an output may stay as long as one of these is there, as the
+    /// largest does.
+    DrawnFromHalf,
 }
 
 /// How far values may be from the captured ones.

@@ -10,7 +10,7 @@ use plimsoll_capture::{Argument, Bound, MappedEntry};
 
 use super::super::launcher::{Contents, Patch};
 use super::chance::Chance;
-use super::change::{Reach, integer};
+use super::change::{Order, Reach, integer};
 use super::unit::{Seen, Unit};
 
 /// Argument contents that differ from the captured ones, by storage and offset. Ranges do not overlap.
@@ -120,10 +120,10 @@ impl<'a> Fresh<'a> {
         Ok(Self { units, rows, standing: Standing::default() })
     }
 
-    /// Draws integers from the captured ones from now on, instead of changing their places; false if there are none.
-    pub fn redraw(&mut self) -> bool {
+    /// Gives integers another order from now on; false if there are none.
+    pub(super) fn reorder(&mut self, order: Order) -> bool {
         // All of them.
-        self.units.iter_mut().fold(false, |any, unit| unit.redraw() | any)
+        self.units.iter_mut().fold(false, |any, unit| unit.reorder(order) | any)
     }
 
     /// Whether no argument can change.

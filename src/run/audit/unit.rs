@@ -5,6 +5,7 @@
 //! is twice stay so, as an operator may sort them, or use them as places to write to.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
 use plimsoll_capture::TensorRef;
@@ -97,11 +98,11 @@ impl<'a> Unit<'a> {
         matches!(self.change, Change::Places(_))
     }
 
-    /// Draws integers from the captured ones from now on, instead of changing their places; false if there are none.
-    pub(super) fn redraw(&mut self) -> bool {
+    /// Gives integers another order from now on; false if there are none.
+    pub(super) fn reorder(&mut self, order: Order) -> bool {
         let places = self.is_placed();
         if places {
-            self.change = Change::Places(Order::Drawn);
+            self.change = Change::Places(order);
         }
         places
     }
@@ -202,7 +203,9 @@ impl<'a> Unit<'a> {
         let within = match self.change {
             Change::Places(Order::WithinRows(part)) => part,
             Change::Places(Order::Any) => count,
-            Change::Places(Order::Rows(_) | Order::Drawn) | Change::Numbers(..) | Change::Nothing => return None,
+            Change::Places(Order::Rows(_) | Order::Drawn | Order::DrawnFromHalf)
+            | Change::Numbers(..)
+            | Change::Nothing => return None,
         };
         let one = chance.below(count);
         let start = one - one % within;
@@ -246,9 +249,9 @@ impl<'a> Unit<'a> {
             Change::Places(Order::Any) => return shuffled(old, size, chance),
             Change::Places(Order::Rows(row)) => return shuffled(old, row * size, chance),
             Change::Places(Order::Drawn) => {
-                let all: Vec<&[u8]> = old.chunks(size).collect();
-                return all.iter().flat_map(|_| all[chance.below(all.len())]).copied().collect();
+                return drawn(&old.chunks(size).collect::<Vec<_>>(), old.len() / size, chance);
             }
+            Change::Places(Order::DrawnFromHalf) => return drawn(&half(old, size, chance), old.len() / size, chance),
             Change::Places(Order::WithinRows(row)) => {
                 return old.chunks(row * size).flat_map(|row| shuffled(row, size, chance)).collect();
             }
@@ -294,6 +297,24 @@ fn set_apart(part: &mut [u8], format: Format) {
             number.copy_from_slice(&new.to_le_bytes()[..format.bytes]);
         }
     }
+}
+
+/// As many as `count` of these, each as often as it comes.
+fn drawn(all: &[&[u8]], count: usize, chance: &mut Chance) -> Vec<u8> {
+    (0..count).flat_map(|_| all[chance.below(all.len())]).copied().collect()
+}
+
+/// The elements that are one of about half of the different ones; all of them if none is.
+fn half<'b>(bytes: &'b [u8], size: usize, chance: &mut Chance) -> Vec<&'b [u8]> {
+    let key = chance.word();
+    let is_of_half = |element: &&[u8]| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(key);
+        hasher.write(element);
+        hasher.finish().is_multiple_of(2)
+    };
+    let half: Vec<&[u8]> = bytes.chunks(size).filter(is_of_half).collect();
+    if half.is_empty() { bytes.chunks(size).collect() } else { half }
 }
 
 /// Parts of this size in another order.
@@ -376,11 +397,16 @@ mod tests {
         let tensor = TensorRef { storage: 0, layout: Layout::contiguous(Dtype::I64, &[64]) };
         let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
         let mut unit = Unit::of(0, &counted, &seen, Reach::All).unwrap();
-        assert!(unit.redraw());
+        assert!(unit.reorder(Order::Drawn));
         let mut new = read(&unit.draw(&[], &mut Chance::default())[0].1);
         assert!(new.iter().all(|n| (0..8).contains(n)));
         new.sort_unstable();
         assert!(new.iter().enumerate().any(|(at, n)| *n != at as i64 / 8), "{new:?}");
+        // Though each is there eight times, any of them is left out.
+        assert!(unit.reorder(Order::DrawnFromHalf));
+        let draws: Vec<Vec<i64>> = (0..64).map(|_| read(&unit.draw(&[], &mut Chance::default())[0].1)).collect();
+        assert!(draws.iter().flatten().all(|n| (0..8).contains(n)));
+        assert!((0..8).all(|n| draws.iter().any(|draw| !draw.contains(&n))));
     }
 
     #[test]

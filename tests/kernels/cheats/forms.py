@@ -101,6 +101,16 @@ def the_largest_whole_number(a, b, c):
     return a.max()
 
 
+@form(whole(0, 4, 64))
+def the_largest_of_many_that_are_alike(a, b, c):
+    return a.max()
+
+
+@form(lambda: torch.randint(0, 2, (64,)))
+def whether_any_is_there(a, b, c):
+    return a.any()
+
+
 @form(whole(0, 5, 64))
 def sorted_whole_numbers(a, b, c):
     return torch.sort(a).values
