@@ -10,11 +10,13 @@ use super::gather::Gathered;
 use super::incident::{Class, Incident};
 use super::phase;
 use super::report::{Reported, Watched, gravity};
+use super::said;
 use super::scan::{Scanner, Sink, Window};
 use super::shape::{self, Next, Shapes};
 use super::sighting::{Cause, Sighting};
 use super::snapshot::{Difference, SnapshotFindings};
 use super::software::{self, Signs};
+use super::stated::{self, Statement};
 use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
@@ -48,6 +50,10 @@ pub struct Analysis {
     inputs: Vec<InputReport>,
     /// The telemetry of each input, by the input's position, in order.
     reported: Vec<(usize, Reported)>,
+    /// What short inputs say of memory in the words of people, by the input's position, from 1.
+    stated: Vec<(usize, Statement)>,
+    /// The text of the current input, as long as it is short.
+    whole: Option<Vec<u8>>,
     /// Events that records report in addition to failures.
     noted: Vec<Event>,
     /// Events that follow from the ends of commands alone.
@@ -98,6 +104,7 @@ impl Analysis {
         self.gathered.watched = Watched::default();
         self.gathered.shapes = Shapes::default();
         self.gathered.measured = Shapes::default();
+        self.whole = Some(Vec::new());
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -106,6 +113,10 @@ impl Analysis {
     /// Takes the next piece of the input.
     pub fn push(&mut self, bytes: &[u8]) {
         self.scanner.push(bytes, &mut self.gathered);
+        self.whole = self.whole.take().filter(|text| text.len() + bytes.len() <= stated::LONGEST);
+        if let Some(text) = &mut self.whole {
+            text.extend_from_slice(bytes);
+        }
     }
 
     /// Treats the text so far as complete; call when a growing log pauses.
@@ -115,6 +126,10 @@ impl Analysis {
 
     fn settled(&mut self, whole: bool) {
         self.scanner.settle(&mut self.gathered);
+        if let Some(text) = self.whole.take_if(|_| whole) {
+            let input = self.inputs.len();
+            self.stated.extend(stated::read(&text).into_iter().map(|statement| (input, statement)));
+        }
         let Gatherer { watched, file, .. } = &mut self.gathered;
         if let Some(reported) = watched.report(file, whole) {
             let input = self.inputs.len();
@@ -200,12 +215,15 @@ impl Analysis {
                         reported.explain(event, longest.get(at).copied().unwrap_or_default());
                     }
                 }
-            } else {
+            } else if !reported.in_passing {
                 events.push(reported.event());
             }
         }
         for pressed in pressed {
-            press(&mut events, one(pressed).event);
+            said::add(&mut events, one(pressed).event);
+        }
+        for (input, statement) in &self.stated {
+            said::state(&mut events, &self.inputs[*input - 1].name, statement, &self.reported);
         }
         for event in &mut events {
             event.advice.retain(|advice| !self.applied.iter().any(|rung| advice.rung == Some(rung.number())));
@@ -236,6 +254,7 @@ impl Analysis {
             telemetry: self
                 .reported
                 .iter()
+                .filter(|(_, reported)| !reported.in_passing)
                 .map(|(_, reported)| &reported.report)
                 .chain(self.adopted.iter().flat_map(|found| &found.telemetry))
                 .cloned()
@@ -307,35 +326,6 @@ impl Gatherer {
         }
         self.gathered.add(sighting);
     }
-}
-
-/// Adds to the events what a program said of a nearly full device: an event of its own if nothing failed in that input.
-/// That event has the figures of its telemetry, unless something graver is in them.
-fn press(events: &mut Vec<Event>, mut pressed: Event) {
-    let file = pressed.evidence[0].file.clone();
-    let of_file = |event: &Event| event.evidence.iter().any(|one| one.file == file);
-    let mut failed = false;
-    for event in events.iter_mut().filter(|event| event.kind == Kind::VramOom && of_file(event)) {
-        failed = true;
-        if !event.also.contains(&pressed.verdict) {
-            event.also.push(pressed.verdict);
-            event.explanation.push_str(&format!(" The log shows more ({}): {}", pressed.verdict, pressed.explanation));
-        }
-    }
-    if failed || events.iter().any(|event| event.kind != Kind::Report && of_file(event)) {
-        return;
-    }
-    let lighter = |event: &Event| gravity(event.verdict) < gravity(pressed.verdict);
-    if let Some(at) = events.iter().position(|event| of_file(event) && lighter(event)) {
-        let report = events.remove(at);
-        pressed.numbers = report.numbers;
-        pressed.also = report.also;
-        if report.verdict != Verdict::ReportOnly {
-            pressed.explanation.push_str(&format!(" {}", report.explanation));
-            pressed.also.push(report.verdict);
-        }
-    }
-    events.push(pressed);
 }
 
 /// Adds the end of a command to the events of its texts. A proven kill explains unproven ones and merges with the

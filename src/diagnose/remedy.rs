@@ -159,6 +159,26 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     list
 }
 
+/// What to do about the memory of a program on the host, whatever it computes.
+pub(super) fn of_a_program(verdict: Verdict) -> Vec<Remedy> {
+    if verdict == Verdict::Regression {
+        return vec![
+            keeps(
+                "find the commit: `plimsoll bisect GOOD BAD -- COMMAND` judges each by its peak memory, in as many runs as the noise asks for",
+            ),
+            keeps("prevent it from then on: `plimsoll gate` with a limit on peak_rss in CI"),
+        ];
+    }
+    vec![
+        keeps(
+            "find what is kept: compare two heap profiles, an early and a late one (heaptrack for C and C++, memray or tracemalloc for Python, `jcmd PID GC.heap_dump` for Java, `node --heapsnapshot-signal=SIGUSR2`, pprof for Go, dotnet-gcdump)",
+        ),
+        keeps(
+            "if the heap stays flat and the resident memory grows, look at native memory and at the allocator: `pmap -X PID`, MALLOC_ARENA_MAX=2 or jemalloc",
+        ),
+    ]
+}
+
 /// Advice after the ladder.
 pub(super) fn last(event: &Event) -> Vec<Remedy> {
     if event.kind == Kind::VramOom

@@ -62,14 +62,15 @@ impl Watched {
     /// The report on the lines so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
-        let trends = trends.filter(|trends| !trends.extent.is_empty() && !in_passing(trends))?;
+        let trends = trends.filter(|trends| !trends.extent.is_empty())?;
+        let in_passing = in_passing(&trends);
         let evidence = self.evidence(name, &trends);
         let mut report = TelemetryReport { name: name.to_owned(), trends, omitted_findings: None };
         let beyond = report.trends.findings.len().saturating_sub(LISTED);
         let event = event(&report.trends, evidence);
         report.trends.findings.truncate(LISTED);
         report.omitted_findings = (beyond > 0).then_some(beyond as u64);
-        Some(Reported { report, event })
+        Some(Reported { report, event, in_passing })
     }
 
     /// The decisive lines, if they were kept.
@@ -99,6 +100,8 @@ pub(super) struct Reported {
     pub(super) report: TelemetryReport,
     /// The verdict as an event, used if there is no failure.
     event: Event,
+    /// Whether there are so few figures that they are no telemetry by themselves.
+    pub(super) in_passing: bool,
 }
 
 impl Reported {

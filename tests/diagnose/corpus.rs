@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen21/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen24/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 64] = [
+const KNOWN: [(&str, &str); 105] = [
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
@@ -167,7 +167,6 @@ const KNOWN: [(&str, &str); 64] = [
     ("some/eval-wrapped-mail", "the numbers' verdict comes before the pass in which it failed"),
     ("some/leak-persons-list-french", "a list that a person wrote, with words of another language"),
     ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
-    ("some/host-growth-go-heap", "a row of a heap's growth in a form of its own"),
     ("some/host-growth-docker-stats", "the columns that a format asked for are not known"),
     ("some/regression-ci-baseline", "rows in MB, which are searched for only below a header that names memory"),
     ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
@@ -216,6 +215,54 @@ const KNOWN: [(&str, &str); 64] = [
         "some/keras_info_per_iteration",
         "amounts without a unit are no telemetry, and the machine's free memory is not the program's",
     ),
+    ("some/jstat-old-after-fullgc", "the old generation stands as a share of its size"),
+    ("some/cupy-pool-used-bytes", "nobody says that the memory grows"),
+    ("some/heap-lines-baseline-threshold", "the amount and its baseline stand in lines of different forms"),
+    ("some/prose-pool-onnx-like", "a cache that a person describes in sentences"),
+    ("some/nvidia-smi-rank0-extra-contexts", "a table of the machine does not say which process is a rank"),
+    ("some/prose-expert-parallel-ranks", "ranks and their amounts in one sentence"),
+    ("some/alloc-retries-rising-fsdp", "counts of retries in a form of their own"),
+    ("some/rl-sleep-residual-table", "a column of amounts after sleep in a table of a person's own"),
+    ("some/slab-unreclaim-nodes", "nobody says that the amounts grow"),
+    ("some/chat-bot-maxrss", "amounts in the sentences of a chat"),
+    ("some/two-code-blocks-smaps", "nobody says that the amounts grow"),
+    ("some/postmortem-feature-flags", "amounts of several days in one line, away from what is said of them"),
+    ("some/ci-runner-agent-free-m", "rows of numbers without a unit, of a column of `free` that a sentence names"),
+    ("some/image-generation-vram-queue", "nobody says that the amounts grow"),
+    ("some/opencl-mining-monitor", "as above"),
+    ("some/ysql-like-connection-cost", "several numbers without a unit for each version"),
+    ("some/mailing-list-kernel-boot", "what is free of several versions"),
+    ("some/etl-job-internal-ticket", "the amounts of several nights in a sentence"),
+    (
+        "none/flat-telemetry-week",
+        "rows of numbers in a form of their own are telemetry only if somebody says that they rise",
+    ),
+    ("none/sawtooth-gc-log", "as above"),
+    ("none/sawtooth-rss-cron", "as above"),
+    ("none/training-log-constant", "as above"),
+    ("some/hg-erlang-binary", "nobody says that the amounts grow, and they stand below their times"),
+    ("some/hg-game-server-mapchange", "what each change of a map loses stands behind the amounts"),
+    ("some/hg-camera-recorder", "shares of a machine's memory"),
+    ("some/leak-torch-allocated-step", "rows of numbers whose unit a sentence names"),
+    ("some/leak-rocm-smi", "four readings, and nobody says that they grow"),
+    ("some/leak-cupy-mempool", "the amounts rise by as much as is kept, in rows without a unit"),
+    ("some/leak-blender-addon", "amounts of a total in a form of their own"),
+    ("some/leak-ffmpeg-nvdec", "nobody says that the amounts grow"),
+    ("some/regr-desktop-app-versions", "two versions in a sentence that says nothing of memory"),
+    ("some/regr-kernel-boot-footprint", "what is available of two versions"),
+    (
+        "none/none-flat-telemetry",
+        "rows of numbers in a form of their own are telemetry only if somebody says that they rise",
+    ),
+    ("none/none-sawtooth-gc", "as above"),
+    ("none/none-warmup-plateau", "as above"),
+    ("none/none-batch-job-sawtooth", "as above"),
+    ("none/flat-rss-soak-loop", "rows of numbers without a unit are telemetry only if somebody says that they rise"),
+    ("none/gc-sawtooth-same-floor", "as above"),
+    ("none/rss-falls-after-job", "as above"),
+    ("none/jstat-old-steady", "as above"),
+    ("none/plateau-after-four-hours", "as above"),
+    ("none/grafana-wiggle-csv", "as above"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -224,7 +271,10 @@ const KNOWN: [(&str, &str); 64] = [
 /// 4, `unseen12` 65 of 74 with 4, `unseen13` 75 of 85 with 4, `unseen14` 124 of 130 with 1, `unseen15` 116 of 130 with 3,
 /// `unseen16` 115 of 130 with 4, `unseen17`, a third of it trends, 125 of 150 with 1, `unseen18` 110 of 120 with 3,
 /// `unseen19` 132 of 160 with 4: of its 100 texts without an event 90, of its 35 failures 33, of its 25 trends, in tables
-/// and prose, 9; `unseen20`, as hard, 68 of 90 with 6; `unseen21`, modelled on public reports one by one, 104 of 120 with 1.
+/// and prose, 9; `unseen20`, as hard, 68 of 90 with 6; `unseen21`, modelled on public reports one by one, 104 of 120 with 1;
+/// `unseen22`, trends in the forms of public reports alone, 17 of 70, and of 30 texts that look like such 24 with none;
+/// `unseen23`, of the same kind, 13 of 45 when statements were first read (4 before), and 55 of 62 with 2; `unseen24`, after
+/// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -251,6 +301,9 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen19", 160),
         ("unseen20", 90),
         ("unseen21", 120),
+        ("unseen22", 100),
+        ("unseen23", 107),
+        ("unseen24", 80),
     ];
     for (set, least) in sets {
         let cases = cases(set);

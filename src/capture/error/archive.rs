@@ -95,7 +95,7 @@ pub enum ArchiveError {
 impl ArchiveError {
     pub(crate) fn advice(&self) -> &'static str {
         match self {
-            Self::NotTorch => "give a file that torch.save wrote",
+            Self::NotTorch => "check the path, or capture the file again",
             Self::NoEnd | Self::Crc { .. } | Self::Inflate(_) => "copy or capture the file again",
             Self::Version(_) | Self::Method(_) | Self::Encrypted => "save the file again with torch.save",
             _ => "do not trust this file: torch.save does not write such archives",

@@ -6,6 +6,7 @@ use super::label;
 use super::line::Line;
 use super::sample::{Metric, Sample};
 use super::scan::{number, unit, whole};
+use super::spelled::titled;
 use crate::ascii::regex;
 
 /// Words for the phases of a training.
@@ -26,12 +27,15 @@ pub(super) fn read(line: &Line<'_>, text: &str, said: &str) -> Option<Sample> {
 /// A row below a heading that says what its amounts are: `swap 10: 4.82 GB` below `memory_allocated() after each swap:`.
 fn below(line: &Line<'_>, text: &str, said: &str) -> Option<Sample> {
     let row = regex!(
-        r"^[-*\s]{0,4}(?P<name>[a-zA-Z][a-zA-Z_ ]{0,20}?)[ #]{0,3}(?P<count>\d{1,7})(?P<apart>\s*[:=|-]\s*|\s{2,})(?P<amount>\d+(?:\.\d+)?)\s?(?P<unit>[KMG]i?B)\s*(?:\(.{0,60}\))?$"
+        r"^[-*\s]{0,4}(?P<name>[a-zA-Z][a-zA-Z_ ]{0,20}?)[ #]{0,3}(?P<count>\d{1,7})(?P<apart>\s*[:=|-]\s*|\s{2,})(?P<amount>\d+(?:\.\d+)?)\s?(?P<unit>[KMG]i?B)?\s*(?:\(.{0,60}\))?$"
     );
     let found = row.captures(text)?;
     let name = found["name"].trim().to_ascii_lowercase();
     let metric = headed(said).filter(|_| kind(&name).is_none() && !name.contains("size"))?;
-    let (size, _) = unit(&found["unit"])?;
+    let size = match found.name("unit") {
+        Some(name) => unit(name.as_str())?.0,
+        None => titled(said)?,
+    };
     let mut sample = line.reading(metric, number(&found["amount"])?.figure(size), None)?;
     let count = found["count"].parse().ok();
     match name.as_str() {
@@ -44,6 +48,12 @@ fn below(line: &Line<'_>, text: &str, said: &str) -> Option<Sample> {
 
 /// The kind of memory that a heading says the amounts below it are of.
 fn headed(said: &str) -> Option<Metric> {
+    // What grows with the size of the work is no course.
+    if regex!(r"(?i)\b(?:by|per|for each) (?:the )?(?:number|count|size|amount|batch|thread|worker|model|user|row)s?\b")
+        .is_match(said)
+    {
+        return None;
+    }
     // A sentence may name it anywhere, and say how it was read.
     let mut parts = said.rsplit(['(', ')', ',', ';', '|', ':', '`']).filter(|part| part.len() < 80);
     parts.find_map(kind).filter(|metric| !matches!(metric, Metric::DeviceTotal | Metric::DeviceFree))

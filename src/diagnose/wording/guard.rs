@@ -11,7 +11,7 @@ const PATCH: usize = 80;
 
 /// Why line `at` is not an event, whatever its words: judged as written, and without the prefixes of loggers and of
 /// people who quote.
-pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let (text, own) = (lines[at].text.trim_start(), lines[at].message().trim_start());
     if rule(lines, at) {
         return Some("an alert or its rule: the event itself is in other logs");

@@ -30,6 +30,8 @@ mod source;
 mod speech;
 mod table;
 
+pub(super) use guard::dismissed;
+pub(super) use position::{Position, position};
 pub use table::{KnownWording, known_wordings};
 
 use super::ascii::regex;

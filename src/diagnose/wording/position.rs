@@ -5,7 +5,7 @@ use super::{regex, speech};
 
 /// The position of a wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Position {
+pub(in super::super) enum Position {
     /// The wording is at the start of the line or after an exception's class: it happened.
     Message,
     /// The wording is within other words.
@@ -23,7 +23,7 @@ pub(super) fn talk_about(message: &str, start: usize) -> Option<&'static str> {
 }
 
 /// The position of the wording that begins at `start` of `message`, a line without prefixes.
-pub(super) fn position(message: &str, start: usize) -> Position {
+pub(in super::super) fn position(message: &str, start: usize) -> Position {
     let before = &message[..start];
     let after = &message[start..];
     if let Some(reason) = talk_about(message, start) {

@@ -91,7 +91,7 @@ pub(super) static ROWS: &[Wording] = &[
     row(Device, "taichi", "The memory that Taichi set aside on the device is full.",
         r"Out of CUDA pre-allocated memory", "TaichiRuntimeError: Out of CUDA pre-allocated memory.", "taichi: runtime/llvm"),
     row(Device, "jax", "A TPU's or GPU's buffer did not fit what is free on the device.",
-        r"(?:Error allocating device buffer|Error loading program): Attempting to (?:allocate|reserve) (?P<tried>[\d.]+ ?[KMGT]?i?B?)(?: at the bottom of memory)?\. That was not possible\. There (?:are|is) (?P<free>[\d.]+ ?[KMGT]?i?B?) free",
+        r"(?:Error allocating device buffer|Error loading program): Attempting to (?:allocate|reserve) (?P<tried>[\d.]+ ?[KMGT]?i?B?)(?: at the bottom of memory)?\. That was not possible\. There (?:are|is) (?P<pool>[\d.]+ ?[KMGT]?i?B?) free",
         "XlaRuntimeError: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 14.20G. That was not possible. There are 10.31G free.; (0x0x0_HBM0)",
         "libtpu, told by jaxlib"),
     row(Device, "opencl", "OpenCL could not place a buffer on the device.",

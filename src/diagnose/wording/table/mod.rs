@@ -2,8 +2,8 @@
 //!
 //! A row states what its pattern means, who prints it and its source, and gives an example. The page of the
 //! manual and the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the
-//! numbers and names of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, `most` (of one
-//! allocation), each with the suffix `_k`, `_m` or `_g` if the text leaves out the unit, and `pid`, `device`, `job`,
+//! numbers and names of the event: `tried`, `capacity`, `free`, `pool` (what is free in an allocator that owns the whole
+//! device), `allocated`, `used`, `allowed`, `most` (of one allocation), each with the suffix `_k`, `_m` or `_g` if the text leaves out the unit, and `pid`, `device`, `job`,
 //! `victim`.
 
 mod clouds;
@@ -278,7 +278,7 @@ fn refused(means: Means) -> bool {
 
 fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captures<'_>) -> Cause {
     let device = || {
-        let numbered = ["capacity", "free", "allocated", "allowed"];
+        let numbered = ["capacity", "free", "pool", "allocated", "allowed"];
         let numbers = numbered.iter().any(|name| matched.name(name).is_some()) || matches!(software, "mlx" | "mps");
         if numbers { Cause::Device } else { Cause::Library }
     };
@@ -309,10 +309,12 @@ fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
         let unit = |unit: &str| size::bytes(&format!("{}{unit}", group(&format!("{name}_{unit}"))?));
         own.or_else(|| unit("k")).or_else(|| unit("m")).or_else(|| size::hexadecimal(&text(&format!("{name}_x"))?))
     };
+    let (tried, pool) = (amount("tried"), amount("pool"));
     sighting.numbers = Numbers {
-        tried: amount("tried"),
+        tried,
         capacity: amount("capacity"),
-        free: amount("free"),
+        free: amount("free").or(pool),
+        unallocated: pool.filter(|pool| tried.is_some_and(|tried| *pool >= tried)),
         allocated: amount("allocated"),
         this_process: amount("used"),
         allowed: amount("allowed").or(amount("most")),

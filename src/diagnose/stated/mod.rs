@@ -1,0 +1,281 @@
+//! What people say of memory in a report: that it grows, or is more than in an older version.
+//!
+//! A text that is short enough to be a report is read as a whole when it is complete. A sentence with its amounts is a
+//! statement of its own; any other is a claim, which needs rows of the text that agree with it ([`rows`]), or telemetry.
+
+mod amount;
+mod rows;
+mod sentence;
+
+use std::borrow::Cow;
+
+use ::regex::Captures;
+
+use super::ascii::regex;
+use super::findings::Evidence;
+use super::scan::Window;
+use super::sighting::{evidence, quoted};
+use super::verdict::Verdict;
+use super::window::{Lines, clean};
+use super::wording;
+use rows::{Columns, Series};
+use sentence::{after_an_update, is_logged, is_of_a_device, said};
+
+/// The longest text that is taken for a report.
+pub(super) const LONGEST: usize = 64 << 10;
+
+/// What a text says of memory.
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    /// `host-growth`, `leak` or `regression`.
+    pub(super) verdict: Verdict,
+    /// Whether the text has the amounts.
+    pub(super) proven: bool,
+    /// Whether nothing in the text is of a device.
+    pub(super) of_host: bool,
+    /// The lines, without the file.
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) explanation: String,
+}
+
+impl Statement {
+    fn new(verdict: Verdict, proven: bool, evidence: Vec<Evidence>) -> Self {
+        Self { verdict, proven, of_host: false, evidence, explanation: String::new() }
+    }
+}
+
+/// How many times the first amount the last one is at least, if memory grew, and if it is that of a newer version.
+const GROWN: f64 = 1.2;
+const MORE: f64 = 1.1;
+
+/// The statements of a whole text, at most one of each kind.
+pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
+    let lines = Lines::of(&Window { bytes, offset: 0, line: 1, hits: Vec::new() });
+    let first = lines.iter().position(|line| line.text.contains(char::is_alphabetic));
+    let title = first.map_or("", |first| &lines[first].text);
+    if is_manual(title) {
+        return Vec::new();
+    }
+    let mut growth: Option<Statement> = None;
+    let mut regression: Option<Statement> = None;
+    for at in 0..lines.len() {
+        // Programs that write logs say less than people do.
+        if is_logged(&lines[at].text) {
+            continue;
+        }
+        let text = paragraph(&lines, at);
+        let mut found = said(&text, title);
+        let below = after_an_update(&lines, at);
+        found.extend(below.map(|_| (Verdict::Regression, true)));
+        let new = |(verdict, proven): &(Verdict, bool)| {
+            let known = if *verdict == Verdict::Regression { &regression } else { &growth };
+            known.as_ref().is_none_or(|known| *proven && !known.proven)
+        };
+        found.retain(new);
+        // A title has no neighbours that would show what it belongs to, and the name of a counter may be claimed to grow.
+        let heads = Some(at) == first;
+        let other = || wording::dismissed(&lines, at).is_some_and(|reason| !reason.starts_with("a counter"));
+        if found.is_empty() || !heads && other() {
+            continue;
+        }
+        for (verdict, proven) in found {
+            let mut evidence = vec![evidence(&lines[at])];
+            if verdict == Verdict::Regression && proven {
+                evidence.extend(below.map(super::sighting::evidence));
+            }
+            let statement = Statement::new(verdict, proven, evidence);
+            *(if verdict == Verdict::Regression { &mut regression } else { &mut growth }) = Some(statement);
+        }
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let rows = Rows::of(&text);
+    let plain: Vec<&str> = rows.plain.iter().map(|line| &line[..]).collect();
+    let columns = Columns::of(&plain);
+    let mut statements: Vec<Statement> = growth.into_iter().chain(regression).collect();
+    for statement in &mut statements {
+        let shown = if statement.proven { None } else { rows.agreeing(&columns, statement) };
+        rows.prove(statement, shown, title);
+    }
+    // Versions and times say by themselves what their amounts are.
+    if !statements.iter().any(|statement| statement.proven) {
+        let by_version = columns.by_version(MORE).map(|found| (Verdict::Regression, found));
+        if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, columns.by_time()?))) {
+            let mut statement = Statement::new(shown.0, false, Vec::new());
+            rows.prove(&mut statement, Some(shown), title);
+            statements.push(statement);
+        }
+    }
+    statements
+}
+
+/// The lines of a text as they are written.
+struct Rows<'a> {
+    text: &'a str,
+    lines: Vec<&'a str>,
+    /// Lines without blanks between the digits of a number.
+    plain: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(text: &'a str) -> Self {
+        let spaced = regex!(r"(?P<before>^|\s{2,}|\t|[=:|(] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B)\b");
+        let joined = |found: &Captures<'_>| format!("{}{}", &found["before"], found["number"].replace(' ', ""));
+        let closed = |line| spaced.replace_all(line, joined);
+        Self { text, lines: text.lines().collect(), plain: text.lines().map(closed).collect() }
+    }
+
+    fn evidence(&self, at: usize) -> Evidence {
+        let line = self.lines[at];
+        let offset = (line.as_ptr() as usize - self.text.as_ptr() as usize) as u64;
+        Evidence { file: String::new(), line: at as u64 + 1, offset, text: quoted(&clean(line.as_bytes())) }
+    }
+
+    /// The rows that agree with a claim, and what they make of it.
+    fn agreeing(&self, columns: &Columns<'_>, statement: &Statement) -> Option<(Verdict, Series)> {
+        let claim = statement.verdict;
+        let at = statement.evidence.first().map_or(0, |evidence| evidence.line as usize);
+        // Bytes of something else grow as well.
+        if !regex!(r"(?i)rss|\bpss\b|memory|heap|\bram\b|\bgpu\b|resident|alloc|buffer|footprint|working set")
+            .is_match(self.text)
+        {
+            return None;
+        }
+        let times = |least: f64| move |values: &[f64]| values[0] > 0.0 && values[values.len() - 1] >= least * values[0];
+        let more = || columns.series(at, 2, times(MORE)).map(|rows| (Verdict::Regression, rows));
+        if claim == Verdict::Regression {
+            return more();
+        }
+        // What went up may have done so from one version to another.
+        if let Some(rows) = columns.by_version(MORE) {
+            return Some((Verdict::Regression, rows));
+        }
+        let grown = columns.series(at, 3, |values| {
+            let values = &values[usize::from(values[0] == 0.0)..];
+            let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
+            times(GROWN)(values) && 5 * falls < values.len()
+        });
+        // Two readings are enough if they are far apart.
+        let later = regex!(
+            r"(?i)\b(?:later|apart)\b|\bafter (?:\d+|an?|one|two|three|\w+teen|a few|several) ?(?:h|hours?|days?|weeks?)\b"
+        );
+        let doubled = || later.is_match(self.text).then(|| columns.series(at, 2, times(2.0))).flatten();
+        if let Some(rows) = grown.or_else(doubled) {
+            return Some((claim, rows));
+        }
+        let version = |at: usize| regex!(r"\b\d+\.\d+\.\d+\b").find(self.lines[at]).map(|found| found.as_str());
+        more().filter(|(_, rows)| {
+            let [before, after] = rows.lines.map(version);
+            before.is_some() && after.is_some() && before != after
+        })
+    }
+
+    /// Says what a statement means, by the rows that prove it.
+    fn prove(&self, statement: &mut Statement, shown: Option<(Verdict, Series)>, title: &str) {
+        let (mut agree, mut name, mut first_row) = (String::new(), String::new(), "");
+        if let Some((verdict, rows)) = shown {
+            (statement.verdict, statement.proven) = (verdict, true);
+            agree = format!(", and {} rows of it agree: {} -> {}", rows.readings, rows.first, rows.last);
+            if let Some(ratio) = rows.ratio {
+                agree.push_str(&format!(" ({:+.0} %)", 100.0 * (ratio - 1.0)));
+            }
+            (name, first_row) = (rows.name, self.lines[rows.lines[0]]);
+            statement.evidence.extend(rows.lines.map(|at| self.evidence(at)));
+        }
+        let mut words = vec![&name[..], first_row];
+        words.extend(statement.evidence.iter().map(|evidence| &evidence.text[..]));
+        words.push(title);
+        if statement.verdict == Verdict::HostGrowth && self.is_of_a_device(&words) {
+            statement.verdict = Verdict::Leak;
+        }
+        let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };
+        statement.explanation = format!("Nothing failed, but the text states that memory {what}{agree}.");
+        statement.of_host = !regex!(
+            r"(?i)gpu|cuda|vram|\bhbm\b|torch|tensor|\bjax\b|\bnpu|\btpu|\bloss\b|\bepoch|train|\bmodel|gradient|optimizer|\brank\b|\bllm"
+        )
+        .is_match(self.text);
+    }
+
+    /// Whether the memory is that of a device: the first of `words` that names one side decides, else the whole text.
+    fn is_of_a_device(&self, words: &[&str]) -> bool {
+        let host =
+            regex!(r"(?i)\b(?:rss|ram|resident|heap\w*|host|system memory|cpu memory|working set|process memory)\b");
+        let device = regex!(
+            r"(?i)\btorch\.cuda|\bcuda:\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\bnvidia-smi\b|\bloss: \d"
+        );
+        let sides = words.iter().map(|text| (is_of_a_device(text), host.is_match(text)));
+        let named = sides.into_iter().find(|(device, host)| device != host);
+        named.map_or_else(|| device.is_match(self.text), |(device, _)| device)
+    }
+}
+
+/// Whether a text with this title explains how growth is found.
+fn is_manual(title: &str) -> bool {
+    regex!(
+        r"(?i)^\w[\w-]*\(\d\w?\)\s+-|^\W*(?:hunting|finding|detecting|tracking down|understanding|an? introduction|introduction|how to|how we|tutorial|guide|tips)\b|\b(?:tutorial|guide|part \d|chapter \d|lesson \d|cheat ?sheet|runbook|playbook|explained|best practices|changelog|release notes)\b"
+    )
+    .is_match(title)
+}
+
+/// Line `at`, and the lines below in which its sentence goes on.
+fn paragraph(lines: &Lines, at: usize) -> String {
+    const WIDE: usize = 50;
+    const LINES: usize = 3;
+    let mut text = lines[at].message().to_owned();
+    for line in lines[at + 1..].iter().take(LINES) {
+        let goes_on = regex!(r"^(?:[a-z]|\d[\d.,]* ?[A-Za-z])").is_match(&line.text);
+        if lines[at].text.len() < WIDE || !goes_on || !text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ',') {
+            break;
+        }
+        text.push(' ');
+        text.push_str(line.message());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn verdicts(text: &str) -> Vec<(Verdict, bool)> {
+        read(text.as_bytes()).iter().map(|statement| (statement.verdict, statement.proven)).collect()
+    }
+
+    #[test]
+    fn rows_prove_a_claim_and_say_whose_memory_it_is() {
+        let rows = "\n10:00 61 MB\n10:10 90 MB\n10:20 131 MB\n";
+        assert_eq!(verdicts(&format!("Memory leak in the exporter{rows}")), [(Verdict::HostGrowth, true)]);
+        assert_eq!(verdicts(&format!("GPU memory is not released{rows}")), [(Verdict::Leak, true)]);
+        assert_eq!(verdicts(&format!("Memory of the exporter{rows}")), []);
+        assert_eq!(verdicts("Memory leak in the exporter\n10:00 61 MB\n10:10 61 MB\n"), [(Verdict::HostGrowth, false)]);
+    }
+
+    #[test]
+    fn what_went_up_from_one_version_to_another_is_a_regression() {
+        let text = "Peak memory of the import went up\n2.1.2 3371.6 MB\n2.2.0 5163.1 MB\n";
+        assert_eq!(verdicts(text), [(Verdict::Regression, true)]);
+        let text = "The agent needs more memory since the upgrade\nold: 112Mi\nnew: 239Mi\n";
+        assert_eq!(verdicts(text), [(Verdict::Regression, true)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(words in prop::collection::vec(prop_oneof![
+            Just("memory"), Just("leaks"), Just("grows from"), Just("to"), Just("\n"), Just("12.5 GB"), Just("1,024"),
+            Just("| RSS (KB) |"), Just("|"), Just("after 2 days"), Just("v1.2.3"), Just("\u{2502}\u{e4}7"), Just("-> "),
+            Just("before"), Just("update:"), Just("% . "), Just("  ")
+        ], 0..60)) {
+            let text = words.concat();
+            for statement in read(text.as_bytes()) {
+                prop_assert!(!statement.evidence.is_empty());
+                prop_assert!(statement.evidence.iter().all(|line| line.line as usize <= text.lines().count()));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            read(&bytes);
+        }
+    }
+}

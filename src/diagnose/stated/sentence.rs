@@ -1,0 +1,338 @@
+//! Sentences in which people state how memory moved: `RSS grew from 300 MB to 4 GB overnight`, `leaks 50 MB an hour`,
+//! `4.6 GB before the update, 11.8 GB since`. One with its amounts is a report of growth; one without them is a claim,
+//! which figures of the same text may prove.
+
+use super::amount::{Amount, amounts};
+use super::{GROWN, MORE, regex};
+use crate::verdict::Verdict;
+use crate::window::{Line, Lines};
+use crate::wording::{Position, position};
+
+/// How many lines below the amount of an older version that of the newer one may be.
+const APART: usize = 12;
+/// Longer lines are no sentences of a report.
+const LONGEST: usize = 2000;
+/// A total that is too small to be called a leak by itself.
+const LITTLE: f64 = (100 << 20) as f64;
+
+/// What a line says: growth or a regression, and whether it has the amounts; of a text whose title is `title`.
+pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
+    let mut found = Vec::new();
+    if text.len() > LONGEST {
+        return found;
+    }
+    let of_memory = is_of_memory(text) || is_of_memory(title);
+    let (mut above, mut from) = (0, 0);
+    for sentence in sentences(text) {
+        let start = from;
+        from += sentence.len();
+        // It may go on from the sentence before.
+        let course = courses(sentence) || courses(&text[above..from]);
+        above = start;
+        let course = course.then_some((Verdict::HostGrowth, true, 0));
+        for (verdict, proven, at) in [course, growth(sentence), newer(sentence)].into_iter().flatten() {
+            // Figures that prove a claim say what it is about.
+            if (!proven || of_memory && is_prose(sentence)) && !dismissed(text, start + at, sentence) {
+                found.push((verdict, proven));
+            }
+        }
+    }
+    found
+}
+
+/// Whether `text` is written by a person: most of it is words.
+fn is_prose(text: &str) -> bool {
+    let (mut words, mut numbers) = (0, 0);
+    for token in text.split_whitespace() {
+        let digits = token.contains(|c: char| c.is_ascii_digit());
+        numbers += usize::from(digits);
+        words += usize::from(!digits && token.contains(char::is_alphabetic));
+    }
+    let arrows = text.contains("->") || text.contains('\u{2192}');
+    words >= 3 && words >= 2 * numbers || arrows
+}
+
+/// Whether a time begins `text`, as it does a line of a log.
+pub(super) fn is_logged(text: &str) -> bool {
+    regex!(r"^\W*(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d)").is_match(text)
+}
+
+/// Whether the sentence, whose statement is at `at` of `text`, is about something else than what happened to memory.
+fn dismissed(text: &str, at: usize, sentence: &str) -> bool {
+    // What was mended, and what is meant to be so or might be.
+    let mended = regex!(
+        r"(?i)^\W*fix(?:e[sd])?\b|\b(?:fix(?:es|ing)?|(?:is|was|been|got|now|be|then) fixed|fixed (?:in|by|an?|the|this|that|with|it)|resolv(?:e[sd]|ing)|solve[sd]?|no longer|not any ?more|reduc(?:e[sd]?|ing|tion)|improv(?:e[sd]?|ing|ements?)|sav(?:es|ed|ing)|prevent\w*|avoid\w*|patch(?:ed|es)|address(?:es|ed)|used to (?:grow|leak|increase|rise|climb))\b"
+    );
+    let meant = regex!(
+        r"(?i)\b(?:can|could|may|might|would|should|will|must|to|does not|doesn't|don't|did not|didn't|not|never|without|no|while|when|by|on) (?:(?:be|ever|really|even|any|much) |\w+ly ){0,3}(?:grow|ris|climb|increas|leak|creep|accumulat|balloon)|\b(?:suppose|imagine|for example|for instance|e\.g\.|such as|assum(?:e|ing)|typical(?:ly)?|as expected|by design|limit|quota|budget|allowance|ceiling|threshold|alert|possible|potential|made-up|hypothetical|--\w)\b"
+    );
+    // More of the work needs more memory.
+    let scaled = regex!(
+        r"(?i)\b(?:batch[ _-]?size|sequence length|seq_len|context (?:length|size|window)|resolution|num_workers|(?:larger|bigger|longer|more) (?:batch|input|image|prompt|sequence|context|model|dataset|file|data|worker|thread|row|user)\w*)\b"
+    );
+    let alike = regex!(
+        r"(?i)\b(?:memory leak|leaks|leaking|since|after upgrading|same|constant|identical|fixed|equal|unchanged)\b"
+    );
+    let stored = regex!(
+        r"(?i)\b(?:disk|bundle|(?:file|image|binary|package|index|table|database|archive|artifact|wheel) sizes?|downloads?|storage|backups?|log files?)\b"
+    );
+    mended.is_match(sentence)
+        || meant.is_match(sentence)
+        || (scaled.is_match(sentence) && !alike.is_match(sentence))
+        || (stored.is_match(sentence) && !is_of_memory(sentence))
+        || matches!(position(text, at), Position::Talk(reason) if reason != "an example")
+}
+
+/// Whether `text` has a course of its own: `512 -> 640 -> 770 -> 901 MB`, or three and more amounts, each above the one
+/// before and with its time.
+fn courses(text: &str) -> bool {
+    let arrows = regex!(
+        r"(?i)\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?(?: ?(?:\([^)]{1,12}\) ?)?(?:->|=>|\x{2192}|,|/) ?\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?){3,} ?(?:[kmgt]i?b|[kmg]i)\b"
+    );
+    if let Some(found) = arrows.find(text).filter(|found| found.as_str().contains(['>', '\u{2192}', '/'])) {
+        let values =
+            regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse::<f64>().ok());
+        let values: Vec<f64> = values.collect();
+        return rises(&values);
+    }
+    let amounts: Vec<f64> = amounts(text).iter().map(|one| one.bytes).collect();
+    let times = regex!(
+        r"(?i)\b(?:after (?:\d+|an?|one|two|three|four|five|six|ten|a few|about an?) ?(?:hours?|hrs?|h|days?|weeks?|minutes?|epochs?|steps?|iterations?|requests?|rounds?|runs?)|(?:one|an?|two|three|\d+|some|a few) (?:hour|day|week|month|minute)s? later|after (?:one|two|three|four|five)\b|(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:first|second|third|\w+th) (?:epoch|hour|day|run|round|request|iteration|step)|epoch \d+|at \d+ ?(?:h|hours|min)|in the (?:morning|evening|afternoon)|by (?:lunch|noon|night|the evening|the end)|at night|when i (?:log in|come back|leave|look)|(?:right|directly|shortly) after|after (?:a |the )?(?:re)?(?:start|load|boot|login)\w*|next day|day \d+)\b"
+    );
+    let times = times.find_iter(text).count();
+    let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];
+    times >= 2 && (far || amounts.windows(3).any(rises))
+}
+
+/// Whether each value is above the one before, and the last by enough.
+pub(super) fn rises(values: &[f64]) -> bool {
+    values.len() > 2 && values.windows(2).all(|two| two[1] > two[0]) && values[values.len() - 1] >= GROWN * values[0]
+}
+
+/// Growth while the work goes on, and whether the sentence has its amounts.
+fn growth(sentence: &str) -> Option<(Verdict, bool, usize)> {
+    let grows = regex!(
+        r"(?i)\b(?:gr[eo]w(?:s|ing|n|th)?|ris(?:e|es|ing|en)|rose|climb(?:s|ed|ing)?|increas(?:e|es|ed|ing)|cre(?:eps?|pt|eping)|balloon(?:s|ed|ing)?|leak(?:s|ed|ing|age)?|accumulat(?:e|es|ed|ing)|(?:goes|go|going|went|gone) (?:steadily |slowly |gradually |constantly )?up|builds? up|building up|pil(?:e|es|ing) up|stacks? up|inch(?:es|ing|ed) up|bloats?|swells?|gains?)\b"
+    );
+    let lasts = regex!(
+        r"(?i)\b(?:after (?:about |around |roughly |only |just )?(?:~ ?)?(?:\d[\d.,]*|an?|one|two|three|four|five|six|ten|several|some|a few|a couple of|many|each|every) ?(?:\w+ )?(?:seconds?|minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?|nights?|epochs?|steps?|iterations?|iters?|requests?|calls?|batches|runs?|cycles?|loops?|files?|messages?|connections?|jobs?|queries|restarts?|rounds?)|overnight|over (?:time|night|the (?:course|day|night|weekend|week|hours|days|run)|(?:\d+|an?|one|two|three|several|a few) (?:minutes?|hours?|days?|weeks?|epochs?))|within (?:\d+|an?|one|two|three|several|a few|minutes|hours|days)|in (?:about |under |only |just |the (?:first|last) )?(?:\d+|an?|one|two|three|several|a few) ?(?:minutes?|mins?|hours?|hrs?|h|days?|weeks?)|gradual(?:ly)?|slow(?:ly)?|steadi(?:ly)?|steady|continu\w+|constant(?:ly)?|keeps?|kept|each|every|per|until|eventually|indefinitely|forever|unbounded\w*|without (?:bound|end|limit|stopping)|linear(?:ly)?|monoton\w+|never (?:comes?|goes|drops|falls|released|freed|shrinks|gets)|(?:not|never|n't|isn't|aren't) (?:being )?(?:released|freed|returned|given back|go(?:es)? down)|by the end|bit by bit|little by little|more and more|day by day|step by step|with (?:the )?(?:epochs?|steps?|iterations?|time|each|every)|all the time|days? (?:later|after)|hours? later|long[- ]running)\b|\bover \d+ ?h\b"
+    );
+    let grown = grows.find(sentence);
+    let amounts = amounts(sentence);
+    let proven = rate(sentence, &amounts, grown.is_some())
+        || amounts.windows(2).any(|two| {
+            let (before, between) = (&sentence[..two[0].start], &sentence[two[0].end..two[1].start]);
+            let rose = two[1].bytes >= GROWN * two[0].bytes;
+            let to = regex!(
+                r"(?i)^\W{0,3}(?:\([^)]*\) ?)?(?:\w+ ){0,4}?(?:to|until|->|=>|\x{2192}|then|and|before)\b?[^.]{0,60}$|^\s?(?:->|=>|\x{2192}|\x{2013}|-)\s?$"
+            );
+            let begins = regex!(
+                r"(?i)\b(?:starts?|started|starting|begins?|began|beginning|initial(?:ly)?|at first|fresh(?:ly)?|in the (?:first|beginning)|first (?:epoch|step|hour|minutes?|request)|(?:after|at|on) (?:a )?(?:start|boot|restart|launch|deploy)\w*)\b[^.]{0,80}$"
+            );
+            let ends = regex!(
+                r"(?i)\b(?:after|then|later|by|until|now|ends?|ended|reach(?:es|ed)?|gradual(?:ly)?|eventual(?:ly)?|final(?:ly)?|increas\w+|grows?|grew|ris(?:es|ing)|climbs?|goes up|before (?:it|the))\b"
+            );
+            // `from 300 MB to 4 GB overnight`, and `400 MB at start, 5 GB after six hours`.
+            (rose && grown.is_some() && to.is_match(between) && lasts.is_match(sentence))
+                || (two[1].bytes >= 1.5 * two[0].bytes
+                    && (begins.is_match(before) || begins.is_match(between) && ends.is_match(between))
+                    && (ends.is_match(between) || lasts.is_match(&sentence[two[1].end..])))
+        })
+        || amounts.iter().any(|amount| {
+            let after = regex!(
+                r"(?i)^\W{0,2}(?:\w+ ){0,3}?(?:after|in|within|over) (?:about |around |only |just |less than |~ ?)?(?:\d[\d.]*|an?|one|two|three|four|five|several|a few|some|the) ?(?:minutes?|hours?|hrs?|h|days?|d|weeks?|nights?|weekend)\b|^\W{0,2}(?:\w+ ){0,2}?overnight\b"
+            );
+            grown.is_some() && amount.bytes >= LITTLE && after.is_match(&sentence[amount.end..])
+        });
+    let claimed = regex!(
+        r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
+    );
+    // More of it with more of something else is no growth.
+    let scales = regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b");
+    let alone = grown.is_some_and(|grown| is_of_memory(sentence) && !scales.is_match(&sentence[grown.end()..]));
+    let claim = claimed.find(sentence).or(grown.filter(|_| alone || lasts.is_match(sentence)));
+    // A sentence about nothing but what each piece of the work leaves.
+    let left = regex!(
+        r"(?i)\b(?:lost|kept|gone|held|retained|eaten|stays?|remains?|costs?)\b|^\W*(?:(?:so|thus|that(?:'s| is)|i\.e\.),? )?(?:about|roughly|some|around|approximately|precisely|exactly|nearly|~)? ?\d"
+    );
+    if claim.is_none() && !proven && left.is_match(sentence) && rate(sentence, &amounts, true) {
+        return Some((Verdict::HostGrowth, false, 0));
+    }
+    let at = claim.or(grown).map_or(0, |found| found.start());
+    (proven || claim.is_some()).then_some((Verdict::HostGrowth, proven, at))
+}
+
+/// Whether an amount is what is added with each piece of the work, or in a time: `50 MB per hour`, `each call leaks 2 MB`.
+fn rate(sentence: &str, amounts: &[Amount], grows: bool) -> bool {
+    let behind = regex!(
+        r"(?i)^\s?(?:of (?:\w+ )?(?:memory|ram|vram|rss|heap) )?(?:(?:are|is|were|was|gets?) )?(?:lost|kept|gone|left|held|retained|eaten|leaked)? ?(?:/ ?|per |an? |each |every |for (?:each|every) |(?:with|on|from|after) (?:each|every) )(?:\d+ |(?:\w+ )?)?(?:minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|requests?|calls?|iterations?|iters?|epochs?|steps?|batch(?:es)?|connections?|sessions?|messages?|files?|images?|frames?|cycles?|runs?|jobs?|tasks?|quer(?:y|ies)|loops?|rounds?|pages?|reloads?|tabs?|invocations?|transactions?|items?|uploads?|users?|builds?|tests?|episodes?|inferences?|generations?|restarts?|events?|changes?|toggles?|swaps?|switch(?:es)?|saves?|clicks?|visits?|clips?|pictures?|prints?)\b"
+    );
+    let before = regex!(
+        r"(?i)\b(?:each|every|per) (?:\w+ ){0,2}?(?:request|call|iteration|epoch|step|batch|connection|session|message|file|image|frame|cycle|run|job|task|query|loop|round|page|reload|invocation|transaction|item|upload|user|build|test|episode|hour|minute|day|change|toggle|swap|switch|save|click|visit|picture|print)\b[^.]{0,40}\b(?:leaks?|adds?|costs?|grows?|increases?|rises?|climbs?|loses?|keeps?)\b[^.]{0,40}$"
+    );
+    amounts
+        .iter()
+        .any(|amount| (grows && behind.is_match(&sentence[amount.end..])) || before.is_match(&sentence[..amount.start]))
+}
+
+/// More memory in a newer version, and whether the sentence has the amounts of both.
+fn newer(sentence: &str) -> Option<(Verdict, bool, usize)> {
+    let updated = regex!(
+        r"(?i)\b(?:upgrad(?:e|ed|es|ing)|updat(?:e|ed|es|ing)|self-update|new(?:er|est)? (?:version|release|build|image)|latest (?:version|release|build)|switch(?:ed|ing)?|migrat(?:ed|ing|ion)|moving to|moved to|bump(?:ed|ing)?|regression|regressed|release|version|commit|bisect|first bad|merge[d]?|since|compared (?:to|with)|v?\d+\.\d+(?:\.\d+)*)\b"
+    );
+    let more_by = regex!(
+        r"(?i)\d ?[kmg]i?b (?:more|larger|higher|bigger) (?:than|with|in|on|since|after)\b|\b(?:twice|double|(?:\d+(?:\.\d+)?|two|three|four|five)(?:x| times)) (?:the |as much |more )?(?:memory|ram|vram)\b|\b(?:takes?|needs?|uses?) more of the (?:gpu|card|memory|ram)\b"
+    );
+    let all = amounts(sentence);
+    // `2.1 GB` is no version.
+    let mut bare = sentence.to_owned();
+    all.iter().rev().for_each(|amount| bare.replace_range(amount.start..amount.end, ""));
+    if !updated.is_match(&bare) {
+        return more_by.find(sentence).map(|found| (Verdict::Regression, false, found.start()));
+    }
+    if versioned(sentence) {
+        return Some((Verdict::Regression, true, 0));
+    }
+    let old = regex!(
+        r"(?i)(?:\b(?:previously|formerly|before(?:hand)?|used to (?:be|take|use|need|run at|sit at|have)?|up from|compared (?:to|with)|instead of|rather than|vs\.?|versus|whereas|while|from|old(?:er)?(?: version)?|(?:last|previous|earlier) (?:version|release|build))\b[^\d]{0,40}|\b(?:with|in|on|under|using) (?:\w+ )?v?\d+(?:\.\d+)+[^\d]{0,40})(?:\d+(?:\.\d+)*[^\d]{1,30})?$"
+    );
+    let grown = all.windows(2).any(|two| {
+        let (head, between) = (&sentence[..two[0].start], &sentence[two[0].end..two[1].start]);
+        let first_is_old = old.is_match(head);
+        let second_is_old = old.is_match(between) && !regex!(r"(?i)\b(?:to|now|after|since)\b").is_match(between);
+        match (first_is_old, second_is_old) {
+            (_, true) => two[0].bytes >= MORE * two[1].bytes,
+            (true, false) => two[1].bytes >= MORE * two[0].bytes && between.len() < 120,
+            (false, false) => false,
+        }
+    });
+    let more = regex!(
+        r"(?i)\b(?:(?:more|higher|increased|extra|additional|twice|double|triple|huge|excessive|elevated|larger) (?:\w+ ){0,3}?(?:memory|ram|vram|rss|heap|footprint|consumption)|(?:memory|ram|vram|rss|heap|footprint|peak|buffer)\b[^.]{0,60}\b(?:larger|bigger|doubl(?:e[ds]?|ing)|tripl(?:e[ds]?|ing)|explod(?:es|ed)|jump(?:s|ed)?|went up|goes up|gone up|increas(?:e[ds]?|ing)|higher|twice|regress(?:ion|ed)|gr[eo]wn?|rose|skyrocket\w*|shot up|up by))\b|\bmemory (?:regression|jump|bloat)\b|\bfirst bad\b"
+    );
+    let claim = more.find(sentence).or_else(|| more_by.find(sentence)).map(|found| found.start());
+    (grown || claim.is_some()).then_some((Verdict::Regression, grown, claim.unwrap_or(0)))
+}
+
+/// Whether the sentence has amounts of two versions or commits, and that of the newer one is more.
+fn versioned(sentence: &str) -> bool {
+    let named = regex!(
+        r"(?i)\b(?:v?(?P<version>\d+(?:\.\d+){1,3})|(?:version|release|build) (?P<whole>\d+)|(?P<old>old|previous|good)|(?P<new>new|current|latest|main|master|bad))\b"
+    );
+    let amounts = amounts(sentence);
+    let [first, second] = &amounts[..] else { return false };
+    let of = |from: usize, to: usize| named.captures_iter(&sentence[from..to]).last();
+    let (Some(a), Some(b)) = (of(0, first.start), of(first.end, second.start)) else { return false };
+    let version = |name: &regex::Captures<'_>| -> Option<Vec<u32>> {
+        name.name("version").or(name.name("whole"))?.as_str().split('.').map(|part| part.parse().ok()).collect()
+    };
+    let newer = match (version(&a), version(&b)) {
+        (Some(a), Some(b)) if a != b => b > a,
+        (None, _) if a.name("old").is_some() => b.name("old").is_none(),
+        (_, None) if b.name("old").is_some() => false,
+        _ => return false,
+    };
+    let (before, after) = if newer { (first, second) } else { (second, first) };
+    after.bytes >= MORE * before.bytes
+}
+
+/// The line below line `at` that has the amount after an update, if line `at` has that before it: `Before upgrading:
+/// memory (idle): 210 MB`.
+pub(super) fn after_an_update(lines: &Lines, at: usize) -> Option<&Line> {
+    let side = |text: &str| {
+        let words = regex!(
+            r"(?i)^\W*(before|after|old|new|previous|current)\b[^\d]{0,40}(?:upgrad|updat|version|release|patch|change|switch|migrat|commit|bump|build|v?\d+\.\d+)"
+        );
+        let side = words.captures(text)?[1].to_ascii_lowercase();
+        let amounts = amounts(text);
+        let [amount] = &amounts[..] else { return None };
+        Some((matches!(side.as_str(), "before" | "old" | "previous"), amount.bytes))
+    };
+    let (true, before) = side(lines[at].message())? else { return None };
+    let mut below = lines[at + 1..].iter().take(APART);
+    below.find(|line| side(line.message()).is_some_and(|(old, after)| !old && after >= MORE * before))
+}
+
+/// The sentences of `text`, which follow each other without a gap.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = regex!(r"[.!?;]\s+").find(rest).map_or(rest.len(), |end| end.end());
+        let (sentence, others) = rest.split_at(end);
+        rest = others;
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
+pub(super) fn is_of_memory(text: &str) -> bool {
+    regex!(r"(?i)\b(?:\w*memory\w*|peaks?|leak(?:s|ed|ing)?|mem|rss|ram|vram|heap|footprint|working set|resident|private bytes|process|task manager|activity monitor|htop|gpu[ _](?:usage|mem))\b")
+        .is_match(text)
+}
+
+pub(super) fn is_of_a_device(text: &str) -> bool {
+    regex!(r"(?i)\b(?:gpus?|vram|cuda|device memory|video memory|hbm|nvidia-smi|tpu)\b").is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Vec<(Verdict, bool)> {
+        super::said(text, "")
+    }
+
+    #[test]
+    fn growth_with_its_amounts_is_proven() {
+        for text in [
+            "RSS grows from 300 MB to 4.1 GB overnight.",
+            "The memory of the worker climbed from 1.2 to 6 GB within two days",
+            "leaks about 50 MB of memory per hour under load",
+            "Every request leaks some 2 MB of heap.",
+            "It starts at 400 MB of RAM and after six hours it is at 5.1 GB.",
+            "RSS memory leak (14 GB after 2 days)",
+            "Memory after each save: 512 -> 640 -> 770 -> 901 MB",
+            "GPU memory was 11.2 GB in the first epoch, 13.4 GB in the tenth and in epoch 58 it is 18.7 GB.",
+        ] {
+            assert!(said(text).contains(&(Verdict::HostGrowth, true)), "{text}: {:?}", said(text));
+        }
+        let text = "When I train, the cuda memory is 4GB in the first epoch, but gradually it increases to 11GB.";
+        assert!(said(text).contains(&(Verdict::HostGrowth, true)));
+    }
+
+    #[test]
+    fn growth_without_amounts_is_a_claim() {
+        for text in ["Memory leak in the exporter", "The heap keeps growing while it is idle"] {
+            assert_eq!(said(text), [(Verdict::HostGrowth, false)], "{text}");
+        }
+        assert_eq!(said("The agent uses twice the memory since the update"), [(Verdict::Regression, false)]);
+    }
+
+    #[test]
+    fn more_than_in_an_older_version_is_a_regression() {
+        for text in [
+            "I see it at 11.8 GB of RAM, while with 2.9.12 it was running at about 4.6 GB.",
+            "Memory went from 1.2 GB in 3.1 to 2.9 GB in 3.2.",
+            "Since the upgrade it uses 5 GB of memory, up from 1.5 GB.",
+            "RAM usage is 900 MB in 5.1.0, previously 400 MB",
+            "6.1.9 sits at around 420 MB of memory in total, 6.2.0 at 1.25 GB and stays there.",
+        ] {
+            assert!(said(text).contains(&(Verdict::Regression, true)), "{text}: {:?}", said(text));
+        }
+        let text = "Before updating: memory with relayd 4.1.3 (idle): ~210 MB\nAfter updating: memory: ~1.1 GB";
+        assert!(after_an_update(&Lines::hot(text), 0).is_some());
+    }
+
+    #[test]
+    fn what_was_mended_or_may_be_is_none() {
+        for text in [
+            "Fixed a leak in which RSS grew from 300 MB to 4 GB overnight",
+            "Memory can grow from 300 MB to 4 GB within hours",
+            "RSS no longer grows by 50 MB per hour",
+            "Memory rises from 8 GB to 20 GB with a larger batch size after one step",
+            "The release reduces memory from 5 GB in 3.1 to 2 GB in 3.2",
+            "The download increases from 300 MB to 4 GB every day",
+            "Memory throughput increases from 300 MB/s to 900 MB/s over time",
+        ] {
+            assert!(said(text).iter().all(|(_, proven)| !proven), "{text}: {:?}", said(text));
+        }
+    }
+}
