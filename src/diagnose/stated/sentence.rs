@@ -86,22 +86,25 @@ fn dismissed(text: &str, at: usize, sentence: &str) -> bool {
 /// Whether `text` has a course of its own: `512 -> 640 -> 770 -> 901 MB`, or three and more amounts, each above the one
 /// before and with its time.
 fn courses(text: &str) -> bool {
-    let arrows = regex!(
-        r"(?i)\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?(?: ?(?:\([^)]{1,12}\) ?)?(?:->|=>|\x{2192}|,|/) ?\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?){3,} ?(?:[kmgt]i?b|[kmg]i)\b"
-    );
-    if let Some(found) = arrows.find(text).filter(|found| found.as_str().contains(['>', '\u{2192}', '/'])) {
-        let values =
-            regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse::<f64>().ok());
-        let values: Vec<f64> = values.collect();
-        return rises(&values);
+    let drawn = || {
+        regex!(
+            r"(?i)\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?(?: ?(?:\([^)]{1,12}\) ?)?(?:->|=>|\x{2192}|,|/) ?\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?){3,} ?(?:[kmgt]i?b|[kmg]i)\b"
+        )
+        .find(text)
+    };
+    if let Some(found) = text.contains(['>', '\u{2192}', '/']).then(drawn).flatten() {
+        let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
+        return found.as_str().contains(['>', '\u{2192}', '/']) && rises(&values.collect::<Vec<f64>>());
     }
     let amounts: Vec<f64> = amounts(text).iter().map(|one| one.bytes).collect();
+    let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];
+    if !(far || amounts.windows(3).any(rises)) {
+        return false;
+    }
     let times = regex!(
         r"(?i)\b(?:after (?:\d+|an?|one|two|three|four|five|six|ten|a few|about an?) ?(?:hours?|hrs?|h|days?|weeks?|minutes?|epochs?|steps?|iterations?|requests?|rounds?|runs?)|(?:one|an?|two|three|\d+|some|a few) (?:hour|day|week|month|minute)s? later|after (?:one|two|three|four|five)\b|(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:first|second|third|\w+th) (?:epoch|hour|day|run|round|request|iteration|step)|epoch \d+|at \d+ ?(?:h|hours|min)|in the (?:morning|evening|afternoon)|by (?:lunch|noon|night|the evening|the end)|at night|when i (?:log in|come back|leave|look)|(?:right|directly|shortly) after|after (?:a |the )?(?:re)?(?:start|load|boot|login)\w*|next day|day \d+)\b"
     );
-    let times = times.find_iter(text).count();
-    let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];
-    times >= 2 && (far || amounts.windows(3).any(rises))
+    times.find_iter(text).count() >= 2
 }
 
 /// Whether each value is above the one before, and the last by enough.
@@ -109,70 +112,90 @@ pub(super) fn rises(values: &[f64]) -> bool {
     values.len() > 2 && values.windows(2).all(|two| two[1] > two[0]) && values[values.len() - 1] >= GROWN * values[0]
 }
 
-/// Growth while the work goes on, and whether the sentence has its amounts.
+/// Growth while the work goes on, whether the sentence has its amounts, and where it says so.
 fn growth(sentence: &str) -> Option<(Verdict, bool, usize)> {
     let grows = regex!(
         r"(?i)\b(?:gr[eo]w(?:s|ing|n|th)?|ris(?:e|es|ing|en)|rose|climb(?:s|ed|ing)?|increas(?:e|es|ed|ing)|cre(?:eps?|pt|eping)|balloon(?:s|ed|ing)?|leak(?:s|ed|ing|age)?|accumulat(?:e|es|ed|ing)|(?:goes|go|going|went|gone) (?:steadily |slowly |gradually |constantly )?up|builds? up|building up|pil(?:e|es|ing) up|stacks? up|inch(?:es|ing|ed) up|bloats?|swells?|gains?)\b"
     );
-    let lasts = regex!(
-        r"(?i)\b(?:after (?:about |around |roughly |only |just )?(?:~ ?)?(?:\d[\d.,]*|an?|one|two|three|four|five|six|ten|several|some|a few|a couple of|many|each|every) ?(?:\w+ )?(?:seconds?|minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?|nights?|epochs?|steps?|iterations?|iters?|requests?|calls?|batches|runs?|cycles?|loops?|files?|messages?|connections?|jobs?|queries|restarts?|rounds?)|overnight|over (?:time|night|the (?:course|day|night|weekend|week|hours|days|run)|(?:\d+|an?|one|two|three|several|a few) (?:minutes?|hours?|days?|weeks?|epochs?))|within (?:\d+|an?|one|two|three|several|a few|minutes|hours|days)|in (?:about |under |only |just |the (?:first|last) )?(?:\d+|an?|one|two|three|several|a few) ?(?:minutes?|mins?|hours?|hrs?|h|days?|weeks?)|gradual(?:ly)?|slow(?:ly)?|steadi(?:ly)?|steady|continu\w+|constant(?:ly)?|keeps?|kept|each|every|per|until|eventually|indefinitely|forever|unbounded\w*|without (?:bound|end|limit|stopping)|linear(?:ly)?|monoton\w+|never (?:comes?|goes|drops|falls|released|freed|shrinks|gets)|(?:not|never|n't|isn't|aren't) (?:being )?(?:released|freed|returned|given back|go(?:es)? down)|by the end|bit by bit|little by little|more and more|day by day|step by step|with (?:the )?(?:epochs?|steps?|iterations?|time|each|every)|all the time|days? (?:later|after)|hours? later|long[- ]running)\b|\bover \d+ ?h\b"
-    );
     let grown = grows.find(sentence);
     let amounts = amounts(sentence);
-    let proven = rate(sentence, &amounts, grown.is_some())
-        || amounts.windows(2).any(|two| {
-            let (before, between) = (&sentence[..two[0].start], &sentence[two[0].end..two[1].start]);
-            let rose = two[1].bytes >= GROWN * two[0].bytes;
-            let to = regex!(
-                r"(?i)^\W{0,3}(?:\([^)]*\) ?)?(?:\w+ ){0,4}?(?:to|until|->|=>|\x{2192}|then|and|before)\b?[^.]{0,60}$|^\s?(?:->|=>|\x{2192}|\x{2013}|-)\s?$"
-            );
-            let begins = regex!(
-                r"(?i)\b(?:starts?|started|starting|begins?|began|beginning|initial(?:ly)?|at first|fresh(?:ly)?|in the (?:first|beginning)|first (?:epoch|step|hour|minutes?|request)|(?:after|at|on) (?:a )?(?:start|boot|restart|launch|deploy)\w*)\b[^.]{0,80}$"
-            );
-            let ends = regex!(
-                r"(?i)\b(?:after|then|later|by|until|now|ends?|ended|reach(?:es|ed)?|gradual(?:ly)?|eventual(?:ly)?|final(?:ly)?|increas\w+|grows?|grew|ris(?:es|ing)|climbs?|goes up|before (?:it|the))\b"
-            );
-            // `from 300 MB to 4 GB overnight`, and `400 MB at start, 5 GB after six hours`.
-            (rose && grown.is_some() && to.is_match(between) && lasts.is_match(sentence))
-                || (two[1].bytes >= 1.5 * two[0].bytes
-                    && (begins.is_match(before) || begins.is_match(between) && ends.is_match(between))
-                    && (ends.is_match(between) || lasts.is_match(&sentence[two[1].end..])))
-        })
-        || amounts.iter().any(|amount| {
-            let after = regex!(
-                r"(?i)^\W{0,2}(?:\w+ ){0,3}?(?:after|in|within|over) (?:about |around |only |just |less than |~ ?)?(?:\d[\d.]*|an?|one|two|three|four|five|several|a few|some|the) ?(?:minutes?|hours?|hrs?|h|days?|d|weeks?|nights?|weekend)\b|^\W{0,2}(?:\w+ ){0,2}?overnight\b"
-            );
-            grown.is_some() && amount.bytes >= LITTLE && after.is_match(&sentence[amount.end..])
-        });
+    let proven = grown.is_some() && rate(sentence, &amounts)
+        || amounts.windows(2).any(|two| moves(sentence, &two[0], &two[1], grown.is_some()))
+        || grown.is_some()
+            && amounts.iter().any(|amount| amount.bytes >= LITTLE && is_reached_in_time(&sentence[amount.end..]));
     let claimed = regex!(
         r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
     );
     // More of it with more of something else is no growth.
-    let scales = regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b");
-    let alone = grown.is_some_and(|grown| is_of_memory(sentence) && !scales.is_match(&sentence[grown.end()..]));
-    let claim = claimed.find(sentence).or(grown.filter(|_| alone || lasts.is_match(sentence)));
+    let scales = |rest: &str| regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b").is_match(rest);
+    let alone = grown.is_some_and(|grown| is_of_memory(sentence) && !scales(&sentence[grown.end()..]));
+    let claim = claimed.find(sentence).or(grown.filter(|_| alone || lasts(sentence)));
     // A sentence about nothing but what each piece of the work leaves.
-    let left = regex!(
-        r"(?i)\b(?:lost|kept|gone|held|retained|eaten|stays?|remains?|costs?)\b|^\W*(?:(?:so|thus|that(?:'s| is)|i\.e\.),? )?(?:about|roughly|some|around|approximately|precisely|exactly|nearly|~)? ?\d"
-    );
-    if claim.is_none() && !proven && left.is_match(sentence) && rate(sentence, &amounts, true) {
+    let left = || {
+        regex!(
+            r"(?i)\b(?:lost|kept|gone|held|retained|eaten|stays?|remains?|costs?)\b|^\W*(?:(?:so|thus|that(?:'s| is)|i\.e\.),? )?(?:about|roughly|some|around|approximately|precisely|exactly|nearly|~)? ?\d"
+        )
+    };
+    if claim.is_none() && !proven && rate(sentence, &amounts) && left().is_match(sentence) {
         return Some((Verdict::HostGrowth, false, 0));
     }
     let at = claim.or(grown).map_or(0, |found| found.start());
     (proven || claim.is_some()).then_some((Verdict::HostGrowth, proven, at))
 }
 
+/// Whether a sentence says that something goes on.
+fn lasts(sentence: &str) -> bool {
+    regex!(
+        r"(?i)\b(?:after (?:about |around |roughly |only |just )?(?:~ ?)?(?:\d[\d.,]*|an?|one|two|three|four|five|six|ten|several|some|a few|a couple of|many|each|every) ?(?:\w+ )?(?:seconds?|minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?|nights?|epochs?|steps?|iterations?|iters?|requests?|calls?|batches|runs?|cycles?|loops?|files?|messages?|connections?|jobs?|queries|restarts?|rounds?)|overnight|over (?:time|night|the (?:course|day|night|weekend|week|hours|days|run)|(?:\d+|an?|one|two|three|several|a few) (?:minutes?|hours?|days?|weeks?|epochs?))|within (?:\d+|an?|one|two|three|several|a few|minutes|hours|days)|in (?:about |under |only |just |the (?:first|last) )?(?:\d+|an?|one|two|three|several|a few) ?(?:minutes?|mins?|hours?|hrs?|h|days?|weeks?)|gradual(?:ly)?|slow(?:ly)?|steadi(?:ly)?|steady|continu\w+|constant(?:ly)?|keeps?|kept|each|every|per|until|eventually|indefinitely|forever|unbounded\w*|without (?:bound|end|limit|stopping)|linear(?:ly)?|monoton\w+|never (?:comes?|goes|drops|falls|released|freed|shrinks|gets)|(?:not|never|n't|isn't|aren't) (?:being )?(?:released|freed|returned|given back|go(?:es)? down)|by the end|bit by bit|little by little|more and more|day by day|step by step|with (?:the )?(?:epochs?|steps?|iterations?|time|each|every)|all the time|days? (?:later|after)|hours? later|long[- ]running)\b|\bover \d+ ?h\b"
+    )
+    .is_match(sentence)
+}
+
+/// Whether memory moved from the first amount to the second while the work went on: `from 300 MB to 4 GB overnight`,
+/// `400 MB at start, 5 GB after six hours`.
+fn moves(sentence: &str, first: &Amount, second: &Amount, grown: bool) -> bool {
+    if second.bytes < GROWN * first.bytes {
+        return false;
+    }
+    let (before, between, behind) =
+        (&sentence[..first.start], &sentence[first.end..second.start], &sentence[second.end..]);
+    let to = regex!(
+        r"(?i)^\W{0,3}(?:\([^)]*\) ?)?(?:\w+ ){0,4}?(?:to|until|->|=>|\x{2192}|then|and|before)\b?[^.]{0,60}$|^\s?(?:->|=>|\x{2192}|\x{2013}|-)\s?$"
+    );
+    if grown && to.is_match(between) && lasts(sentence) {
+        return true;
+    }
+    let begins = regex!(
+        r"(?i)\b(?:starts?|started|starting|begins?|began|beginning|initial(?:ly)?|at first|fresh(?:ly)?|in the (?:first|beginning)|first (?:epoch|step|hour|minutes?|request)|(?:after|at|on) (?:a )?(?:start|boot|restart|launch|deploy)\w*)\b[^.]{0,80}$"
+    );
+    let ends = regex!(
+        r"(?i)\b(?:after|then|later|by|until|now|ends?|ended|reach(?:es|ed)?|gradual(?:ly)?|eventual(?:ly)?|final(?:ly)?|increas\w+|grows?|grew|ris(?:es|ing)|climbs?|goes up|before (?:it|the))\b"
+    );
+    second.bytes >= 1.5 * first.bytes
+        && (begins.is_match(before) || begins.is_match(between) && ends.is_match(between))
+        && (ends.is_match(between) || lasts(behind))
+}
+
+/// Whether a time follows an amount: `14 GB after 2 days`.
+fn is_reached_in_time(behind: &str) -> bool {
+    regex!(
+        r"(?i)^\W{0,2}(?:\w+ ){0,3}?(?:after|in|within|over) (?:about |around |only |just |less than |~ ?)?(?:\d[\d.]*|an?|one|two|three|four|five|several|a few|some|the) ?(?:minutes?|hours?|hrs?|h|days?|d|weeks?|nights?|weekend)\b|^\W{0,2}(?:\w+ ){0,2}?overnight\b"
+    )
+    .is_match(behind)
+}
+
 /// Whether an amount is what is added with each piece of the work, or in a time: `50 MB per hour`, `each call leaks 2 MB`.
-fn rate(sentence: &str, amounts: &[Amount], grows: bool) -> bool {
+fn rate(sentence: &str, amounts: &[Amount]) -> bool {
+    if amounts.is_empty() {
+        return false;
+    }
     let behind = regex!(
         r"(?i)^\s?(?:of (?:\w+ )?(?:memory|ram|vram|rss|heap) )?(?:(?:are|is|were|was|gets?) )?(?:lost|kept|gone|left|held|retained|eaten|leaked)? ?(?:/ ?|per |an? |each |every |for (?:each|every) |(?:with|on|from|after) (?:each|every) )(?:\d+ |(?:\w+ )?)?(?:minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|requests?|calls?|iterations?|iters?|epochs?|steps?|batch(?:es)?|connections?|sessions?|messages?|files?|images?|frames?|cycles?|runs?|jobs?|tasks?|quer(?:y|ies)|loops?|rounds?|pages?|reloads?|tabs?|invocations?|transactions?|items?|uploads?|users?|builds?|tests?|episodes?|inferences?|generations?|restarts?|events?|changes?|toggles?|swaps?|switch(?:es)?|saves?|clicks?|visits?|clips?|pictures?|prints?)\b"
     );
     let before = regex!(
         r"(?i)\b(?:each|every|per) (?:\w+ ){0,2}?(?:request|call|iteration|epoch|step|batch|connection|session|message|file|image|frame|cycle|run|job|task|query|loop|round|page|reload|invocation|transaction|item|upload|user|build|test|episode|hour|minute|day|change|toggle|swap|switch|save|click|visit|picture|print)\b[^.]{0,40}\b(?:leaks?|adds?|costs?|grows?|increases?|rises?|climbs?|loses?|keeps?)\b[^.]{0,40}$"
     );
-    amounts
-        .iter()
-        .any(|amount| (grows && behind.is_match(&sentence[amount.end..])) || before.is_match(&sentence[..amount.start]))
+    amounts.iter().any(|amount| behind.is_match(&sentence[amount.end..]) || before.is_match(&sentence[..amount.start]))
 }
 
 /// More memory in a newer version, and whether the sentence has the amounts of both.
