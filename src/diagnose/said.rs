@@ -4,7 +4,7 @@ use super::advice::{Known, advice};
 use super::findings::{Advice, Event, Numbers};
 use super::remedy;
 use super::report::{Reported, gravity};
-use super::stated::Statement;
+use super::stated::{GROWN, MORE, Statement};
 use super::telemetry::Metric;
 use super::trend::{Finding, Pattern, Verdict as Trend};
 use super::verdict::{Kind, Verdict};
@@ -32,6 +32,10 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
         verdict = of_figures;
         explanation.push_str(&format!(" Its figures agree: {}.", finding.explanation));
     }
+    // Figures that say the same say more.
+    if events.iter().any(|event| of_file(event) && event.verdict == verdict) {
+        return;
+    }
     let mut evidence = evidence.clone();
     evidence.iter_mut().for_each(|evidence| file.clone_into(&mut evidence.file));
     let mut said = Event {
@@ -57,7 +61,7 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
 }
 
 /// Adds `said` to the events: an event of its own if nothing failed in that input. That event has the figures of its
-/// telemetry, unless something as grave is in them.
+/// telemetry, unless something graver is in them.
 pub(super) fn add(events: &mut Vec<Event>, mut said: Event) {
     let file = said.evidence[0].file.clone();
     let of_file = |event: &Event| event.evidence.iter().any(|one| one.file == file);
@@ -70,9 +74,6 @@ pub(super) fn add(events: &mut Vec<Event>, mut said: Event) {
         }
     }
     if failed || events.iter().any(|event| event.kind != Kind::Report && of_file(event)) {
-        return;
-    }
-    if events.iter().any(|event| of_file(event) && event.verdict == said.verdict) {
         return;
     }
     let lighter = |event: &Event| gravity(event.verdict) < gravity(said.verdict);
@@ -99,8 +100,6 @@ fn leads(verdict: Verdict, kind: Kind) -> bool {
 
 /// What the readings of `finding` make of a claim, if they agree with it.
 fn proves(claim: Verdict, finding: &Finding) -> Option<(Verdict, &Finding)> {
-    const GROWN: f64 = 1.2;
-    const MORE: f64 = 1.1;
     let of_host = match finding.metric {
         Metric::HostUsed | Metric::HostPeak => true,
         Metric::Allocated | Metric::MaxAllocated | Metric::Reserved | Metric::MaxReserved | Metric::DeviceUsed => false,

@@ -45,8 +45,8 @@ impl Statement {
 }
 
 /// How many times the first amount the last one is at least, if memory grew, and if it is that of a newer version.
-const GROWN: f64 = 1.2;
-const MORE: f64 = 1.1;
+pub(super) const GROWN: f64 = 1.2;
+pub(super) const MORE: f64 = 1.1;
 
 /// The statements of a whole text, at most one of each kind.
 pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
@@ -79,11 +79,11 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
             continue;
         }
         for (verdict, proven) in found {
-            let mut evidence = vec![evidence(&lines[at])];
+            let mut shown = vec![evidence(&lines[at])];
             if verdict == Verdict::Regression && proven {
-                evidence.extend(below.map(super::sighting::evidence));
+                shown.extend(below.map(evidence));
             }
-            let statement = Statement::new(verdict, proven, evidence);
+            let statement = Statement::new(verdict, proven, shown);
             *(if verdict == Verdict::Regression { &mut regression } else { &mut growth }) = Some(statement);
         }
     }

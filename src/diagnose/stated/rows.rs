@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::amount::unit;
 use super::regex;
 
-/// Longer lines are no rows.
+/// Longer lines are not rows.
 const LONGEST: usize = 600;
 /// The most columns of a row.
 const COLUMNS: usize = 24;
@@ -98,7 +98,7 @@ impl<'a> Columns<'a> {
                 && is(&column.values)
                 && (first.abs_diff(claim) <= NEAR || self.is_near_memory(first))
         };
-        self.columns.iter().filter(fits).max_by_key(|column| (column.sized, column.values.len())).map(series)
+        self.columns.iter().filter(fits).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
     }
 
     /// Readings of several versions, of which the newest has at least `more` times as much as the oldest.
@@ -118,14 +118,7 @@ impl<'a> Columns<'a> {
             let (oldest, newest) = (versions.first()?, versions.last()?);
             let grown = oldest.0 != newest.0 && column.values[newest.1] >= more * column.values[oldest.1];
             let found = grown && self.is_near_memory(column.cells[0].0);
-            found.then(|| {
-                series(&Column {
-                    cells: vec![column.cells[oldest.1].clone(), column.cells[newest.1].clone()],
-                    values: vec![column.values[oldest.1], column.values[newest.1]],
-                    name: column.name.clone(),
-                    ..*column
-                })
-            })
+            found.then(|| column.series(oldest.1, newest.1, 2))
         })
     }
 
@@ -149,7 +142,7 @@ impl<'a> Columns<'a> {
                 && evenly(&column.values)
                 && self.is_near_memory(column.cells[0].0)
         });
-        found.map(series)
+        found.map(Column::whole)
     }
 
     /// Whether a row, or what stands closely above it, is of memory.
@@ -163,15 +156,23 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn series(column: &Column<'_>) -> Series {
-    let (first, last) = (&column.cells[0], &column.cells[column.cells.len() - 1]);
-    Series {
-        lines: [first.0, last.0],
-        first: first.1.written.to_owned(),
-        last: last.1.written.to_owned(),
-        readings: column.cells.len(),
-        ratio: last.1.value.zip(first.1.value).map(|(last, first)| last / first).filter(|ratio| ratio.is_finite()),
-        name: column.name.clone(),
+impl Column<'_> {
+    /// All readings, in order.
+    fn whole(&self) -> Series {
+        self.series(0, self.cells.len() - 1, self.cells.len())
+    }
+
+    /// As many readings, of which these two are the first and the last.
+    fn series(&self, first: usize, last: usize, readings: usize) -> Series {
+        let [(above, first), (below, last)] = [&self.cells[first], &self.cells[last]];
+        Series {
+            lines: [*above, *below],
+            first: first.written.to_owned(),
+            last: last.written.to_owned(),
+            readings,
+            ratio: last.value.zip(first.value).map(|(last, first)| last / first).filter(|ratio| ratio.is_finite()),
+            name: self.name.clone(),
+        }
     }
 }
 
@@ -184,13 +185,16 @@ fn is_scaled(line: &str) -> bool {
         && line.split_whitespace().count() < 12
 }
 
+/// Whether what stands closely above line `at` says that the rows are of work of different sizes.
+fn is_headed_by_sizes(lines: &[&str], at: usize) -> bool {
+    lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
+}
+
 /// Consecutive lines with one amount each, whatever their words are.
 fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<'a>> {
     let (first, _) = cells.first().filter(|_| cells.len() > 1)?;
     let words = |at: usize| lines[at].chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    if lines[first.saturating_sub(2)..*first].iter().any(|line| is_scaled(line))
-        || cells.iter().any(|(at, number)| is_other(lines[*at], number))
-    {
+    if is_headed_by_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
         return None;
     }
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
@@ -224,16 +228,14 @@ fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usiz
     let values: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();
     let sized = cells.iter().all(|(_, number)| number.sized);
     let (first, text) = (rows[0].0, lines[rows[0].0]);
-    if values.len() < rows.len() || values.len() < 2 || is_other(text, &cells[0].1) {
+    if values.len() < rows.len()
+        || is_other(text, &cells[0].1)
+        || is_headed_by_sizes(lines, first)
+        || !(sized || is_of_memory(lines, rows, column, &values))
+    {
         return None;
     }
     let name = name(lines, rows, column);
-    if !(sized || is_of_memory(lines, rows, column, &values)) {
-        return None;
-    }
-    if lines[first.saturating_sub(2)..first].iter().any(|line| is_scaled(line)) {
-        return None;
-    }
     let values = gone(text, &cells[0].1, values);
     Some(Column { cells, values, name, sized, alike: true })
 }

@@ -10,7 +10,7 @@ use crate::wording::{Position, position};
 
 /// How many lines below the amount of an older version that of the newer one may be.
 const APART: usize = 12;
-/// Longer lines are no sentences of a report.
+/// Longer lines are not sentences of a report.
 const LONGEST: usize = 2000;
 /// A total that is too small to be called a leak by itself.
 const LITTLE: f64 = (100 << 20) as f64;
@@ -30,7 +30,9 @@ pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
         let course = courses(sentence) || courses(&text[above..from]);
         above = start;
         let course = course.then_some((Verdict::HostGrowth, true, 0));
-        for (verdict, proven, at) in [course, growth(sentence), newer(sentence)].into_iter().flatten() {
+        let amounts = amounts(sentence);
+        let stated = [course, growth(sentence, &amounts), newer(sentence, &amounts)];
+        for (verdict, proven, at) in stated.into_iter().flatten() {
             // Figures that prove a claim say what it is about.
             if (!proven || of_memory && is_prose(sentence)) && !dismissed(text, start + at, sentence) {
                 found.push((verdict, proven));
@@ -92,9 +94,10 @@ fn courses(text: &str) -> bool {
         )
         .find(text)
     };
-    if let Some(found) = text.contains(['>', '\u{2192}', '/']).then(drawn).flatten() {
+    let marked = |text: &str| text.contains(['>', '\u{2192}', '/']);
+    if let Some(found) = marked(text).then(drawn).flatten() {
         let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
-        return found.as_str().contains(['>', '\u{2192}', '/']) && rises(&values.collect::<Vec<f64>>());
+        return marked(found.as_str()) && rises(&values.collect::<Vec<f64>>());
     }
     let amounts: Vec<f64> = amounts(text).iter().map(|one| one.bytes).collect();
     let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];
@@ -108,18 +111,18 @@ fn courses(text: &str) -> bool {
 }
 
 /// Whether each value is above the one before, and the last by enough.
-pub(super) fn rises(values: &[f64]) -> bool {
+fn rises(values: &[f64]) -> bool {
     values.len() > 2 && values.windows(2).all(|two| two[1] > two[0]) && values[values.len() - 1] >= GROWN * values[0]
 }
 
-/// Growth while the work goes on, whether the sentence has its amounts, and where it says so.
-fn growth(sentence: &str) -> Option<(Verdict, bool, usize)> {
+/// Growth while the work goes on, whether the sentence has its amounts, and the byte from which it says so.
+fn growth(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> {
     let grows = regex!(
         r"(?i)\b(?:gr[eo]w(?:s|ing|n|th)?|ris(?:e|es|ing|en)|rose|climb(?:s|ed|ing)?|increas(?:e|es|ed|ing)|cre(?:eps?|pt|eping)|balloon(?:s|ed|ing)?|leak(?:s|ed|ing|age)?|accumulat(?:e|es|ed|ing)|(?:goes|go|going|went|gone) (?:steadily |slowly |gradually |constantly )?up|builds? up|building up|pil(?:e|es|ing) up|stacks? up|inch(?:es|ing|ed) up|bloats?|swells?|gains?)\b"
     );
     let grown = grows.find(sentence);
-    let amounts = amounts(sentence);
-    let proven = grown.is_some() && rate(sentence, &amounts)
+    let added = rate(sentence, amounts);
+    let proven = grown.is_some() && added
         || amounts.windows(2).any(|two| moves(sentence, &two[0], &two[1], grown.is_some()))
         || grown.is_some()
             && amounts.iter().any(|amount| amount.bytes >= LITTLE && is_reached_in_time(&sentence[amount.end..]));
@@ -136,7 +139,7 @@ fn growth(sentence: &str) -> Option<(Verdict, bool, usize)> {
             r"(?i)\b(?:lost|kept|gone|held|retained|eaten|stays?|remains?|costs?)\b|^\W*(?:(?:so|thus|that(?:'s| is)|i\.e\.),? )?(?:about|roughly|some|around|approximately|precisely|exactly|nearly|~)? ?\d"
         )
     };
-    if claim.is_none() && !proven && rate(sentence, &amounts) && left().is_match(sentence) {
+    if claim.is_none() && !proven && added && left().is_match(sentence) {
         return Some((Verdict::HostGrowth, false, 0));
     }
     let at = claim.or(grown).map_or(0, |found| found.start());
@@ -198,28 +201,27 @@ fn rate(sentence: &str, amounts: &[Amount]) -> bool {
     amounts.iter().any(|amount| behind.is_match(&sentence[amount.end..]) || before.is_match(&sentence[..amount.start]))
 }
 
-/// More memory in a newer version, and whether the sentence has the amounts of both.
-fn newer(sentence: &str) -> Option<(Verdict, bool, usize)> {
+/// More memory in a newer version, whether the sentence has the amounts of both, and the byte from which it says so.
+fn newer(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> {
     let updated = regex!(
         r"(?i)\b(?:upgrad(?:e|ed|es|ing)|updat(?:e|ed|es|ing)|self-update|new(?:er|est)? (?:version|release|build|image)|latest (?:version|release|build)|switch(?:ed|ing)?|migrat(?:ed|ing|ion)|moving to|moved to|bump(?:ed|ing)?|regression|regressed|release|version|commit|bisect|first bad|merge[d]?|since|compared (?:to|with)|v?\d+\.\d+(?:\.\d+)*)\b"
     );
     let more_by = regex!(
         r"(?i)\d ?[kmg]i?b (?:more|larger|higher|bigger) (?:than|with|in|on|since|after)\b|\b(?:twice|double|(?:\d+(?:\.\d+)?|two|three|four|five)(?:x| times)) (?:the |as much |more )?(?:memory|ram|vram)\b|\b(?:takes?|needs?|uses?) more of the (?:gpu|card|memory|ram)\b"
     );
-    let all = amounts(sentence);
     // `2.1 GB` is no version.
     let mut bare = sentence.to_owned();
-    all.iter().rev().for_each(|amount| bare.replace_range(amount.start..amount.end, ""));
+    amounts.iter().rev().for_each(|amount| bare.replace_range(amount.start..amount.end, ""));
     if !updated.is_match(&bare) {
         return more_by.find(sentence).map(|found| (Verdict::Regression, false, found.start()));
     }
-    if versioned(sentence) {
+    if versioned(sentence, amounts) {
         return Some((Verdict::Regression, true, 0));
     }
     let old = regex!(
         r"(?i)(?:\b(?:previously|formerly|before(?:hand)?|used to (?:be|take|use|need|run at|sit at|have)?|up from|compared (?:to|with)|instead of|rather than|vs\.?|versus|whereas|while|from|old(?:er)?(?: version)?|(?:last|previous|earlier) (?:version|release|build))\b[^\d]{0,40}|\b(?:with|in|on|under|using) (?:\w+ )?v?\d+(?:\.\d+)+[^\d]{0,40})(?:\d+(?:\.\d+)*[^\d]{1,30})?$"
     );
-    let grown = all.windows(2).any(|two| {
+    let grown = amounts.windows(2).any(|two| {
         let (head, between) = (&sentence[..two[0].start], &sentence[two[0].end..two[1].start]);
         let first_is_old = old.is_match(head);
         let second_is_old = old.is_match(between) && !regex!(r"(?i)\b(?:to|now|after|since)\b").is_match(between);
@@ -237,12 +239,11 @@ fn newer(sentence: &str) -> Option<(Verdict, bool, usize)> {
 }
 
 /// Whether the sentence has amounts of two versions or commits, and that of the newer one is more.
-fn versioned(sentence: &str) -> bool {
+fn versioned(sentence: &str, amounts: &[Amount]) -> bool {
     let named = regex!(
         r"(?i)\b(?:v?(?P<version>\d+(?:\.\d+){1,3})|(?:version|release|build) (?P<whole>\d+)|(?P<old>old|previous|good)|(?P<new>new|current|latest|main|master|bad))\b"
     );
-    let amounts = amounts(sentence);
-    let [first, second] = &amounts[..] else { return false };
+    let [first, second] = amounts else { return false };
     let of = |from: usize, to: usize| named.captures_iter(&sentence[from..to]).last();
     let (Some(a), Some(b)) = (of(0, first.start), of(first.end, second.start)) else { return false };
     let version = |name: &regex::Captures<'_>| -> Option<Vec<u32>> {

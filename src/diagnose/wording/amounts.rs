@@ -3,6 +3,7 @@
 use super::super::findings::Numbers;
 use super::super::sighting::Cause;
 use super::{regex, size};
+use plimsoll_memory::bytes::ByteSize;
 
 /// Adds the requested and the allowed amount in `text`, the rest of a message, to `numbers` if neither is known.
 pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
@@ -20,6 +21,12 @@ pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
             r"(?i)\b(?:(?:memory |heap |pool )?(?:limit|quota|maximum|budget)(?: exceeded)?(?: size)?(?: of| is| set to)?|at most|max(?:imum)? (?:memory|heap|size|pool size))[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|[\d,]{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
         ));
     }
+}
+
+/// What is free in an allocator that owns the whole memory of a device: if it is more than was asked for, it is in pieces.
+pub(super) fn free_in_a_pool(numbers: &mut Numbers, free: Option<ByteSize>) {
+    numbers.free = free;
+    numbers.unallocated = free.filter(|free| numbers.tried.is_some_and(|tried| *free >= tried));
 }
 
 #[cfg(test)]

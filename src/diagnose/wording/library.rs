@@ -6,7 +6,7 @@ use super::super::sighting::{Cause, Sighting, Work};
 use super::super::window::{Line, Lines};
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{regex, size};
+use super::{amounts, regex, size};
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     found.extend(compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)));
@@ -106,11 +106,10 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     Some(sighting)
 }
 
-/// What is free on a TPU. Its allocator owns the whole memory: if more is free than was asked for, it is in pieces.
+/// What is free on a TPU, whose allocator owns the whole memory.
 fn free_of_a_tpu(numbers: &mut Numbers, text: &str) {
     let free = regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(text);
-    numbers.free = free.and_then(|free| size::bytes(&free[1]));
-    numbers.unallocated = numbers.free.filter(|free| numbers.tried.is_some_and(|tried| *free >= tried));
+    amounts::free_in_a_pool(numbers, free.and_then(|free| size::bytes(&free[1])));
 }
 
 /// Paddle's allocator, whose message states the free memory and, since 2.0, the memory it holds.

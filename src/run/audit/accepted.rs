@@ -20,7 +20,7 @@ impl Course<'_> {
         let mut witness = witness.audit(self.audition.witnessed)?;
         if !self.differs(&mut *witness, TRIALS, 1)? {
             let placed = self.fresh.clone();
-            // The largest stays where it is drawn again, most of all if it is there several times.
+            // The largest often stays if all are drawn again, and nearly always if it is there several times.
             let drawn = [(Order::Drawn, TRIALS), (Order::DrawnFromHalf, 1)].into_iter().any(|(order, enough)| {
                 self.fresh.reorder(order) && matches!(self.differs(&mut *witness, 4 * TRIALS, enough), Ok(true))
             });

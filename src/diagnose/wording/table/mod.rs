@@ -3,8 +3,8 @@
 //! A row states what its pattern means, who prints it and its source, and gives an example. The page of the
 //! manual and the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the
 //! numbers and names of the event: `tried`, `capacity`, `free`, `pool` (what is free in an allocator that owns the whole
-//! device), `allocated`, `used`, `allowed`, `most` (of one allocation), each with the suffix `_k`, `_m` or `_g` if the text leaves out the unit, and `pid`, `device`, `job`,
-//! `victim`.
+//! device), `allocated`, `used`, `allowed`, `most` (of one allocation), each with the suffix `_k`, `_m` or `_g` if the
+//! text leaves out the unit, and `pid`, `device`, `job`, `victim`.
 
 mod clouds;
 mod databases;
@@ -309,17 +309,18 @@ fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
         let unit = |unit: &str| size::bytes(&format!("{}{unit}", group(&format!("{name}_{unit}"))?));
         own.or_else(|| unit("k")).or_else(|| unit("m")).or_else(|| size::hexadecimal(&text(&format!("{name}_x"))?))
     };
-    let (tried, pool) = (amount("tried"), amount("pool"));
     sighting.numbers = Numbers {
-        tried,
+        tried: amount("tried"),
         capacity: amount("capacity"),
-        free: amount("free").or(pool),
-        unallocated: pool.filter(|pool| tried.is_some_and(|tried| *pool >= tried)),
+        free: amount("free"),
         allocated: amount("allocated"),
         this_process: amount("used"),
         allowed: amount("allowed").or(amount("most")),
         ..Numbers::default()
     };
+    if let Some(pool) = amount("pool") {
+        amounts::free_in_a_pool(&mut sighting.numbers, Some(pool));
+    }
     let beyond = sighting.numbers.tried.is_none() && text("tried").is_some_and(|text| size::beyond(&text));
     let above = amount("most").zip(sighting.numbers.tried).is_some_and(|(most, tried)| tried > most);
     sighting.huge = beyond || above;
