@@ -11,11 +11,17 @@ use super::verdict::{Kind, Verdict};
 
 /// Adds what is stated in the text `file` to the events: as [`add`] does, if figures prove it.
 pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, reported: &[(usize, Reported)]) {
-    let Statement { mut verdict, proven, of_host, ref evidence, ref explanation } = *statement;
+    let Statement { mut verdict, proven, claimed, of_host, ref evidence, ref explanation } = *statement;
     // Figures that explain why memory stays are more than what somebody thinks of it.
     let of_file = |event: &Event| event.evidence.iter().any(|one| one.file == file);
     let explained = |event: &Event| matches!(event.verdict, Verdict::CacheNotLeak | Verdict::SleepIneffective);
     if events.iter().any(|event| of_file(event) && explained(event)) {
+        return;
+    }
+    let trends = reported.iter().filter(|(_, reported)| reported.report.name == file);
+    let mut findings = trends.flat_map(|(_, reported)| &reported.report.trends.findings);
+    // Other programs use a device too, and one that starts takes more and more of it.
+    if !claimed && findings.clone().any(|finding| finding.metric == Metric::DeviceUsed) {
         return;
     }
     // What is allocated is of the host if the text has no device.
@@ -26,8 +32,6 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
     }
     let mut explanation = explanation.clone();
     if !proven {
-        let trends = reported.iter().filter(|(_, reported)| reported.report.name == file);
-        let mut findings = trends.flat_map(|(_, reported)| &reported.report.trends.findings);
         let Some((of_figures, finding)) = findings.find_map(|finding| proves(verdict, finding)) else { return };
         verdict = of_figures;
         explanation.push_str(&format!(" Its figures agree: {}.", finding.explanation));

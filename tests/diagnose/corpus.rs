@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen24/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen25/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 105] = [
+const KNOWN: [(&str, &str); 106] = [
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
@@ -156,7 +156,6 @@ const KNOWN: [(&str, &str); 105] = [
     ("some/ray-actors-release-diff", "a patch of a record whose amounts have no unit"),
     ("some/adamw-state-init", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/linker-killed-chat", "a line that was quoted in a chat is not taken for a log"),
-    ("some/trend-k8s-top-growth", "five readings are too few to be more than a start"),
     ("some/trend-inconclusive-ranks", "a sentence says which ranks did not answer"),
     ("some/trend-host-free-days", "dates and amounts that a person wrote down, without a unit"),
     ("some/trend-sleep-sglang-chat", "`before` and `after` of a call that a person named in a sentence"),
@@ -263,6 +262,8 @@ const KNOWN: [(&str, &str); 105] = [
     ("none/jstat-old-steady", "as above"),
     ("none/plateau-after-four-hours", "as above"),
     ("none/grafana-wiggle-csv", "as above"),
+    ("some/f-llamacpp-ctx-huge", "what was free before it loaded is not what the device has"),
+    ("some/t-erl-binary", "numbers in brackets, whose unit stands in the expression above them"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -274,7 +275,8 @@ const KNOWN: [(&str, &str); 105] = [
 /// and prose, 9; `unseen20`, as hard, 68 of 90 with 6; `unseen21`, modelled on public reports one by one, 104 of 120 with 1;
 /// `unseen22`, trends in the forms of public reports alone, 17 of 70, and of 30 texts that look like such 24 with none;
 /// `unseen23`, of the same kind, 13 of 45 when statements were first read (4 before), and 55 of 62 with 2; `unseen24`, after
-/// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1.
+/// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1; `unseen25`, mixed, 59 of 80 (failures 50 of 52, trends 9
+/// of 28), and 59 of 60 with 1.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -304,6 +306,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen22", 100),
         ("unseen23", 107),
         ("unseen24", 80),
+        ("unseen25", 140),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -4,8 +4,11 @@
 //! statement of its own; any other is a claim, which needs rows of the text that agree with it ([`rows`]), or telemetry.
 
 mod amount;
+mod axis;
+mod numbers;
 mod rows;
 mod sentence;
+mod tongue;
 
 use std::borrow::Cow;
 
@@ -20,6 +23,7 @@ use super::window::{Lines, clean};
 use super::wording;
 use rows::{Columns, Series};
 use sentence::{after_an_update, is_logged, is_of_a_device, said};
+use tongue::Language;
 
 /// The longest text that is taken for a report.
 pub(super) const LONGEST: usize = 64 << 10;
@@ -31,6 +35,8 @@ pub(super) struct Statement {
     pub(super) verdict: Verdict,
     /// Whether the text has the amounts.
     pub(super) proven: bool,
+    /// Whether somebody says so: else rows show it by their order alone.
+    pub(super) claimed: bool,
     /// Whether nothing in the text is of a device.
     pub(super) of_host: bool,
     /// The lines, without the file.
@@ -40,7 +46,8 @@ pub(super) struct Statement {
 
 impl Statement {
     fn new(verdict: Verdict, proven: bool, evidence: Vec<Evidence>) -> Self {
-        Self { verdict, proven, of_host: false, evidence, explanation: String::new() }
+        let claimed = !evidence.is_empty();
+        Self { verdict, proven, claimed, of_host: false, evidence, explanation: String::new() }
     }
 }
 
@@ -52,7 +59,9 @@ pub(super) const MORE: f64 = 1.1;
 pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
     let lines = Lines::of(&Window { bytes, offset: 0, line: 1, hits: Vec::new() });
     let first = lines.iter().position(|line| line.text.contains(char::is_alphabetic));
-    let title = first.map_or("", |first| &lines[first].text);
+    let text = String::from_utf8_lossy(bytes);
+    let language = Language::of(&text);
+    let title = &language.in_english(first.map_or("", |first| &lines[first].text));
     if is_manual(title) {
         return Vec::new();
     }
@@ -64,14 +73,15 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
             continue;
         }
         let text = paragraph(&lines, at);
-        let mut found = said(&text, title);
+        let mut found = said(&language.in_english(&text), title);
         let below = after_an_update(&lines, at);
         found.extend(below.map(|_| (Verdict::Regression, true)));
-        let new = |(verdict, proven): &(Verdict, bool)| {
+        // One that is proven goes before its claims.
+        found.sort_by_key(|(_, proven)| !proven);
+        found.retain(|(verdict, proven)| {
             let known = if *verdict == Verdict::Regression { &regression } else { &growth };
             known.as_ref().is_none_or(|known| *proven && !known.proven)
-        };
-        found.retain(new);
+        });
         // A title has no neighbours that would show what it belongs to, and the name of a counter may be claimed to grow.
         let heads = Some(at) == first;
         let other = || wording::dismissed(&lines, at).is_some_and(|reason| !reason.starts_with("a counter"));
@@ -79,16 +89,18 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
             continue;
         }
         for (verdict, proven) in found {
+            let known = if verdict == Verdict::Regression { &mut regression } else { &mut growth };
+            if known.as_ref().is_some_and(|known| known.proven || !proven) {
+                continue;
+            }
             let mut shown = vec![evidence(&lines[at])];
             if verdict == Verdict::Regression && proven {
                 shown.extend(below.map(evidence));
             }
-            let statement = Statement::new(verdict, proven, shown);
-            *(if verdict == Verdict::Regression { &mut regression } else { &mut growth }) = Some(statement);
+            *known = Some(Statement::new(verdict, proven, shown));
         }
     }
-    let text = String::from_utf8_lossy(bytes);
-    let rows = Rows::of(&text);
+    let rows = Rows::of(&text, language);
     let plain: Vec<&str> = rows.plain.iter().map(|line| &line[..]).collect();
     let columns = Columns::of(&plain);
     let mut statements: Vec<Statement> = growth.into_iter().chain(regression).collect();
@@ -117,10 +129,13 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(text: &'a str) -> Self {
+    fn of(text: &'a str, language: Language) -> Self {
         let spaced = regex!(r"(?P<before>^|\s{2,}|\t|[=:|(] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B)\b");
         let joined = |found: &Captures<'_>| format!("{}{}", &found["before"], found["number"].replace(' ', ""));
-        let closed = |line| spaced.replace_all(line, joined);
+        let closed = |line| match language.in_english(line) {
+            Cow::Borrowed(line) => spaced.replace_all(line, joined),
+            Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
+        };
         Self { text, lines: text.lines().collect(), plain: text.lines().map(closed).collect() }
     }
 
@@ -211,7 +226,7 @@ impl<'a> Rows<'a> {
 /// Whether a text with this title explains how growth is found.
 fn is_manual(title: &str) -> bool {
     regex!(
-        r"(?i)^\w[\w-]*\(\d\w?\)\s+-|^\W*(?:hunting|finding|detecting|tracking down|understanding|an? introduction|introduction|how to|how we|tutorial|guide|tips)\b|\b(?:tutorial|guide|part \d|chapter \d|lesson \d|cheat ?sheet|runbook|playbook|explained|best practices|changelog|release notes)\b"
+        r"(?i)^\w[\w-]*\(\d\w?\)\s+-|^\W*(?:hunting|finding|detecting|tracking down|understanding|an? introduction|introduction|how to|how we|tutorial|guide|tips|what(?: is|'s| are) (?:an?|the difference)|(?:q|question) ?\d+\b)|\b(?:tutorial|guide|part \d|chapter \d|lesson \d|cheat ?sheet|runbook|playbook|explained|best practices|changelog|release notes)\b"
     )
     .is_match(title)
 }

@@ -3,30 +3,18 @@
 
 use std::collections::HashMap;
 
-use super::amount::unit;
+use super::axis::{heads_a_reading, is_timed};
+use super::numbers::{Number, numbers};
 use super::regex;
 
 /// Longer lines are not rows.
 const LONGEST: usize = 600;
-/// The most columns of a row.
-const COLUMNS: usize = 24;
 /// How far above its first row what heads a table, or says what is measured, may be.
 const ABOVE: usize = 12;
 /// Longer lines are not of a list.
 const LISTED: usize = 100;
 /// The least number without a unit that may be an amount beside nothing but other numbers.
 const LEAST: f64 = 50_000.0;
-
-/// A number of a row.
-#[derive(Clone, Debug)]
-struct Number<'a> {
-    start: usize,
-    written: &'a str,
-    /// Absent for a time, a version or a part of a name.
-    value: Option<f64>,
-    /// Whether a unit of bytes follows.
-    sized: bool,
-}
 
 /// Readings of memory, one from each of several rows.
 pub(super) struct Series {
@@ -122,23 +110,25 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Readings at several times that rise evenly, and are half more at the end.
+    /// Readings at several times that rise evenly, and are half more at the end, or three quarters if they are few.
     pub(super) fn by_time(&self) -> Option<Series> {
         const READINGS: usize = 5;
-        let timed = |at: usize| {
-            regex!(r"(?i)^[\s|*-]*(?:(?:day|hour|week|month|calendar week|cw|t\+) ?\d+|\d{1,2} ?h\b|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|\d\d-\d\d\b|(?:mon|tue|wed|thu|fri|sat|sun)(?:[a-z]*day)?\b)")
-                .is_match(self.lines[at])
+        let timed = |(at, number): &(usize, Number<'_>)| {
+            is_timed(&self.lines[*at][..number.start])
+                || at.checked_sub(1).is_some_and(|above| heads_a_reading(self.lines[above]))
         };
         let evenly = |values: &[f64]| {
             let rise = values[values.len() - 1] - values[0];
             let last = values[values.len() - 1] - values[values.len() - 2];
+            let more = values[0] * if values.len() < READINGS { 0.75 } else { 0.5 };
             values.windows(2).all(|two| two[1] > two[0])
-                && rise >= values[0] / 2.0
+                && rise >= more
                 && 3.0 * last * (values.len() - 1) as f64 >= rise
         };
         let found = self.columns.iter().find(|column| {
-            column.values.len() >= READINGS
-                && column.cells.iter().all(|(at, _)| timed(*at))
+            column.values.len() + 1 >= READINGS
+                // The first may be from before the work began.
+                && column.cells[1..].iter().all(timed)
                 && evenly(&column.values)
                 && self.is_near_memory(column.cells[0].0)
         });
@@ -149,7 +139,7 @@ impl<'a> Columns<'a> {
     fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|mem|rss|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi)\b|\bRES\b")
+            regex!(r"(?i)\b(?:\w*memory\w*|mem|rss|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|pss|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
                 .is_match(line)
                 && !is_scaled(line)
         })
@@ -182,6 +172,7 @@ fn is_scaled(line: &str) -> bool {
         r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input)\b"
     )
     .is_match(line)
+        && !regex!(r"(?i)\bloaded\b").is_match(line)
         && line.split_whitespace().count() < 12
 }
 
@@ -284,6 +275,9 @@ fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize
     if let Some(head) = head(text, &numbers[column], above()) {
         return named(head);
     }
+    if is_sized_above(lines, *at, values[0]) {
+        return true;
+    }
     let alone = numbers.iter().filter(|number| number.value.is_some()).count() == 1;
     // Names with digits are versions and the like.
     if !self::numbers(text).0.contains(char::is_alphabetic) {
@@ -292,6 +286,14 @@ fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize
         return large && amount && above().any(mentions);
     }
     alone && named(text)
+}
+
+/// Whether the line above a row ends with an amount of this size: what follows has its unit.
+fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
+    let Some(above) = at.checked_sub(1).map(|above| lines[above]) else { return false };
+    let amount = regex!(r"(\d+(?:\.\d+)?) ?(?:[KMG]i?B|[KMG]i)\W*$").captures(above);
+    let amount = amount.and_then(|found| found[1].parse::<f64>().ok());
+    amount.is_some_and(|amount| amount <= value && value <= 2.0 * amount)
 }
 
 /// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
@@ -304,7 +306,19 @@ fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a
             return None;
         }
         let (start, end) = (number.start, number.start + number.written.len());
-        let text = above.find(|text| is_head(text) && text.len() >= end && gaps(text) >= 2)?;
+        let words = |text: &str| text.split_whitespace().count();
+        let (columns, place) = (words(text), words(&text[..start]));
+        let over = |above: &&str| {
+            is_head(above) && above.len() >= end && (gaps(above) >= 2 || gaps(above) == 1 && words(above) == columns)
+        };
+        // The columns that `ps` is asked for.
+        let listed =
+            |above: &'a str| regex!(r"\bps\b.* -o ?([\w,=%]+)").captures(above)?.get(1).map(|list| list.as_str());
+        let above: Vec<&str> = above.collect();
+        let Some(text) = above.iter().copied().find(over) else {
+            let list = above.iter().find_map(|above| listed(above))?;
+            return list.split([',', '=']).filter(|name| !name.is_empty()).nth(place);
+        };
         let over = text.char_indices().filter(|(at, c)| !c.is_whitespace() && *at + 1 >= start && *at <= end);
         let (first, last) =
             over.fold(None, |range: Option<(usize, usize)>, (at, _)| Some((range.map_or(at, |it| it.0), at)))?;
@@ -315,72 +329,6 @@ fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a
     let columns = text.matches(by).count();
     let head = above.find(|text| is_head(text) && text.matches(by).count() == columns)?;
     head.split(by).nth(text[..number.start].matches(by).count())
-}
-
-/// The shape of `text`, in which each number is alike, and its numbers.
-fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
-    let written = regex!(
-        r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
-    );
-    let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
-    for one in written.captures_iter(text) {
-        let whole = one.get(0).expect("the match");
-        if whole.start() < from {
-            continue;
-        }
-        // A name with digits is one word: of a pod, a hash, a version.
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let apart = text[..whole.start()].char_indices().rev().find(|(_, c)| !word(*c));
-        let start = apart.map_or(0, |(at, c)| at + c.len_utf8()).max(from);
-        let number = one.name("number");
-        let attached = start < whole.start() && !text[start..whole.start()].ends_with('_');
-        let rest = &text[whole.end()..];
-        let size = one.name("unit").or(one.name("short")).map(|unit| unit.as_str().trim_start());
-        let goes_on = number.is_some() && size.is_none() && rest.starts_with(word);
-        if number.is_none() {
-            push(&mut shape, &text[from..whole.start()]);
-            shape.push('~');
-            from = whole.end();
-            continue;
-        }
-        push(&mut shape, &text[from..start]);
-        shape.push('#');
-        if attached || goes_on {
-            from = whole.end() + rest.find(|c: char| !word(c)).unwrap_or(rest.len());
-            continue;
-        }
-        let number = number.expect("it is one").as_str();
-        let plain = number.replace(',', "");
-        // `0.9/8.0 GiB`: the total has the unit of both.
-        let of = regex!(r"^ ?/ ?\d+(?:\.\d+)? ?([kMGT]i?B)\b").captures(rest).filter(|_| size.is_none());
-        let size = size.or(of.as_ref().and_then(|of| of.get(1)).map(|unit| unit.as_str()));
-        let sized = size.is_some();
-        let size = size.map_or(1.0, unit);
-        let value = plain.parse::<f64>().ok();
-        found.push(Number {
-            start: whole.start(),
-            written: whole.as_str(),
-            value: value.map(|value| value * size).filter(|_| one.name("percent").is_none()),
-            sized,
-        });
-        if found.len() >= COLUMNS {
-            break;
-        }
-        from = whole.end();
-    }
-    push(&mut shape, &text[from..]);
-    // Rows of both sides of a comparison are alike.
-    let sides = regex!(r"\b(?:good|bad|before|after|old|new)\b");
-    (sides.replace_all(&shape, "@").into_owned(), found)
-}
-
-/// Adds `text` to a shape, without what differs between rows that are alike.
-fn push(shape: &mut String, text: &str) {
-    for c in text.chars() {
-        if !(c.is_whitespace() && shape.ends_with(' ')) {
-            shape.push(if c.is_whitespace() { ' ' } else { c.to_ascii_lowercase() });
-        }
-    }
 }
 
 #[cfg(test)]
@@ -419,6 +367,50 @@ mod tests {
         ] {
             let found = rising(text).map(|(first, last, _)| (first, last));
             assert_eq!(found, Some((first.to_owned(), last.to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
+        let found = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            Columns::of(&lines).by_time().map(|found| (found.first, found.last))
+        };
+        for (text, first, last) in [
+            (
+                "Mon MEMORY\n  a-1 4m 74Mi\nTue a-1 4m 131Mi\nWed a-1 5m 190Mi\nThu a-1 4m 246Mi\nFri a-1 4m 305Mi",
+                "131Mi",
+                "305Mi",
+            ),
+            (
+                "after 1k req { rss: '92 MB' }\nafter 5k req { rss: '148 MB' }\nafter 9k req { rss: '221 MB' }\nafter 20k req { rss: '361 MB' }",
+                "92 MB",
+                "361 MB",
+            ),
+            (
+                "ps -o pid,rss,cmd -p 4\n08:00\n   4  38220    idled\n09:00\n   4  71904    idled\n10:00\n   4  105688    idled\n11:00\n   4  139320    idled",
+                "38220",
+                "139320",
+            ),
+            (
+                "t     PM(MB) Handles\n07:30    104     512\n08:00    257     513\n08:30    411     512\n09:00    566     514",
+                "104",
+                "566",
+            ),
+            (
+                "GPU memory, 0 requests - 4410 MiB\nafter 1 - 4702\nafter 5 - 5866\nafter 10 - 7318\nafter 20 - 10226",
+                "4702",
+                "10226",
+            ),
+        ] {
+            assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
+        }
+        for text in [
+            "memory\nepoch 1 4.1G\nepoch 2 6.0G\nepoch 3 6.1G\nepoch 4 6.1G\nepoch 5 6.1G",
+            "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
+            "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
+        ] {
+            assert_eq!(found(text), None, "{text}");
         }
     }
 

@@ -10,6 +10,8 @@ use crate::wording::{Position, position};
 
 /// How many lines below the amount of an older version that of the newer one may be.
 const APART: usize = 12;
+/// How many sentences a course may take.
+const GOES_ON: usize = 3;
 /// Longer lines are not sentences of a report.
 const LONGEST: usize = 2000;
 /// A total that is too small to be called a leak by itself.
@@ -22,13 +24,13 @@ pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
         return found;
     }
     let of_memory = is_of_memory(text) || is_of_memory(title);
-    let (mut above, mut from) = (0, 0);
+    let (mut starts, mut from) = (Vec::new(), 0);
     for sentence in sentences(text) {
         let start = from;
         from += sentence.len();
-        // It may go on from the sentence before.
-        let course = courses(sentence) || courses(&text[above..from]);
-        above = start;
+        starts.push(start);
+        // It may go on from the sentences before.
+        let course = (0..starts.len().min(GOES_ON)).any(|back| courses(&text[starts[starts.len() - 1 - back]..from]));
         let course = course.then_some((Verdict::HostGrowth, true, 0));
         let amounts = amounts(sentence);
         let stated = [course, growth(sentence, &amounts), newer(sentence, &amounts)];
@@ -44,10 +46,12 @@ pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
 
 /// Whether `text` is written by a person: most of it is words.
 fn is_prose(text: &str) -> bool {
-    let (mut words, mut numbers) = (0, 0);
+    let (mut words, mut numbers, mut in_list) = (0, 0, false);
     for token in text.split_whitespace() {
         let digits = token.contains(|c: char| c.is_ascii_digit());
-        numbers += usize::from(digits);
+        // A list of numbers is one thing.
+        numbers += usize::from(digits && !in_list);
+        in_list = digits && token.ends_with(',');
         words += usize::from(!digits && token.contains(char::is_alphabetic));
     }
     let arrows = text.contains("->") || text.contains('\u{2192}');
@@ -66,7 +70,7 @@ fn dismissed(text: &str, at: usize, sentence: &str) -> bool {
         r"(?i)^\W*fix(?:e[sd])?\b|\b(?:fix(?:es|ing)?|(?:is|was|been|got|now|be|then) fixed|fixed (?:in|by|an?|the|this|that|with|it)|resolv(?:e[sd]|ing)|solve[sd]?|no longer|not any ?more|reduc(?:e[sd]?|ing|tion)|improv(?:e[sd]?|ing|ements?)|sav(?:es|ed|ing)|prevent\w*|avoid\w*|patch(?:ed|es)|address(?:es|ed)|used to (?:grow|leak|increase|rise|climb))\b"
     );
     let meant = regex!(
-        r"(?i)\b(?:can|could|may|might|would|should|will|must|to|does not|doesn't|don't|did not|didn't|not|never|without|no|while|when|by|on) (?:(?:be|ever|really|even|any|much) |\w+ly ){0,3}(?:grow|ris|climb|increas|leak|creep|accumulat|balloon)|\b(?:suppose|imagine|for example|for instance|e\.g\.|such as|assum(?:e|ing)|typical(?:ly)?|as expected|by design|limit|quota|budget|allowance|ceiling|threshold|alert|possible|potential|made-up|hypothetical|--\w)\b"
+        r"(?i)\b(?:can|could|may|might|would|should|will|must|to|does not|doesn't|don't|did not|didn't|not|never|without|no|while|when|by|on) (?:(?:be|ever|really|even|any|much) |\w+ly ){0,3}(?:grow|ris|climb|increas|leak|creep|accumulat|balloon)|\b(?:suppose|imagine|for example|for instance|such as|assum(?:e|ing)|typical(?:ly)?|as expected|by design|limit|quota|budget|allowance|ceiling|threshold|alert|possible|potential|made-up|hypothetical|--\w)\b|\be\.g\."
     );
     // More of the work needs more memory.
     let scaled = regex!(
@@ -99,13 +103,19 @@ fn courses(text: &str) -> bool {
         let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
         return marked(found.as_str()) && rises(&values.collect::<Vec<f64>>());
     }
+    // `memory_allocated() after each batch: 702, 905, 1108, 1311, 1514`
+    let plain = regex!(r"\b\d[\d.]*(?:(?:, (?:then |and )?| -> | \x{2192} )\d[\d.]*){4,}\b");
+    if let Some(found) = plain.find(text).filter(|_| is_of_memory(text)) {
+        let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
+        return rises(&values.collect::<Vec<f64>>());
+    }
     let amounts: Vec<f64> = amounts(text).iter().map(|one| one.bytes).collect();
     let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];
     if !(far || amounts.windows(3).any(rises)) {
         return false;
     }
     let times = regex!(
-        r"(?i)\b(?:after (?:\d+|an?|one|two|three|four|five|six|ten|a few|about an?) ?(?:hours?|hrs?|h|days?|weeks?|minutes?|epochs?|steps?|iterations?|requests?|rounds?|runs?)|(?:one|an?|two|three|\d+|some|a few) (?:hour|day|week|month|minute)s? later|after (?:one|two|three|four|five)\b|(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:first|second|third|\w+th) (?:epoch|hour|day|run|round|request|iteration|step)|epoch \d+|at \d+ ?(?:h|hours|min)|in the (?:morning|evening|afternoon)|by (?:lunch|noon|night|the evening|the end)|at night|when i (?:log in|come back|leave|look)|(?:right|directly|shortly) after|after (?:a |the )?(?:re)?(?:start|load|boot|login)\w*|next day|day \d+)\b"
+        r"(?i)\b(?:after (?:\d+|an?|one|two|three|four|five|six|ten|a few|about an?) ?(?:hours?|hrs?|h|days?|weeks?|minutes?|epochs?|steps?|iterations?|requests?|rounds?|runs?)|(?:one|an?|two|three|\d+|some|a few) (?:hour|day|week|month|minute)s? later|after (?:one|two|three|four|five)\b|(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:first|second|third|\w+th) (?:epoch|hour|day|run|round|request|iteration|step)|epoch \d+|at \d+ ?(?:h|hours|min)|at (?:number|image|file|request|iteration|item|step|call|frame|molecule|sample|document) \d+|after (?:\d+|ten|twenty|thirty|forty|fifty|(?:a|one) hundred)(?: (?:\w+ )?(?:cycles|times|calls|files|images|messages|jobs|reloads|visits|changes|saves))?|in the (?:morning|evening|afternoon)|by (?:lunch|noon|night|the evening|the end)|at night|when i (?:log in|come back|leave|look)|(?:right|directly|shortly) after|after (?:a |the )?(?:re)?(?:start|load|boot|login)\w*|next day|day \d+)\b"
     );
     times.find_iter(text).count() >= 2
 }
@@ -127,7 +137,7 @@ fn growth(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> 
         || grown.is_some()
             && amounts.iter().any(|amount| amount.bytes >= LITTLE && is_reached_in_time(&sentence[amount.end..]));
     let claimed = regex!(
-        r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
+        r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:never|not|n't) (?:handed|given|paid) back|(?:re(?:start|boot)(?:ing|s|ed)?|logging out|log(?:ging)? off|reload(?:ing|s)?) (?:\w+ ){0,3}(?:brings?|gets?|frees?|releases?|returns?|resets?|clears?|recovers?|helps)\b|goes? on (?:falling|rising|growing|climbing)|(?:endless|infinite) loop|over and over|again and again|always the same|one and the same|(?:leak|effect|growth|increase) (?:is gone|is absent|vanish(?:es)?|disappears?|goes away|stops)|stay (?:where it is|flat|constant) after|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
     );
     // More of it with more of something else is no growth.
     let scales = |rest: &str| regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b").is_match(rest);
@@ -280,7 +290,10 @@ pub(super) fn after_an_update(lines: &Lines, at: usize) -> Option<&Line> {
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let end = regex!(r"[.!?;]\s+").find(rest).map_or(rest.len(), |end| end.end());
+        let short = |end: &regex::Match<'_>| {
+            regex!(r"(?i)\b(?:e\.g|i\.e|approx|vs|ca|resp|etc)$").is_match(&rest[..end.start()])
+        };
+        let end = regex!(r"[.!?;]\s+").find_iter(rest).find(|end| !short(end)).map_or(rest.len(), |end| end.end());
         let (sentence, others) = rest.split_at(end);
         rest = others;
         (!sentence.is_empty()).then_some(sentence)
@@ -293,7 +306,9 @@ pub(super) fn is_of_memory(text: &str) -> bool {
 }
 
 pub(super) fn is_of_a_device(text: &str) -> bool {
-    regex!(r"(?i)\b(?:gpus?|vram|cuda|device memory|video memory|hbm|nvidia-smi|tpu)\b").is_match(text)
+    // `system RAM (not VRAM)`
+    let named = regex!(r"(?i)(not (?:the )?)?\b(?:gpus?|vram|cuda|device memory|video memory|hbm|nvidia-smi|tpu)\b");
+    named.captures_iter(text).any(|found| found.get(1).is_none())
 }
 
 #[cfg(test)]

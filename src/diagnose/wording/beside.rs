@@ -90,7 +90,7 @@ fn found(device: Option<u64>, lines: &Lines, at: usize) -> (Option<ByteSize>, Op
 /// `NVIDIA A100-SXM4-40GB`. That is about what they have, enough for a request that is larger.
 fn named(lines: &Lines, at: usize) -> Option<ByteSize> {
     let names = regex!(
-        r"\b(?:A100|A800|H100|H800|H200|V100|P100|A30|A40|L40S?|B200|MI\d{2,3}X?)\b[A-Z0-9 -]{0,12}?[ -](?P<capacity>\d{2,3} ?GB)\b"
+        r"\b(?:A100|A800|H100|H800|H200|V100|P100|A30|A40|L40S?|B200|MI\d{2,3}X?|RTX (?:Pro )?A?\d{4}|GTX \d{4})\b[A-Za-z0-9 -]{0,12}?[ (-](?P<capacity>\d{1,3} ?GB)\b"
     );
     let around = lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND));
     let mut found = around.filter_map(|line| size::bytes(&names.captures(line.message())?["capacity"]));

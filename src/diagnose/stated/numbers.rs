@@ -1,0 +1,86 @@
+//! The numbers of a row, and its shape, which is that of all rows that differ in their numbers alone.
+
+use super::amount::unit;
+use super::axis::NAMED_TIMES;
+use super::regex;
+
+/// The most columns of a row.
+const COLUMNS: usize = 24;
+
+/// A number of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Number<'a> {
+    pub(super) start: usize,
+    pub(super) written: &'a str,
+    /// Absent for a time, a version or a part of a name.
+    pub(super) value: Option<f64>,
+    /// Whether a unit of bytes follows.
+    pub(super) sized: bool,
+}
+
+/// The shape of `text`, in which each number is alike, and its numbers.
+pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
+    let written = regex!(
+        r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
+    );
+    let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
+    for one in written.captures_iter(text) {
+        let whole = one.get(0).expect("the match");
+        if whole.start() < from {
+            continue;
+        }
+        // A name with digits is one word: of a pod, a hash, a version.
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let apart = text[..whole.start()].char_indices().rev().find(|(_, c)| !word(*c));
+        let start = apart.map_or(0, |(at, c)| at + c.len_utf8()).max(from);
+        let number = one.name("number");
+        let attached = start < whole.start() && !text[start..whole.start()].ends_with('_');
+        let rest = &text[whole.end()..];
+        let size = one.name("unit").or(one.name("short")).map(|unit| unit.as_str().trim_start());
+        let goes_on = number.is_some() && size.is_none() && rest.starts_with(word);
+        if number.is_none() {
+            push(&mut shape, &text[from..whole.start()]);
+            shape.push('~');
+            from = whole.end();
+            continue;
+        }
+        push(&mut shape, &text[from..start]);
+        shape.push('#');
+        if attached || goes_on {
+            from = whole.end() + rest.find(|c: char| !word(c)).unwrap_or(rest.len());
+            continue;
+        }
+        let number = number.expect("it is one").as_str();
+        let plain = number.replace(',', "");
+        // `0.9/8.0 GiB`: the total has the unit of both.
+        let of = regex!(r"^ ?/ ?\d+(?:\.\d+)? ?([kMGT]i?B)\b").captures(rest).filter(|_| size.is_none());
+        let size = size.or(of.as_ref().and_then(|of| of.get(1)).map(|unit| unit.as_str()));
+        let sized = size.is_some();
+        let size = size.map_or(1.0, unit);
+        let value = plain.parse::<f64>().ok();
+        found.push(Number {
+            start: whole.start(),
+            written: whole.as_str(),
+            value: value.map(|value| value * size).filter(|_| one.name("percent").is_none()),
+            sized,
+        });
+        if found.len() >= COLUMNS {
+            break;
+        }
+        from = whole.end();
+    }
+    push(&mut shape, &text[from..]);
+    // Rows of both sides of a comparison are alike, and those of different days.
+    let sides = regex!(r"\b(?:good|bad|before|after|old|new)\b");
+    let shape = sides.replace_all(&shape, "@");
+    (regex!(NAMED_TIMES).replace_all(&shape, "@").into_owned(), found)
+}
+
+/// Adds `text` to a shape, without what differs between rows that are alike.
+fn push(shape: &mut String, text: &str) {
+    for c in text.chars() {
+        if !(c.is_whitespace() && shape.ends_with(' ')) {
+            shape.push(if c.is_whitespace() { ' ' } else { c.to_ascii_lowercase() });
+        }
+    }
+}
