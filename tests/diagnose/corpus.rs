@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen25/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen26/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 106] = [
+const KNOWN: [(&str, &str); 108] = [
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
@@ -164,9 +164,7 @@ const KNOWN: [(&str, &str); 106] = [
     ("some/adamw-exp-avg-sq", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/longest-batch-asr", "the numbers' verdict comes before the length of the batch"),
     ("some/eval-wrapped-mail", "the numbers' verdict comes before the pass in which it failed"),
-    ("some/leak-persons-list-french", "a list that a person wrote, with words of another language"),
     ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
-    ("some/host-growth-docker-stats", "the columns that a format asked for are not known"),
     ("some/regression-ci-baseline", "rows in MB, which are searched for only below a header that names memory"),
     ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
     ("some/residual-after-sleep", "`asleep 2.9 GiB` behind an arrow is not read"),
@@ -264,6 +262,10 @@ const KNOWN: [(&str, &str); 106] = [
     ("none/grafana-wiggle-csv", "as above"),
     ("some/f-llamacpp-ctx-huge", "what was free before it loaded is not what the device has"),
     ("some/t-erl-binary", "numbers in brackets, whose unit stands in the expression above them"),
+    ("some/t-pmap-total", "rows of a total that rise by less than three quarters, and nobody says so"),
+    ("some/t-smem-pss", "columns that a sentence names"),
+    ("some/t-jcmd-diff", "a difference that a tool of the JVM prints"),
+    ("some/t-slabtop", "a table of caches of which each is printed again"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -276,7 +278,8 @@ const KNOWN: [(&str, &str); 106] = [
 /// `unseen22`, trends in the forms of public reports alone, 17 of 70, and of 30 texts that look like such 24 with none;
 /// `unseen23`, of the same kind, 13 of 45 when statements were first read (4 before), and 55 of 62 with 2; `unseen24`, after
 /// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1; `unseen25`, mixed, 59 of 80 (failures 50 of 52, trends 9
-/// of 28), and 59 of 60 with 1.
+/// of 28), and 59 of 60 with 1; `unseen26`, the same after its mends, 63 of 90 (failures 47 of 47, trends 16 of 43), and 57 of
+/// 60 with 3.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -307,6 +310,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen23", 107),
         ("unseen24", 80),
         ("unseen25", 140),
+        ("unseen26", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

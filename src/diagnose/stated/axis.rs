@@ -12,16 +12,33 @@ const WORDS: usize = 4;
 /// Whether `text`, what stands before a reading, says when it was taken.
 pub(super) fn is_timed(text: &str) -> bool {
     let begins = regex!(
-        r"(?i)^[\W_]*(?:[a-z]{1,7}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) ?(?:no\.? ?|#)?\d+|\d{1,2} ?h\b|\d{1,2}:\d\d|\d{4}([-/.])\d\d[-/.]\d\d|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
+        r"(?i)^[\W_]*(?:[a-z]{1,7}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) ?(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
     );
     let named = regex!(NAMED_TIMES);
     let begins_so = |text: &str| {
         named.find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
     };
     let later = regex!(
-        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b"
+        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b"
     );
-    begins.is_match(text) || begins_so(text) || later.is_match(text)
+    let stamped = regex!(r"\[1[5-9]\d{8}(?:\.\d+)?, ?\x22$");
+    begins.is_match(text) || stamped.is_match(text) || begins_so(text) || later.is_match(text)
+}
+
+/// Whether a header's first column says when a reading was taken.
+pub(super) fn heads_times(header: &str) -> bool {
+    regex!(
+        r"(?i)^\W*(?:n\W+)?(?:steps?|epochs?|iter(?:ation)?s?|time(?:stamp)?|t|ts|hours?|h|days?|date|uptime|elapsed|min(?:ute)?s?|rounds?|cycles?|calls?|requests?|reqs?|loops?)\b\W+\w"
+    )
+    .is_match(header)
+}
+
+/// Whether `line` names what prints readings again and again: a command, or the header of its table.
+pub(super) fn is_watched(line: &str) -> bool {
+    regex!(
+        r"(?i)\b(?:docker stats|MEM USAGE|kubectl top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang:memory)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)"
+    )
+    .is_match(line)
 }
 
 /// Whether `line` says nothing but when the reading below it was taken.
@@ -48,6 +65,11 @@ mod tests {
             "epoch 02  val 0.27  gpu 9.8G  ram ",
             "14 May   OU ",
             "\u{5468}\u{4e8c} ",
+            "{\"uptime_s\":3600,\"rss\":",
+            "[I][main.cpp:88] loop(): up 4 h   free heap ",
+            "9am     phys_footprint: ",
+            "02.10 00:00  trafacctd  rss=",
+            "* 100k calls: ",
         ] {
             assert!(is_timed(text), "{text}");
         }

@@ -5,6 +5,7 @@
 
 mod amount;
 mod axis;
+mod column;
 mod numbers;
 mod rows;
 mod sentence;
@@ -110,7 +111,8 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
     }
     // Versions and times say by themselves what their amounts are.
     if !statements.iter().any(|statement| statement.proven) {
-        let by_version = columns.by_version(MORE).map(|found| (Verdict::Regression, found));
+        let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE));
+        let by_version = by_version.map(|found| (Verdict::Regression, found));
         if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, columns.by_time()?))) {
             let mut statement = Statement::new(shown.0, false, Vec::new());
             rows.prove(&mut statement, Some(shown), title);
@@ -150,7 +152,7 @@ impl<'a> Rows<'a> {
         let claim = statement.verdict;
         let at = statement.evidence.first().map_or(0, |evidence| evidence.line as usize);
         // Bytes of something else grow as well.
-        if !regex!(r"(?i)rss|\bpss\b|memory|heap|\bram\b|\bgpu\b|resident|alloc|buffer|footprint|working set")
+        if !regex!(r"(?i)rss|\bpss\b|memory|heap|\bram\b|\bgpu\b|resident|alloc|buffer|footprint|working set|leak")
             .is_match(self.text)
         {
             return None;

@@ -21,14 +21,11 @@ pub(super) struct Number<'a> {
 /// The shape of `text`, in which each number is alike, and its numbers.
 pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let written = regex!(
-        r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
+        r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
     );
     let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
-    for one in written.captures_iter(text) {
+    while let Some(one) = written.captures_at(text, from) {
         let whole = one.get(0).expect("the match");
-        if whole.start() < from {
-            continue;
-        }
         // A name with digits is one word: of a pod, a hash, a version.
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let apart = text[..whole.start()].char_indices().rev().find(|(_, c)| !word(*c));
@@ -36,8 +33,14 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
         let number = one.name("number");
         let attached = start < whole.start() && !text[start..whole.start()].ends_with('_');
         let rest = &text[whole.end()..];
-        let size = one.name("unit").or(one.name("short")).map(|unit| unit.as_str().trim_start());
-        let goes_on = number.is_some() && size.is_none() && rest.starts_with(word);
+        // `100k calls` is a count.
+        let count = || {
+            regex!(r"(?i)^ (?:calls|req\w*|iter\w*|messages|rows|records|users|items|keys|ops|steps|events|connections|param\w*|tokens|points|lines|samples|entries|objects)\b").is_match(rest)
+        };
+        let short = one.name("short").filter(|_| !count());
+        let counted = one.name("short").is_some() && short.is_none();
+        let size = one.name("unit").or(short).map(|unit| unit.as_str().trim_start());
+        let goes_on = number.is_some() && size.is_none() && (rest.starts_with(word) || counted);
         if number.is_none() {
             push(&mut shape, &text[from..whole.start()]);
             shape.push('~');

@@ -3,18 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::axis::{heads_a_reading, is_timed};
+use super::axis::{heads_a_reading, heads_times, is_timed, is_watched};
+use super::column::{ABOVE, gone, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
 use super::regex;
 
 /// Longer lines are not rows.
 const LONGEST: usize = 600;
-/// How far above its first row what heads a table, or says what is measured, may be.
-const ABOVE: usize = 12;
 /// Longer lines are not of a list.
 const LISTED: usize = 100;
-/// The least number without a unit that may be an amount beside nothing but other numbers.
-const LEAST: f64 = 50_000.0;
 
 /// Readings of memory, one from each of several rows.
 pub(super) struct Series {
@@ -56,6 +53,7 @@ impl<'a> Columns<'a> {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
                 _ => columns.extend(listed(lines, std::mem::take(&mut list))),
             }
+            columns.extend(matrix(at, line));
             if numbers.iter().any(|number| number.value.is_some()) {
                 let rows = rows.entry(shape.clone()).or_default();
                 if rows.is_empty() {
@@ -92,6 +90,9 @@ impl<'a> Columns<'a> {
     /// Readings of several versions, of which the newest has at least `more` times as much as the oldest.
     pub(super) fn by_version(&self, more: f64) -> Option<Series> {
         let version = |at: usize, number: &Number<'_>| -> Option<Vec<u32>> {
+            if is_timed(&self.lines[at][..number.start]) {
+                return None;
+            }
             let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
                 .captures(self.lines[at])?;
             let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
@@ -107,6 +108,28 @@ impl<'a> Columns<'a> {
             let grown = oldest.0 != newest.0 && column.values[newest.1] >= more * column.values[oldest.1];
             let found = grown && self.is_near_memory(column.cells[0].0);
             found.then(|| column.series(oldest.1, newest.1, 2))
+        })
+    }
+
+    /// Readings of commits that are called good and bad, of which each bad one has at least `more` times as much.
+    pub(super) fn by_side(&self, more: f64) -> Option<Series> {
+        let side = |at: usize| {
+            let line = self.lines[at];
+            let is_bad = regex!(r"(?i)\bbad\b").is_match(line);
+            (is_bad != regex!(r"(?i)\bgood\b").is_match(line)).then_some(is_bad)
+        };
+        self.columns.iter().find_map(|column| {
+            let sides: Vec<bool> = column.cells.iter().map(|(at, _)| side(*at)).collect::<Option<_>>()?;
+            let of = |bad: bool| {
+                (0..sides.len()).filter({
+                    let sides = &sides;
+                    move |at| sides[*at] == bad
+                })
+            };
+            let most = of(false).max_by(|a, b| column.values[*a].total_cmp(&column.values[*b]))?;
+            let least = of(true).min_by(|a, b| column.values[*a].total_cmp(&column.values[*b]))?;
+            let grown = column.sized && column.values[least] >= more * column.values[most];
+            grown.then(|| column.series(most, least, sides.len()))
         })
     }
 
@@ -127,21 +150,53 @@ impl<'a> Columns<'a> {
         };
         let found = self.columns.iter().find(|column| {
             column.values.len() + 1 >= READINGS
-                // The first may be from before the work began.
-                && column.cells[1..].iter().all(timed)
                 && evenly(&column.values)
                 && self.is_near_memory(column.cells[0].0)
+                // The first may be from before the work began.
+                && (column.cells[1..].iter().all(timed) || self.is_headed_by_times(column) || self.is_watched(column))
         });
         found.map(Column::whole)
+    }
+
+    /// What stands above the first row of a column, the nearest first.
+    fn above(&self, column: &Column<'_>) -> impl Iterator<Item = &'a str> {
+        let first = column.cells[0].0;
+        self.lines[first.saturating_sub(ABOVE)..first].iter().rev().copied()
+    }
+
+    /// Whether the first column of its table has times.
+    fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
+        let header = self.above(column).find(|line| line.contains(char::is_alphabetic));
+        column.alike && header.is_some_and(heads_times)
+    }
+
+    /// Whether its rows are one line of a monitor, printed again and again: they have the same names, and in a list of
+    /// processes the same number.
+    fn is_watched(&self, column: &Column<'_>) -> bool {
+        let processes = regex!(r"(?i)\b(?:ps|top|htop|smem|tasklist|get-process|pid|nvidia-smi)\b");
+        let names = |at: usize| {
+            let words = self.lines[at].split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+            words.filter(|word| !regex!(r"^\W*\d[\d.,:]*[A-Za-z%]{0,3}\W*$").is_match(word)).collect::<Vec<_>>()
+        };
+        let number =
+            |at: usize| self.lines[at].split_whitespace().find(|word| word.bytes().all(|c| c.is_ascii_digit()));
+        let first = column.cells[0].0;
+        let mut above = self.above(column);
+        let listed = above.by_ref().any(is_watched) && column.alike;
+        let same = |of: &dyn Fn(usize) -> bool| column.cells[1..].iter().all(|(at, _)| of(*at));
+        listed
+            && same(&|at| names(at) == names(first))
+            && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
     }
 
     /// Whether a row, or what stands closely above it, is of memory.
     fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|mem|rss|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|pss|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
+            regex!(r"(?i)\b(?:\w*memory\w*|mem|rss|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
                 .is_match(line)
                 && !is_scaled(line)
+                || is_watched(line)
         })
     }
 }
@@ -166,51 +221,29 @@ impl Column<'_> {
     }
 }
 
-/// Whether a line says that the pieces of the work differ in size, which need more the larger they are.
-fn is_scaled(line: &str) -> bool {
-    regex!(
-        r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input)\b"
-    )
-    .is_match(line)
-        && !regex!(r"(?i)\bloaded\b").is_match(line)
-        && line.split_whitespace().count() < 12
-}
-
-/// Whether what stands closely above line `at` says that the rows are of work of different sizes.
-fn is_headed_by_sizes(lines: &[&str], at: usize) -> bool {
-    lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
-}
-
 /// Consecutive lines with one amount each, whatever their words are.
 fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<'a>> {
     let (first, _) = cells.first().filter(|_| cells.len() > 1)?;
     let words = |at: usize| lines[at].chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    if is_headed_by_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
+    if is_of_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
         return None;
     }
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
-    let values = gone(lines[*first], &cells[0].1, cells.iter().filter_map(|(_, number)| number.value).collect());
+    let values = gone(lines[*first], &cells[0].1, "", cells.iter().filter_map(|(_, number)| number.value).collect());
     Some(Column { values, name: String::new(), sized: true, alike, cells })
 }
 
-/// Whether a number is of what may still be used, or of what is set.
-fn is_other(text: &str, number: &Number<'_>) -> bool {
-    let other = regex!(
-        r"(?i)\b(?:limit|capacity|total memory|cache size|virt|vsz|swap|of|downloaded|uploaded|written|wrote|sent|received|read|transferred|copied|processed)\b\W*$"
-    );
-    other.is_match(&text[..number.start]) || text[..number.start].ends_with("/ ")
-}
-
-/// `values`, or what is gone of them if `number`, the first of them, is of free memory.
-fn gone(text: &str, number: &Number<'_>, values: Vec<f64>) -> Vec<f64> {
-    let free = regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$")
-        .is_match(&text[..number.start])
-        || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(&text[number.start + number.written.len()..]);
-    if !free {
-        return values;
-    }
-    let most = values.iter().copied().fold(0.0, f64::max);
-    values.into_iter().map(|value| 1.25 * most - value).collect()
+/// The values of a series as Prometheus answers a query of a range: `[[1718000000,"402653184"],..]`.
+fn matrix<'a>(at: usize, line: &'a str) -> Option<Column<'a>> {
+    let memory = regex!(r"\x22(\w*(?:memory|_rss|heap|alloc)\w*bytes\w*)\x22").captures(line)?;
+    let pairs = regex!(r"\[1\d{9}(?:\.\d+)?, ?\x22(\d+(?:\.\d+)?)\x22\]").captures_iter(line);
+    let number = |pair: regex::Captures<'a>| {
+        let value = pair.get(1).expect("the value");
+        Number { start: value.start(), written: value.as_str(), value: value.as_str().parse().ok(), sized: true }
+    };
+    let cells: Vec<(usize, Number<'a>)> = pairs.map(|pair| (at, number(pair))).collect();
+    let values = cells.iter().filter_map(|(_, number)| number.value).collect();
+    (cells.len() > 1).then(|| Column { cells, values, name: memory[1].to_owned(), sized: true, alike: true })
 }
 
 fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usize) -> Option<Column<'a>> {
@@ -221,114 +254,14 @@ fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usiz
     let (first, text) = (rows[0].0, lines[rows[0].0]);
     if values.len() < rows.len()
         || is_other(text, &cells[0].1)
-        || is_headed_by_sizes(lines, first)
+        || is_of_sizes(lines, first)
         || !(sized || is_of_memory(lines, rows, column, &values))
     {
         return None;
     }
     let name = name(lines, rows, column);
-    let values = gone(text, &cells[0].1, values);
+    let values = gone(text, &cells[0].1, &name, values);
     Some(Column { cells, values, name, sized, alike: true })
-}
-
-/// What the rows call a column: its key, or its header.
-fn name(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize) -> String {
-    let (at, numbers) = &rows[0];
-    let key = before(lines[*at], numbers, column).trim();
-    if key.contains(char::is_alphabetic) {
-        return key.to_owned();
-    }
-    let above = lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
-    head(lines[*at], &numbers[column], above).unwrap_or_default().to_owned()
-}
-
-/// The text between a number and the one before it.
-fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
-    let from = column.checked_sub(1).map_or(0, |left| numbers[left].start + numbers[left].written.len());
-    &text[from.min(numbers[column].start)..numbers[column].start]
-}
-
-/// Whether numbers without a unit are amounts of memory: by their key, by the header of their column, or by what stands
-/// above rows of nothing but numbers.
-fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize, values: &[f64]) -> bool {
-    let mentions = |text: &str| {
-        regex!(r"(?i)\((?:[kmg]i?)?b\)|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|\{total")
-            .is_match(text)
-    };
-    let named =
-        |text: &str| mentions(text) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%").is_match(text);
-    let (at, numbers) = &rows[0];
-    let text = lines[*at];
-    // Steps and times rise as well.
-    let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
-    if steps.len() > 1 && steps.iter().all(|step| *step == steps[0]) && steps[0] < LEAST {
-        return false;
-    }
-    let key = before(text, numbers, column);
-    if named(key) {
-        return true;
-    }
-    if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
-        return false;
-    }
-    let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
-    if let Some(head) = head(text, &numbers[column], above()) {
-        return named(head);
-    }
-    if is_sized_above(lines, *at, values[0]) {
-        return true;
-    }
-    let alone = numbers.iter().filter(|number| number.value.is_some()).count() == 1;
-    // Names with digits are versions and the like.
-    if !self::numbers(text).0.contains(char::is_alphabetic) {
-        let large = alone || values.iter().all(|value| *value >= LEAST);
-        let amount = values[0] >= LEAST / 50.0 || numbers[column].written.contains('.');
-        return large && amount && above().any(mentions);
-    }
-    alone && named(text)
-}
-
-/// Whether the line above a row ends with an amount of this size: what follows has its unit.
-fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
-    let Some(above) = at.checked_sub(1).map(|above| lines[above]) else { return false };
-    let amount = regex!(r"(\d+(?:\.\d+)?) ?(?:[KMG]i?B|[KMG]i)\W*$").captures(above);
-    let amount = amount.and_then(|found| found[1].parse::<f64>().ok());
-    amount.is_some_and(|amount| amount <= value && value <= 2.0 * amount)
-}
-
-/// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
-fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let by = ['|', '\t', ','].into_iter().find(|by| text.contains(*by) && (*by != ',' || !text.contains("  ")));
-    let is_head = |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']);
-    let Some(by) = by else {
-        let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();
-        if gaps(text) < 2 {
-            return None;
-        }
-        let (start, end) = (number.start, number.start + number.written.len());
-        let words = |text: &str| text.split_whitespace().count();
-        let (columns, place) = (words(text), words(&text[..start]));
-        let over = |above: &&str| {
-            is_head(above) && above.len() >= end && (gaps(above) >= 2 || gaps(above) == 1 && words(above) == columns)
-        };
-        // The columns that `ps` is asked for.
-        let listed =
-            |above: &'a str| regex!(r"\bps\b.* -o ?([\w,=%]+)").captures(above)?.get(1).map(|list| list.as_str());
-        let above: Vec<&str> = above.collect();
-        let Some(text) = above.iter().copied().find(over) else {
-            let list = above.iter().find_map(|above| listed(above))?;
-            return list.split([',', '=']).filter(|name| !name.is_empty()).nth(place);
-        };
-        let over = text.char_indices().filter(|(at, c)| !c.is_whitespace() && *at + 1 >= start && *at <= end);
-        let (first, last) =
-            over.fold(None, |range: Option<(usize, usize)>, (at, _)| Some((range.map_or(at, |it| it.0), at)))?;
-        let begin = text[..first].rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        let stop = text[last..].find(char::is_whitespace).map_or(text.len(), |at| last + at);
-        return Some(&text[begin..stop]);
-    };
-    let columns = text.matches(by).count();
-    let head = above.find(|text| is_head(text) && text.matches(by).count() == columns)?;
-    head.split(by).nth(text[..number.start].matches(by).count())
 }
 
 #[cfg(test)]

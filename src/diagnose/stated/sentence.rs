@@ -36,7 +36,7 @@ pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
         let stated = [course, growth(sentence, &amounts), newer(sentence, &amounts)];
         for (verdict, proven, at) in stated.into_iter().flatten() {
             // Figures that prove a claim say what it is about.
-            if (!proven || of_memory && is_prose(sentence)) && !dismissed(text, start + at, sentence) {
+            if (!proven || of_memory && is_prose(sentence)) && !dismissed(verdict, text, start + at, sentence) {
                 found.push((verdict, proven));
             }
         }
@@ -60,11 +60,13 @@ fn is_prose(text: &str) -> bool {
 
 /// Whether a time begins `text`, as it does a line of a log.
 pub(super) fn is_logged(text: &str) -> bool {
-    regex!(r"^\W*(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d)").is_match(text)
+    // `[21:04] <name> what somebody says in a chat`
+    !regex!(r"^\W*\d{1,2}:\d\d(?::\d\d)?\W+<[\w@+-]+> ").is_match(text)
+        && regex!(r"^\W*(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d)").is_match(text)
 }
 
 /// Whether the sentence, whose statement is at `at` of `text`, is about something else than what happened to memory.
-fn dismissed(text: &str, at: usize, sentence: &str) -> bool {
+fn dismissed(verdict: Verdict, text: &str, at: usize, sentence: &str) -> bool {
     // What was mended, and what is meant to be so or might be.
     let mended = regex!(
         r"(?i)^\W*fix(?:e[sd])?\b|\b(?:fix(?:es|ing)?|(?:is|was|been|got|now|be|then) fixed|fixed (?:in|by|an?|the|this|that|with|it)|resolv(?:e[sd]|ing)|solve[sd]?|no longer|not any ?more|reduc(?:e[sd]?|ing|tion)|improv(?:e[sd]?|ing|ements?)|sav(?:es|ed|ing)|prevent\w*|avoid\w*|patch(?:ed|es)|address(?:es|ed)|used to (?:grow|leak|increase|rise|climb))\b"
@@ -79,10 +81,15 @@ fn dismissed(text: &str, at: usize, sentence: &str) -> bool {
     let alike = regex!(
         r"(?i)\b(?:memory leak|leaks|leaking|since|after upgrading|same|constant|identical|fixed|equal|unchanged)\b"
     );
+    let levels = regex!(
+        r"(?i)\b(?:level(?:s|ed|ling)? (?:off|out)|plateau\w*|settle[sd]?|warm(?:s|ed|ing)? up|nothing to worry|from then on|flatten\w*|stabili[sz]e[sd]?)\b"
+    );
+    let denied = regex!(r"(?i)\b(?:not|never|no|without|n't|instead of|does|did|expect\w*|should)\b");
     let stored = regex!(
         r"(?i)\b(?:disk|bundle|(?:file|image|binary|package|index|table|database|archive|artifact|wheel) sizes?|downloads?|storage|backups?|log files?)\b"
     );
     mended.is_match(sentence)
+        || verdict == Verdict::HostGrowth && levels.is_match(sentence) && !denied.is_match(sentence)
         || meant.is_match(sentence)
         || (scaled.is_match(sentence) && !alike.is_match(sentence))
         || (stored.is_match(sentence) && !is_of_memory(sentence))
@@ -128,16 +135,17 @@ fn rises(values: &[f64]) -> bool {
 /// Growth while the work goes on, whether the sentence has its amounts, and the byte from which it says so.
 fn growth(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> {
     let grows = regex!(
-        r"(?i)\b(?:gr[eo]w(?:s|ing|n|th)?|ris(?:e|es|ing|en)|rose|climb(?:s|ed|ing)?|increas(?:e|es|ed|ing)|cre(?:eps?|pt|eping)|balloon(?:s|ed|ing)?|leak(?:s|ed|ing|age)?|accumulat(?:e|es|ed|ing)|(?:goes|go|going|went|gone) (?:steadily |slowly |gradually |constantly )?up|builds? up|building up|pil(?:e|es|ing) up|stacks? up|inch(?:es|ing|ed) up|bloats?|swells?|gains?)\b"
+        r"(?i)\b(?:gr[eo]w(?:s|ing|n|th)?|ris(?:e|es|ing|en)|rose|climb(?:s|ed|ing)?|increas(?:e|es|ed|ing)|cre(?:eps?|pt|eping)|balloon(?:s|ed|ing)?|leak(?:s|ed|ing|age)?|accumulat(?:e|es|ed|ing)|(?:goes|go|going|went|gone) (?:steadily |slowly |gradually |constantly )?up|builds? up|building up|(?:went|goes|gone) from|pil(?:e|es|ing) up|stacks? up|inch(?:es|ing|ed) up|bloats?|swells?|gains?)\b"
     );
     let grown = grows.find(sentence);
     let added = rate(sentence, amounts);
-    let proven = grown.is_some() && added
+    let plus = || amounts.iter().any(|amount| sentence[..amount.start].ends_with(['+']));
+    let proven = added && (grown.is_some() || plus())
         || amounts.windows(2).any(|two| moves(sentence, &two[0], &two[1], grown.is_some()))
         || grown.is_some()
             && amounts.iter().any(|amount| amount.bytes >= LITTLE && is_reached_in_time(&sentence[amount.end..]));
     let claimed = regex!(
-        r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:never|not|n't) (?:handed|given|paid) back|(?:re(?:start|boot)(?:ing|s|ed)?|logging out|log(?:ging)? off|reload(?:ing|s)?) (?:\w+ ){0,3}(?:brings?|gets?|frees?|releases?|returns?|resets?|clears?|recovers?|helps)\b|goes? on (?:falling|rising|growing|climbing)|(?:endless|infinite) loop|over and over|again and again|always the same|one and the same|(?:leak|effect|growth|increase) (?:is gone|is absent|vanish(?:es)?|disappears?|goes away|stops)|stay (?:where it is|flat|constant) after|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
+        r"(?i)\b(?:leak(?:s|ed|ing|age)?|more and more|not (?:being )?(?:freed|released|returned)|never (?:freed|released|given back|stabili[sz]es?|drops?|goes down|comes? (?:back|down)|stops (?:growing|rising|increasing))|not given back|(?:does not|doesn't|do not|don't) (?:give|return) (?:\w+ ){0,2}back|gives? nothing back|never (?:collected|lets? go)|only goes one way|los(?:es|ing) memory|keeps (?:something|a bit|some of it)|leaves? [^.]{0,40}\bbehind|(?:each|every) (?:day|hour|week|time|run) more|more (?:memory|ram|vram) (?:each|every)|lost (?:for|with|per) (?:each|every)|eat(?:s|ing) (?:up )?(?:the|all|more)\b|isn't (?:freed|released|returned|given back)|stays? behind|(?:kept|held|retained) forever|needs? a restart every|(?:never|not|n't) (?:handed|given|paid) back|(?:re(?:start|boot)(?:ing|s|ed)?|logging out|log(?:ging)? off|reload(?:ing|s)?) (?:\w+ ){0,3}(?:brings?|gets?|frees?|releases?|returns?|resets?|clears?|recovers?|helps)\b|goes? on (?:falling|rising|growing|climbing)|up and up|the longer it runs|(?:eat|uses?|take)s?(?: up)? (?:ram|memory) like crazy|straight line|eat(?:s|ing)? (?:up )?(?:my|ram|memory)\b|(?:endless|infinite) loop|over and over|again and again|always the same|one and the same|left alone|(?:leak|effect|growth|increase) (?:is gone|is absent|vanish(?:es)?|disappears?|goes away|stops)|stay (?:where it is|flat|constant) after|(?:goes|going) straight up|(?:higher|more|larger) (?:every|each) time|expect(?:ed)? an? (?:flat|constant)|gone per|bloats?|pil(?:e|es|ing) up|bring it down)\b"
     );
     // More of it with more of something else is no growth.
     let scales = |rest: &str| regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b").is_match(rest);
@@ -159,7 +167,7 @@ fn growth(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> 
 /// Whether a sentence says that something goes on.
 fn lasts(sentence: &str) -> bool {
     regex!(
-        r"(?i)\b(?:after (?:about |around |roughly |only |just )?(?:~ ?)?(?:\d[\d.,]*|an?|one|two|three|four|five|six|ten|several|some|a few|a couple of|many|each|every) ?(?:\w+ )?(?:seconds?|minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?|nights?|epochs?|steps?|iterations?|iters?|requests?|calls?|batches|runs?|cycles?|loops?|files?|messages?|connections?|jobs?|queries|restarts?|rounds?)|overnight|over (?:time|night|the (?:course|day|night|weekend|week|hours|days|run)|(?:\d+|an?|one|two|three|several|a few) (?:minutes?|hours?|days?|weeks?|epochs?))|within (?:\d+|an?|one|two|three|several|a few|minutes|hours|days)|in (?:about |under |only |just |the (?:first|last) )?(?:\d+|an?|one|two|three|several|a few) ?(?:minutes?|mins?|hours?|hrs?|h|days?|weeks?)|gradual(?:ly)?|slow(?:ly)?|steadi(?:ly)?|steady|continu\w+|constant(?:ly)?|keeps?|kept|each|every|per|until|eventually|indefinitely|forever|unbounded\w*|without (?:bound|end|limit|stopping)|linear(?:ly)?|monoton\w+|never (?:comes?|goes|drops|falls|released|freed|shrinks|gets)|(?:not|never|n't|isn't|aren't) (?:being )?(?:released|freed|returned|given back|go(?:es)? down)|by the end|bit by bit|little by little|more and more|day by day|step by step|with (?:the )?(?:epochs?|steps?|iterations?|time|each|every)|all the time|days? (?:later|after)|hours? later|long[- ]running)\b|\bover \d+ ?h\b"
+        r"(?i)\b(?:after (?:about |around |roughly |only |just )?(?:~ ?)?(?:\d[\d.,]*|an?|one|two|three|four|five|six|ten|several|some|a few|a couple of|many|each|every) ?(?:\w+ )?(?:seconds?|minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?|nights?|epochs?|steps?|iterations?|iters?|requests?|calls?|batches|runs?|cycles?|loops?|files?|messages?|connections?|jobs?|queries|restarts?|rounds?)|overnight|over (?:time|night|the (?:course|day|night|weekend|week|hours|days|run)|(?:\d+|an?|one|two|three|several|a few) (?:minutes?|hours?|days?|weeks?|epochs?))|within (?:\d+|an?|one|two|three|several|a few|minutes|hours|days)|in (?:about |under |only |just |the (?:first|last) )?(?:\d+|an?|one|two|three|several|a few) ?(?:minutes?|mins?|hours?|hrs?|h|days?|weeks?)|gradual(?:ly)?|slow(?:ly)?|steadi(?:ly)?|steady|continu\w+|constant(?:ly)?|keeps?|kept|each|every|per|until|eventually|indefinitely|forever|unbounded\w*|without (?:bound|end|limit|stopping)|linear(?:ly)?|monoton\w+|never (?:comes?|goes|drops|falls|released|freed|shrinks|gets)|(?:not|never|n't|isn't|aren't) (?:being )?(?:released|freed|returned|given back|go(?:es)? down)|by the end|bit by bit|little by little|more and more|day by day|step by step|with (?:the )?(?:epochs?|steps?|iterations?|time|each|every)|all the time|days? (?:later|after)|hours? later|in (?:that|this|the same) (?:time|period)|since then|in the meantime|long[- ]running)\b|\bover \d+ ?h\b"
     )
     .is_match(sentence)
 }

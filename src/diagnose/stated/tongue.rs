@@ -1,4 +1,4 @@
-//! Reports in German and Chinese, phrase by phrase in English: what reads a report knows one language.
+//! Reports in other languages, phrase by phrase in English: what reads a report knows one language.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,24 +9,39 @@ use super::regex;
 
 /// A language.
 struct Tongue {
-    /// What is written of memory in it.
-    memory: LazyLock<Regex>,
+    /// What shows that a text about memory is in it.
+    known: LazyLock<Regex>,
     /// Any of its phrases, each a group.
     phrases: LazyLock<Regex>,
     /// The English of each.
     english: &'static [(&'static str, &'static str)],
 }
 
-static TONGUES: [Tongue; 2] = [
+static TONGUES: [Tongue; 5] = [
     Tongue {
-        memory: LazyLock::new(|| compiled(r"(?i)\b(?:arbeits|haupt|grafik)?speicher(?:s|verbrauch|leck|bedarf)?\b")),
+        known: LazyLock::new(|| compiled(r"(?i)\b(?:\w*speicher\w*|der prozess|nach dem neustart)\b")),
         phrases: LazyLock::new(|| any_of(GERMAN, r"\b")),
         english: GERMAN,
     },
     Tongue {
-        memory: LazyLock::new(|| compiled("内存|显存|記憶體|顯存")),
+        known: LazyLock::new(|| compiled(r"(?i)\b(?:mémoire|la ram|de ram)\b")),
+        phrases: LazyLock::new(|| any_of(FRENCH, r"\b")),
+        english: FRENCH,
+    },
+    Tongue {
+        known: LazyLock::new(|| compiled("(?i)памят[ьи]")),
+        phrases: LazyLock::new(|| any_of(RUSSIAN, r"\b")),
+        english: RUSSIAN,
+    },
+    Tongue {
+        known: LazyLock::new(|| compiled("内存|显存|記憶體|顯存")),
         phrases: LazyLock::new(|| any_of(CHINESE, "")),
         english: CHINESE,
+    },
+    Tongue {
+        known: LazyLock::new(|| compiled("メモリ")),
+        phrases: LazyLock::new(|| any_of(JAPANESE, "")),
+        english: JAPANESE,
     },
 ];
 
@@ -36,6 +51,8 @@ const GERMAN: &[(&str, &str)] = &[
     ("(?:arbeits|haupt)?speicher(?:s|verbrauch|bedarf|auslastung|nutzung)?", "memory"),
     ("steigt|stieg|wächst|wuchs|klettert|gestiegen|gewachsen", "grows"),
     (r"läuft (?:\w+ ){0,4}voll", "memory grows without limit"),
+    ("der prozess", "the process"),
+    ("nächsten (?:morgen|tag)", "next day"),
     ("von", "from"),
     ("auf|bis", "to"),
     ("nach", "after"),
@@ -59,6 +76,69 @@ const GERMAN: &[(&str, &str)] = &[
     (r"(?:nie|nicht)(?: \w+){0,2} (?:freigegeben|zurückgegeben)", "never freed"),
     ("kann|könnte|sollte|darf", "may"),
     ("behoben", "fixed"),
+];
+
+const FRENCH: &[(&str, &str)] = &[
+    ("fuites? (?:de )?mémoire", "memory leak"),
+    ("mémoire (?:vidéo|gpu)", "vram"),
+    ("mémoire(?: vive)?", "memory"),
+    ("augmente|grimpe|monte|croît|gonfle", "grows"),
+    ("sans (?:arrêt|cesse|fin)", "continuously"),
+    ("pass(?:e|ant|é|ée) de", "grows from"),
+    ("au démarrage", "after start"),
+    ("après|au bout (?:de|d')", "after"),
+    ("plus tard", "later"),
+    ("à", "to"),
+    ("heures?", "hours"),
+    ("jours?", "days"),
+    ("semaines?", "weeks"),
+    ("une?", "one"),
+    ("deux", "two"),
+    ("trois", "three"),
+    ("quatre", "four"),
+    ("cinq", "five"),
+    ("six", "six"),
+    ("huit", "eight"),
+    ("dix", "ten"),
+    ("chaque", "each"),
+    ("par", "per"),
+    ("redémarrage", "restart"),
+    ("(?:n'est |jamais |pas ){1,2}(?:libérée?|rendue?)", "never freed"),
+    ("peut|pourrait|devrait", "may"),
+    ("corrigée?", "fixed"),
+    ("go", "GB"),
+    ("mo", "MB"),
+];
+
+const RUSSIAN: &[(&str, &str)] = &[
+    ("утечк[аиу] памяти", "memory leak"),
+    ("видеопамят[ьи]", "vram"),
+    ("(?:съедает|ест|жрёт|жрет) память", "memory leaks"),
+    ("памят[ьи]", "memory"),
+    ("раст[ёе]т|вырос(?:ла|ло)?|увеличивается", "grows"),
+    ("с", "from"),
+    ("до", "to"),
+    ("через|после", "after"),
+    ("час(?:а|ов)?", "hours"),
+    ("день|дня|дней|сут(?:ки|ок)", "days"),
+    ("кажд(?:ый|ая|ое|ого)", "each"),
+    ("перезапуск(?:а)? помогает", "a restart helps"),
+    ("не освобождается", "never freed"),
+    ("может", "may"),
+    ("гб", "GB"),
+    ("мб", "MB"),
+];
+
+const JAPANESE: &[(&str, &str)] = &[
+    ("メモリー?リーク", "memory leak"),
+    ("メモリー?", "memory"),
+    ("(?:が)?(?:増え|増加し)続け(?:ます|る)?", "keeps growing"),
+    ("解放され(?:ない|ません|ず)", "never freed"),
+    ("時間後", "hours later"),
+    ("日後", "days later"),
+    ("分後", "minutes later"),
+    ("再起動", "restart"),
+    ("修正", "fixed"),
 ];
 
 const CHINESE: &[(&str, &str)] = &[
@@ -94,7 +174,7 @@ pub(super) struct Language(Option<&'static Tongue>);
 
 impl Language {
     pub(super) fn of(text: &str) -> Self {
-        Self(TONGUES.iter().find(|tongue| tongue.memory.is_match(text)))
+        Self(TONGUES.iter().find(|tongue| tongue.known.is_match(text)))
     }
 
     /// A line of the text with phrases in English, and a point in decimal numbers.

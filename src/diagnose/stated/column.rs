@@ -1,0 +1,156 @@
+//! What a column of numbers is: its name, and whether it is of memory.
+
+use super::numbers::{Number, numbers};
+use super::regex;
+
+/// How far above its first row what heads a table, or says what is measured, may be.
+pub(super) const ABOVE: usize = 12;
+/// The least number without a unit that may be an amount beside nothing but other numbers.
+const LEAST: f64 = 50_000.0;
+
+/// Whether a line says that the pieces of the work differ in size, which need more the larger they are.
+pub(super) fn is_scaled(line: &str) -> bool {
+    regex!(
+        r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input)\b"
+    )
+    .is_match(line)
+        && !regex!(r"(?i)\bloaded\b").is_match(line)
+        && line.split_whitespace().count() < 12
+}
+
+/// Whether line `at`, a row, or what stands closely above it says that the rows are of work of different sizes.
+pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
+    regex!(r"(?i)^\W*\d+ (?:tabs?|users?|clients?|workers?|threads?|connections?|nodes?|files?|images?|rows|agents?|players?|gpus?)\b").is_match(lines[at])
+        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
+}
+
+/// Whether a number is of what may still be used, or of what is set.
+pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
+    let other = regex!(
+        r"(?i)\b(?:limit|capacity|total memory|cache size|virt|vsz|swap|of|downloaded|uploaded|written|wrote|sent|received|read|transferred|copied|processed)\b\W*$"
+    );
+    other.is_match(&text[..number.start]) || text[..number.start].ends_with("/ ")
+}
+
+/// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
+pub(super) fn gone(text: &str, number: &Number<'_>, name: &str, values: Vec<f64>) -> Vec<f64> {
+    let free = regex!(r"(?i)^\W*(?:free|avail\w*)\b").is_match(name)
+        || regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$").is_match(&text[..number.start])
+        || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(&text[number.start + number.written.len()..]);
+    if !free {
+        return values;
+    }
+    let most = values.iter().copied().fold(0.0, f64::max);
+    values.into_iter().map(|value| 1.25 * most - value).collect()
+}
+
+/// What the rows call a column: its key, or its header.
+pub(super) fn name(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize) -> String {
+    let (at, numbers) = &rows[0];
+    let key = before(lines[*at], numbers, column).trim();
+    if key.contains(char::is_alphabetic) {
+        return key.to_owned();
+    }
+    let above = lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
+    head(lines[*at], &numbers[column], above).unwrap_or_default().to_owned()
+}
+
+/// The text between a number and the one before it.
+fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
+    let from = column.checked_sub(1).map_or(0, |left| numbers[left].start + numbers[left].written.len());
+    &text[from.min(numbers[column].start)..numbers[column].start]
+}
+
+/// Whether numbers without a unit are amounts of memory: by their key, by the header of their column, or by what stands
+/// above rows of nothing but numbers.
+pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize, values: &[f64]) -> bool {
+    let mentions = |text: &str| {
+        regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|\{total")
+            .is_match(text)
+    };
+    let named =
+        |text: &str| mentions(text) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%").is_match(text);
+    let (at, numbers) = &rows[0];
+    let text = lines[*at];
+    // A temperature, a time or a rate.
+    let unit = regex!(r"^ ?(?:\x{b0}|(?:C|F|W|V|s|ms|us|ns|sec|min|h|Hz|[kMG]Hz|fps|rpm|x|rps|qps)\b|%|/s|it/s)");
+    if unit.is_match(&text[numbers[column].start + numbers[column].written.len()..]) {
+        return false;
+    }
+    // Steps and times rise as well.
+    let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
+    if steps.len() > 1 && steps.iter().all(|step| *step == steps[0]) && steps[0] < LEAST {
+        return false;
+    }
+    let key = before(text, numbers, column);
+    if named(key.trim_end()) {
+        return true;
+    }
+    if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
+        return false;
+    }
+    let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
+    if let Some(head) = head(text, &numbers[column], above()) {
+        return named(head) || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
+    }
+    // A row of `top` without its header.
+    let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
+    if top.captures(text).and_then(|row| row.get(1)).is_some_and(|res| res.start() == numbers[column].start) {
+        return true;
+    }
+    if is_sized_above(lines, *at, values[0]) {
+        return true;
+    }
+    let alone = numbers.iter().filter(|number| number.value.is_some()).count() == 1;
+    // Names with digits are versions and the like.
+    if !self::numbers(text).0.contains(char::is_alphabetic) {
+        let large = alone || values.iter().all(|value| *value >= LEAST);
+        let asked = at.checked_sub(1).is_some_and(|above| lines[above].contains('(') && mentions(lines[above]));
+        let amount = values[0] >= LEAST / 50.0 || numbers[column].written.contains('.') || asked;
+        return large && amount && above().any(mentions);
+    }
+    alone && named(text)
+}
+
+/// Whether the line above a row ends with an amount of this size: what follows has its unit.
+fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
+    let Some(above) = at.checked_sub(1).map(|above| lines[above]) else { return false };
+    let amount = regex!(r"(\d+(?:\.\d+)?) ?(?:[KMG]i?B|[KMG]i)\W*$").captures(above);
+    let amount = amount.and_then(|found| found[1].parse::<f64>().ok());
+    amount.is_some_and(|amount| amount <= value && value <= 2.0 * amount)
+}
+
+/// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
+fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let by = ['|', '\t', ','].into_iter().find(|by| text.contains(*by) && (*by != ',' || !text.contains("  ")));
+    let is_head = |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']);
+    let Some(by) = by else {
+        let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();
+        if gaps(text) < 2 {
+            return None;
+        }
+        let (start, end) = (number.start, number.start + number.written.len());
+        let words = |text: &str| text.split_whitespace().count();
+        let (columns, place) = (words(text), words(&text[..start]));
+        let over = |above: &&str| {
+            is_head(above) && above.len() >= end && (gaps(above) >= 2 || gaps(above) == 1 && words(above) == columns)
+        };
+        // The columns that `ps` is asked for.
+        let listed =
+            |above: &'a str| regex!(r"\bps\b.* -o ?([\w,=%]+)").captures(above)?.get(1).map(|list| list.as_str());
+        let above: Vec<&str> = above.collect();
+        let Some(text) = above.iter().copied().find(over) else {
+            let list = above.iter().find_map(|above| listed(above))?;
+            return list.split([',', '=']).filter(|name| !name.is_empty()).nth(place);
+        };
+        let over = text.char_indices().filter(|(at, c)| !c.is_whitespace() && *at + 1 >= start && *at <= end);
+        let (first, last) =
+            over.fold(None, |range: Option<(usize, usize)>, (at, _)| Some((range.map_or(at, |it| it.0), at)))?;
+        let begin = text[..first].rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let stop = text[last..].find(char::is_whitespace).map_or(text.len(), |at| last + at);
+        return Some(&text[begin..stop]);
+    };
+    let columns = text.matches(by).count();
+    let head = above.find(|text| is_head(text) && text.matches(by).count() == columns)?;
+    head.split(by).nth(text[..number.start].matches(by).count())
+}
