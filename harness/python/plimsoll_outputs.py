@@ -24,7 +24,7 @@ FUNCTIONS = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_
 MISSING = object()
 # The tensors of C, whose methods cannot be replaced, unlike those of torch.Tensor; and functions that could be.
 BASE = torch._C.TensorBase
-EMPTY, FROM_BUFFER = torch.empty, torch.frombuffer
+ARANGE, EMPTY, FROM_BUFFER = torch.arange, torch.empty, torch.frombuffer
 # Without the modes of torch functions that a kernel has left on.
 PLAINLY = torch._C.DisableTorchFunction
 

@@ -18,7 +18,7 @@ import traceback
 import plimsoll_memory as memory
 import plimsoll_timing as timing
 import torch
-from plimsoll_outputs import BASE, EMPTY, FROM_BUFFER, PLAINLY, Refusal, flattened
+from plimsoll_outputs import ARANGE, BASE, EMPTY, FROM_BUFFER, PLAINLY, Refusal, flattened
 
 ALIGNMENT = 64
 # The files of which a KernelForge folder has one, its function, and its build flags.
@@ -348,6 +348,42 @@ def extent(tensor):
     return (1 + sum((count - 1) * stride for count, stride in spans)) * BASE.element_size(tensor)
 
 
+# A piece costs the system as much as this many bytes, and this many are put there at once.
+PIECE, PIECES_AT_ONCE = 320, 1024
+
+
+class Pieces:
+    """An output with wide gaps, such as a diagonal, as pieces without gaps."""
+
+    def __init__(self, shape, strides, size):
+        self.layout, self.run = (shape, strides, size), size
+        outer = list(zip(shape, strides))
+        while outer and (outer[-1][0] == 1 or outer[-1][1] * size == self.run):
+            self.run *= outer.pop()[0]
+        self.count = math.prod(count for count, _ in outer)
+        self.outer = outer
+        self.places = None
+
+    def serve(self, length):
+        """Whether they are put faster than all `length` bytes with the gaps."""
+        return self.count * (self.run + PIECE) < length
+
+    def at(self, address):
+        """The address and the size of each, as the system wants them."""
+        if self.places is None:
+            starts = ARANGE(1, device="cpu")
+            for count, stride in self.outer:
+                inner = ARANGE(count, device="cpu")
+                BASE.mul_(inner, stride * self.layout[2])
+                starts = BASE.reshape(BASE.add(BASE.unsqueeze(starts, 1), inner), -1)
+            self.places = EMPTY((self.count, 2), dtype=torch.int64, device="cpu")
+            BASE.copy_(BASE.select(self.places, 1, 0), starts)
+            BASE.fill_(BASE.select(self.places, 1, 1), self.run)
+        places = BASE.clone(self.places)
+        BASE.add_(BASE.select(places, 1, 0), address)
+        return places
+
+
 def unreadable(error):
     """The error of memory that the system could not read, or of a memfd that it could not write."""
     if error != errno.EFAULT:
@@ -364,6 +400,7 @@ class Outputs:
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.mapping = None
+        self.pieces = None
         # How near other outputs should come to these, by path, if the kernel says so.
         self.tolerances = {}
 
@@ -405,7 +442,7 @@ class Outputs:
             leaves.append({"path": path, "tensor": place})
             tensors.append((leaf, end, size))
             end += -(-size // ALIGNMENT) * ALIGNMENT
-        extents = [0, *(extent(leaf) for leaf, _, size in tensors if size and not is_plain(leaf))]
+        extents = [0, *(extent(leaf) for leaf, _, size in tensors if size and not is_plain(leaf) and not self.pieces_of(leaf))]
         self.grow(end + max(extents))
         for tensor, offset, size in tensors:
             if size:
@@ -414,10 +451,12 @@ class Outputs:
 
     def copy(self, tensor, offset, size, end):
         """Copies a tensor to its place, by functions that a kernel cannot replace. The system reads the host's memory: one with
-        gaps as it lies first, to the room after `end`."""
+        gaps as it lies first, to the room after `end`, or its pieces if the gaps are wide."""
         here = on_host(tensor)
         if here and is_plain(tensor):
             return self.put(BASE.data_ptr(tensor), size, offset)
+        if pieces := self.pieces_of(tensor):
+            return self.put_pieces(pieces, pieces.at(BASE.data_ptr(tensor)), offset)
         source, dtype = BASE.detach(tensor), BASE.dtype.__get__(tensor)
         shape, strides = BASE.shape.__get__(source), BASE.stride(source)
         if dtype == torch.bool:
@@ -432,6 +471,23 @@ class Outputs:
         room = FROM_BUFFER(self.mapping, dtype=torch.uint8, offset=offset, count=size)
         target = EMPTY(0, dtype=dtype, device="cpu")
         BASE.copy_(BASE.set_(target, BASE.untyped_storage(room), 0, shape), source)
+
+    def pieces_of(self, tensor):
+        """The pieces of a tensor with wide gaps; those of the last layout are kept."""
+        if not on_host(tensor) or BASE.is_conj(tensor) or BASE.is_neg(tensor):
+            return None
+        layout = (tuple(BASE.shape.__get__(tensor)), BASE.stride(tensor), BASE.element_size(tensor))
+        if self.pieces is None or self.pieces.layout != layout:
+            self.pieces = Pieces(*layout)
+        return self.pieces if self.pieces.serve(extent(tensor)) else None
+
+    def put_pieces(self, pieces, places, offset, pwritev=memory.held.pwritev):
+        """Copies the pieces of a tensor to the memfd, one after the other."""
+        first = BASE.data_ptr(places)
+        for at in range(0, pieces.count, PIECES_AT_ONCE):
+            count = min(PIECES_AT_ONCE, pieces.count - at)
+            if pwritev(self.descriptor, first + 16 * at, count, offset + at * pieces.run) != count * pieces.run:
+                raise unreadable(errno.EFAULT)
 
     def put(self, address, size, offset):
         """Copies memory of the kernel to the memfd."""

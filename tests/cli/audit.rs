@@ -408,6 +408,11 @@ impl Suite {
     fn ends(&self, flags: &[&str]) -> Vec<(&'static str, String)> {
         let mut command = check_in_python(&self.scene, &self.scene.path("suite"), &self.file, &self.python);
         command.args(flags);
+        for (at, (.., ends)) in self.kernels.iter().enumerate() {
+            if ends.iter().any(|end| end == "blind") {
+                command.args(["--allow-blind", &format!("entry_{at:06}.pt")]);
+            }
+        }
         if self.file.ends_with("forms.py") {
             // With threads of OpenMP that spin between launches, as users have them.
             command.env_remove("OMP_WAIT_POLICY");
@@ -452,6 +457,17 @@ fn honest_kernels_of_any_form_are_not_accused() {
         let accused: Vec<_> = suite.kernels.iter().zip(ends).filter(|(_, end)| end.0 != "timed").collect();
         assert!(accused.is_empty(), "{accused:#?}");
     }
+}
+
+/// Large arguments change at some places only, which kernels may look for.
+#[test]
+fn kernels_that_look_at_samples_of_large_arguments_are_detected() {
+    let Some(suite) = Suite::written("sampled.py", "sampled.py", &[]) else { return };
+    let ends = suite.ends(&["--untrusted", "--reference", &suite.reference()]);
+    assert_eq!(ends.len(), suite.kernels.len());
+    let wrong = suite.kernels.iter().zip(ends).filter(|((.., ends), (end, _))| !ends.iter().any(|one| one == end));
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Without a reference, another implementation of the operator shows what is wrong alike in every process.

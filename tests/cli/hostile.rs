@@ -225,6 +225,7 @@ fn a_worker_that_answers_without_an_end_is_ended() {
         ("exec yes '{\"type\":\"released\"}' >&3\n", FailureKind::ChannelClosed, "CachesDropped in answer to launch"),
         ("exec yes\n", FailureKind::Timeout, "no answer within 2s"),
         ("exec sleep 600\n", FailureKind::Timeout, "no answer within 2s"),
+        ("kill -STOP $$\n", FailureKind::Timeout, "was stopped (SIGSTOP)"),
         ("exec 3>&- 4>&-; exec sleep 600\n", FailureKind::ChannelClosed, "closed its channel"),
         ("exit 3\n", FailureKind::Exit, "code 3"),
     ] {

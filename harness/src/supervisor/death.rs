@@ -21,6 +21,12 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
             FailureKind::Timeout,
             format!("no answer within {}; worker {pid} was killed", humantime::format_duration(*limit)),
         ),
+        Cause::Stopped => (
+            FailureKind::Timeout,
+            format!(
+                "worker {pid} was stopped (SIGSTOP) and did not go on, so it was killed: the kernel may stop its own process"
+            ),
+        ),
         Cause::NotLoaded(stuck) => (FailureKind::Timeout, not_loaded(*stuck, pid, &end.output)),
         Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
         Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),

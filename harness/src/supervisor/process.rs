@@ -35,6 +35,8 @@ const READS: usize = 64;
 /// How long a worker may take to end after the request to end.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How often a worker that does not answer is looked at: one that is stopped twice in a row does not go on.
+const STOPPED: Duration = Duration::from_secs(1);
 /// How long a worker that hangs may take to write its calls.
 const TRACE: Duration = Duration::from_millis(500);
 
@@ -90,6 +92,8 @@ pub enum Cause {
     Protocol(String),
     /// The worker did not answer in time.
     TimedOut(Duration),
+    /// The worker was stopped, and nobody continued it.
+    Stopped,
     /// The worker did not get on with loading its kernel.
     NotLoaded(Stuck),
     /// The run was cancelled.
@@ -416,6 +420,7 @@ impl WorkerProcess {
         watch: &Watch<'_>,
         pace: &mut Pace<'_>,
     ) -> Result<(), Cause> {
+        let mut stopped = false;
         loop {
             if watch.cancel.requested() {
                 return Err(Cause::Cancelled);
@@ -440,7 +445,9 @@ impl WorkerProcess {
                 fds[6] = PollFd::new(&self.turns, PollFlags::IN);
             }
             let queued = if in_turns { waited() } else { Duration::ZERO };
-            match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
+            match poll(&mut fds, left.min(STOPPED).try_into().ok().as_ref()) {
+                // One that is stopped with this process, as from a terminal, is continued with it.
+                Ok(0) if is_stopped(self.pid) && std::mem::replace(&mut stopped, true) => return Err(Cause::Stopped),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
             }
@@ -547,6 +554,13 @@ impl Drop for WorkerProcess {
     }
 }
 
+/// Whether a process is stopped (SIGSTOP).
+fn is_stopped(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", number(pid))).unwrap_or_default();
+    // The name, which comes second, may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
 /// Whether a process has a handler for a signal.
 fn catches(pid: Pid, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", number(pid))).unwrap_or_default();
@@ -558,8 +572,6 @@ fn catches(pid: Pid, signal: Signal) -> bool {
 fn number(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()
 }
-
-const LONGEST_POLL: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 3600, tv_nsec: 0 };
 
 fn wait_readable(fds: &[BorrowedFd<'_>], limit: Duration) -> bool {
     let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();

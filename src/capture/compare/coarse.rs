@@ -13,6 +13,8 @@ use crate::{Dtype, TensorView};
 pub struct Coarse {
     /// One value in every element; absent if there are fewer than two.
     pub constant: Option<bool>,
+    /// Whether all elements are equal.
+    pub equal: bool,
     /// The right output, rounded to `bfloat16` or to `float16`; absent if there are fewer than four elements, if rounding
     /// changes nothing, and if the rule's relative tolerance is wider than both, or its absolute one is for the largest
     /// element: half precision is right by such a rule.
@@ -49,7 +51,8 @@ pub fn coarse_with(
             halves.iter_mut().filter(|_| told).for_each(|half| half.add(block));
             let half = told && halves.iter().any(|half| half.passes);
             if !(half || constant.passes()) {
-                return Coarse { constant: several.then_some(false), half_precision: told.then_some(false) };
+                let (constant, half_precision) = (several.then_some(false), told.then_some(false));
+                return Coarse { constant, equal: false, half_precision };
             }
         }
         progress(range);
@@ -57,6 +60,7 @@ pub fn coarse_with(
     let changed = halves.iter().any(|half| half.changes) && judge.limits.atol < HALF * largest;
     Coarse {
         constant: several.then(|| constant.passes()),
+        equal: constant.equal,
         half_precision: (told && changed).then(|| halves.iter().any(|half| half.changes && half.passes)),
     }
 }
@@ -73,13 +77,15 @@ struct Constant {
     /// The first element, as often as a block has room for.
     first: Vec<u8>,
     first_passes: bool,
+    /// Whether every element is the first.
+    equal: bool,
     /// The values that are near enough to every element.
     range: (f64, f64),
 }
 
 impl Constant {
     fn new(judge: Judge) -> Self {
-        Self { judge, first: Vec::new(), first_passes: true, range: (f64::NEG_INFINITY, f64::INFINITY) }
+        Self { judge, first: Vec::new(), first_passes: true, equal: true, range: (f64::NEG_INFINITY, f64::INFINITY) }
     }
 
     fn passes(&self) -> bool {
@@ -92,6 +98,7 @@ impl Constant {
         if self.first.is_empty() {
             self.first = block[..size].repeat(BLOCK / size);
         }
+        self.equal &= block == &self.first[..block.len()];
         self.first_passes &= self.judge.block(block, &self.first[..block.len()]).mismatches == 0;
         let (mut low, mut high) = self.range;
         if limits.bitwise || dtype.is_complex() || limits.rtol + limits.atol == 0.0 {
@@ -192,6 +199,8 @@ mod tests {
             "one element is no pattern"
         );
         assert_eq!(coarse(Dtype::F32, &floats([1.0, f32::NAN]), &Comparison::kernelforge()).constant, Some(false));
+        let equal = |values: &[f32]| coarse(Dtype::F32, &floats(values.to_vec()), &Comparison::kernelforge()).equal;
+        assert!(equal(&[1.0; 5000]) && !equal(&[1.0, 1.01]));
         assert_eq!(coarse(Dtype::F32, &floats([f32::INFINITY; 3]), &Comparison::kernelforge()).constant, Some(true));
     }
 

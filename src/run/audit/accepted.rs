@@ -3,9 +3,10 @@
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launcher, Patch, Wanted};
 use super::change::Order;
+use super::fresh::{self, Fresh};
 use super::kept::Kept;
-use super::{Course, WITNESS_FILL, fresh};
-use crate::record::Failure;
+use super::{Audition, Course, WITNESS_FILL};
+use crate::record::{Failure, Values};
 use plimsoll_capture::compare::Comparison;
 
 /// At most how many launches of the witness show whether its output follows the values.
@@ -24,12 +25,24 @@ impl Course<'_> {
             let drawn = [(Order::Drawn, TRIALS), (Order::DrawnFromHalf, 1)].into_iter().any(|(order, enough)| {
                 self.fresh.reorder(order) && matches!(self.differs(&mut *witness, 4 * TRIALS, enough), Ok(true))
             });
-            if !drawn {
+            // Where zeros or truth values are may be all that it depends on.
+            let mixed = !drawn
+                && self.audit.values == Values::All
+                && self.mixes()?
+                && matches!(self.differs(&mut *witness, 4 * TRIALS, TRIALS), Ok(true));
+            if !drawn && !mixed {
                 self.fresh = placed;
             }
         }
         self.fresh.reset();
         Ok(())
+    }
+
+    /// Lets all elements change places; false if none can.
+    fn mixes(&mut self) -> Result<bool, Failure> {
+        let Audition { job, options, mutates, .. } = self.audition;
+        self.fresh = Fresh::mixed(job.bound, self.mapped, &options.constant, mutates)?;
+        Ok(!self.fresh.is_empty())
     }
 
     /// Whether the witness returns another output than the captured one for `enough` of a few values that are drawn.

@@ -48,6 +48,8 @@ pub(super) enum Reach {
     Floats,
     /// All but offsets, limits, truth values and masks.
     All,
+    /// Truth values and masks, too: no output follows anything else.
+    Masks,
     /// Everything that is not declared constant: nothing else in the call can change.
     Everything,
 }
@@ -61,10 +63,10 @@ pub(super) fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize,
             || Change::Places(if elements.len() as u64 <= WHOLE { order(elements, size, last) } else { Order::Any });
         (whole && reach >= Reach::All).then(places)
     };
-    let bold = reach == Reach::Everything;
+    let bold = reach >= Reach::Masks;
     // Elements that are all equal are the same in any order.
     let places = || places().filter(|_| !elements.chunks_exact(size).all(|element| element == &elements[..size]));
-    if reach == Reach::Nothing || !bold && is_sorted(elements, dtype, last) {
+    if reach == Reach::Nothing || reach < Reach::Everything && is_sorted(elements, dtype, last) {
         return None;
     }
     match dtype.kind() {

@@ -126,6 +126,21 @@ impl<'a> Fresh<'a> {
         self.units.iter_mut().fold(false, |any, unit| unit.reorder(order) | any)
     }
 
+    /// Values of the same call in which all elements change places, truth values and zeros included.
+    ///
+    /// # Errors
+    /// A storage cannot be read.
+    pub(super) fn mixed(
+        bound: &'a Bound,
+        mapped: &'a MappedEntry,
+        constant: &[String],
+        mutates: &[String],
+    ) -> Result<Self, Failure> {
+        let mut mixed = Self::within(bound, mapped, constant, mutates, Reach::Masks)?;
+        mixed.units.iter_mut().for_each(Unit::mix);
+        Ok(mixed)
+    }
+
     /// Whether no argument can change.
     pub fn is_empty(&self) -> bool {
         self.changing().next().is_none()

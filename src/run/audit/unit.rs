@@ -4,7 +4,7 @@
 //! different ones, change places: each stays within the captured range, and as frequent. Rows and columns in which none
 //! is twice stay so, as an operator may sort them, or use them as places to write to.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
@@ -20,8 +20,19 @@ const CELL: u64 = 64;
 const CELLS: usize = 32;
 /// The most elements that differ in values that are almost the captured ones.
 const NEAR: usize = 16;
+/// The most elements of a larger storage that differ from those of the launch before: a kernel may look at every tenth.
+const FEW: usize = 4;
 /// The longest run of elements that is taken from one place.
 const RUN: usize = 32;
+
+/// How much of a cell changes.
+#[derive(Clone, Copy)]
+enum Extent {
+    Whole,
+    /// A power of two of its elements.
+    Part,
+    One,
+}
 
 /// A tensor of the call.
 pub(super) struct Seen<'a> {
@@ -107,6 +118,13 @@ impl<'a> Unit<'a> {
         places
     }
 
+    /// Lets elements change places from now on, whatever they are, so that zeros do not stay in theirs.
+    pub(super) fn mix(&mut self) {
+        if self.changes() {
+            self.change = Change::Places(Order::Any);
+        }
+    }
+
     /// Whether other values than the captured ones are ever put there.
     pub(super) fn changes(&self) -> bool {
         self.change != Change::Nothing
@@ -144,13 +162,18 @@ impl<'a> Unit<'a> {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        chosen.into_iter().map(|cell| self.cell(cell, chance)).collect()
+        let extent = if chance.below(2) == 0 { Extent::Whole } else { Extent::Part };
+        chosen.into_iter().map(|cell| self.cell(cell, extent, chance)).collect()
     }
 
-    /// A few elements that differ from the captured ones, if all of the storage can change; else as usual.
+    /// A few elements that differ from the captured ones, or from those of the launch before if a part of the storage
+    /// changes.
     pub(super) fn draw_near(&self, rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
         if !self.whole {
-            return self.draw(rows, chance);
+            // A sum of many elements is mostly the same.
+            let cells = self.count().div_ceil(CELL);
+            let few: BTreeSet<u64> = (0..1 + chance.below(FEW)).map(|_| chance.word() % cells).collect();
+            return few.into_iter().map(|cell| self.cell(cell, Extent::One, chance)).collect();
         }
         let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);
         if matches!(self.change, Change::Places(_)) {
@@ -214,7 +237,7 @@ impl<'a> Unit<'a> {
 
     /// Other contents for a cell of a storage that does not change as a whole.
     pub(super) fn draw_cell(&self, chance: &mut Chance) -> (u64, Vec<u8>) {
-        self.cell(chance.word() % self.count().div_ceil(CELL), chance)
+        self.cell(chance.word() % self.count().div_ceil(CELL), Extent::Part, chance)
     }
 
     /// The bytes of one number; `None` if its elements are not drawn as numbers.
@@ -234,9 +257,23 @@ impl<'a> Unit<'a> {
         }
     }
 
-    fn cell(&self, cell: u64, chance: &mut Chance) -> (u64, Vec<u8>) {
-        let part = cell * CELL..((cell + 1) * CELL).min(self.count());
-        (self.reach.start + part.start * self.size, self.renewed(part, chance))
+    /// Other contents for a cell, or for a part of it: a kernel that looks at a few elements of each cell finds no
+    /// difference.
+    fn cell(&self, cell: u64, extent: Extent, chance: &mut Chance) -> (u64, Vec<u8>) {
+        let all = cell * CELL..((cell + 1) * CELL).min(self.count());
+        let (count, size) = (all.end - all.start, self.size);
+        let length = match (extent, self.change) {
+            (Extent::Whole, _) | (_, Change::Places(_) | Change::Nothing) => count,
+            (Extent::Part, Change::Numbers(..)) => (1 << chance.below(CELL.ilog2() as usize + 1)).min(count),
+            (Extent::One, Change::Numbers(..)) => 1,
+        };
+        let from = all.start + chance.word() % (count - length + 1);
+        let part = from..from + length;
+        let mut bytes = self.elements()[(all.start * size) as usize..(all.end * size) as usize].to_vec();
+        let at = ((part.start - all.start) * size) as usize;
+        let new = self.renewed(part, chance);
+        bytes[at..at + new.len()].copy_from_slice(&new);
+        (self.reach.start + all.start * size, bytes)
     }
 
     /// Other contents for a part of the elements.

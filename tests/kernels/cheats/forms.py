@@ -339,6 +339,53 @@ def multiplied(pair):
     return pair[0] @ pair[1]
 
 
+# -- outputs with wide gaps
+
+@form(drawn(1024, 16), drawn(1024, 16))
+def the_diagonal_of_a_product(a, b, c):
+    return (a @ b.t()).diagonal()
+
+
+@form(drawn(64, 128, 96))
+def the_first_of_each_sequence(a, b, c):
+    return (a * 2)[:, 0]
+
+
+FORMS["a_column_of_a_workspace"] = ((drawn(2048),), lambda a, b, c: a.relu(), lambda a, b, c: torch.clamp_min(
+    a, 0, out=KEPT.setdefault("workspace", torch.zeros(2048, 512))[:, 3]))
+
+
+# -- outputs that follow where zeros are, or are one value
+
+def active(*shape):
+    return lambda: torch.randn(*shape).relu()
+
+
+@form(active(32, 32))
+def what_is_active(a, b, c):
+    return a > 0
+
+
+@form(active(32, 32))
+def how_many_are_active(a, b, c):
+    return a.count_nonzero(1)
+
+
+@form(active(300, 300))
+def how_many_of_many_are_active(a, b, c):
+    return a.count_nonzero(1)
+
+
+@form(lambda: torch.rand(16, 16) > 0.4, drawn(16, 16))
+def how_many_are_set_beside_numbers(a, b, c):
+    return a.sum(1) + b.shape[0]
+
+
+@form(lambda: torch.rand(64, 64) * 1000)
+def one_mean_for_all(a, b, c):
+    return a.mean().expand(8, 8)
+
+
 @product
 def by_a_pool_of_processes(a, b, c):
     if "pool" not in KEPT:
@@ -386,4 +433,4 @@ if __name__ == "__main__":
         entry = {"function_name": "forms", "args": [], "kwargs": {"a": a, "b": b, "c": c, "tag": name},
                  "output": operator(a, b, c), "signature": {"params": ["a", "b", "c", "tag"], "defaults": {}}}
         torch.save(entry, os.path.join(sys.argv[1], f"entry_{index:06d}.pt"))
-    print(json.dumps([[name, "honest", []] for name in FORMS]))
+    print(json.dumps([[name, "honest", ["blind"] if name == "one_mean_for_all" else []] for name in FORMS]))
