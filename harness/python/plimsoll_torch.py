@@ -350,6 +350,8 @@ def extent(tensor):
 
 # A piece costs the system as much as this many bytes, and this many are put there at once.
 PIECE, PIECES_AT_ONCE = 320, 1024
+# For how many layouts of outputs pieces are kept.
+LAYOUTS = 64
 
 
 class Pieces:
@@ -400,7 +402,7 @@ class Outputs:
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.mapping = None
-        self.pieces = None
+        self.layouts = {}
         # How near other outputs should come to these, by path, if the kernel says so.
         self.tolerances = {}
 
@@ -473,13 +475,16 @@ class Outputs:
         BASE.copy_(BASE.set_(target, BASE.untyped_storage(room), 0, shape), source)
 
     def pieces_of(self, tensor):
-        """The pieces of a tensor with wide gaps; those of the last layout are kept."""
+        """The pieces of a tensor if its gaps are wide; those of a layout are kept for its next launch."""
         if not on_host(tensor) or BASE.is_conj(tensor) or BASE.is_neg(tensor):
             return None
         layout = (tuple(BASE.shape.__get__(tensor)), BASE.stride(tensor), BASE.element_size(tensor))
-        if self.pieces is None or self.pieces.layout != layout:
-            self.pieces = Pieces(*layout)
-        return self.pieces if self.pieces.serve(extent(tensor)) else None
+        if layout not in self.layouts:
+            if len(self.layouts) == LAYOUTS:
+                self.layouts.clear()
+            pieces = Pieces(*layout)
+            self.layouts[layout] = pieces if pieces.serve(extent(tensor)) else None
+        return self.layouts[layout]
 
     def put_pieces(self, pieces, places, offset, pwritev=memory.held.pwritev):
         """Copies the pieces of a tensor to the memfd, one after the other."""

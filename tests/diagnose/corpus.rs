@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen26/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen27/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 108] = [
+const KNOWN: [(&str, &str); 110] = [
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
@@ -266,6 +266,8 @@ const KNOWN: [(&str, &str); 108] = [
     ("some/t-smem-pss", "columns that a sentence names"),
     ("some/t-jcmd-diff", "a difference that a tool of the JVM prints"),
     ("some/t-slabtop", "a table of caches of which each is printed again"),
+    ("none/b15-none-loading-data", "what is loaded piece by piece, and then kept"),
+    ("none/b15-none-rows-pandas", "a table of data frames by their rows is taken for telemetry"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -279,7 +281,7 @@ const KNOWN: [(&str, &str); 108] = [
 /// `unseen23`, of the same kind, 13 of 45 when statements were first read (4 before), and 55 of 62 with 2; `unseen24`, after
 /// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1; `unseen25`, mixed, 59 of 80 (failures 50 of 52, trends 9
 /// of 28), and 59 of 60 with 1; `unseen26`, the same after its mends, 63 of 90 (failures 47 of 47, trends 16 of 43), and 57 of
-/// 60 with 3.
+/// 60 with 3; `unseen27`, texts that look like growth alone, 34 of 40 with 5, and 22 of 40 trends that were written beside it.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -311,6 +313,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen24", 80),
         ("unseen25", 140),
         ("unseen26", 150),
+        ("unseen27", 40),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -11,7 +11,7 @@ const LEAST: f64 = 50_000.0;
 /// Whether a line says that the pieces of the work differ in size, which need more the larger they are.
 pub(super) fn is_scaled(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input)\b"
+        r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
     )
     .is_match(line)
         && !regex!(r"(?i)\bloaded\b").is_match(line)

@@ -157,6 +157,12 @@ impl<'a> Rows<'a> {
         {
             return None;
         }
+        let denied = regex!(
+            r"(?i)\b(?:that's|that is|it's|it is|this is) (?:no|not a) (?:memory )?leak\b|\bthen (?:it )?(?:stays|remains) (?:where it is|flat|there|constant)\b"
+        );
+        if claim == Verdict::HostGrowth && denied.is_match(self.text) {
+            return None;
+        }
         let times = |least: f64| move |values: &[f64]| values[0] > 0.0 && values[values.len() - 1] >= least * values[0];
         let more = || columns.series(at, 2, times(MORE)).map(|rows| (Verdict::Regression, rows));
         if claim == Verdict::Regression {
@@ -169,7 +175,7 @@ impl<'a> Rows<'a> {
         let grown = columns.series(at, 3, |values| {
             let values = &values[usize::from(values[0] == 0.0)..];
             let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
-            times(GROWN)(values) && 5 * falls < values.len()
+            times(GROWN)(values) && 5 * falls < values.len() && !levels_off(values)
         });
         // Two readings are enough if they are far apart.
         let later = regex!(
@@ -225,10 +231,16 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Whether nearly all of a rise is in its first half.
+fn levels_off(values: &[f64]) -> bool {
+    let (first, middle, last) = (values[0], values[values.len() / 2], values[values.len() - 1]);
+    values.len() >= 5 && last - middle < 0.15 * (last - first)
+}
+
 /// Whether a text with this title explains how growth is found.
 fn is_manual(title: &str) -> bool {
     regex!(
-        r"(?i)^\w[\w-]*\(\d\w?\)\s+-|^\W*(?:hunting|finding|detecting|tracking down|understanding|an? introduction|introduction|how to|how we|tutorial|guide|tips|what(?: is|'s| are) (?:an?|the difference)|(?:q|question) ?\d+\b)|\b(?:tutorial|guide|part \d|chapter \d|lesson \d|cheat ?sheet|runbook|playbook|explained|best practices|changelog|release notes)\b"
+        r"(?i)^\w[\w-]*\(\d\w?\)\s+-|^\s*--?[a-z]|^\W*(?:hunting|finding|detecting|tracking down|understanding|an? introduction|introduction|how to|how we|tutorial|guide|tips|what(?: is|'s| are) (?:an?|the difference)|(?:q|question) ?\d+\b)|\b(?:tutorial|guide|part \d|chapter \d|lesson \d|cheat ?sheet|runbook|playbook|explained|best practices|changelog|release notes)\b"
     )
     .is_match(title)
 }

@@ -82,6 +82,7 @@ impl<'a> Columns<'a> {
             let first = column.cells[0].0;
             column.values.len() >= enough
                 && is(&column.values)
+                && !self.is_stored(first)
                 && (first.abs_diff(claim) <= NEAR || self.is_near_memory(first))
         };
         self.columns.iter().filter(fits).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
@@ -120,14 +121,9 @@ impl<'a> Columns<'a> {
         };
         self.columns.iter().find_map(|column| {
             let sides: Vec<bool> = column.cells.iter().map(|(at, _)| side(*at)).collect::<Option<_>>()?;
-            let of = |bad: bool| {
-                (0..sides.len()).filter({
-                    let sides = &sides;
-                    move |at| sides[*at] == bad
-                })
-            };
-            let most = of(false).max_by(|a, b| column.values[*a].total_cmp(&column.values[*b]))?;
-            let least = of(true).min_by(|a, b| column.values[*a].total_cmp(&column.values[*b]))?;
+            let by_value = |a: &usize, b: &usize| column.values[*a].total_cmp(&column.values[*b]);
+            let most = (0..sides.len()).filter(|at| !sides[*at]).max_by(by_value)?;
+            let least = (0..sides.len()).filter(|at| sides[*at]).min_by(by_value)?;
             let grown = column.sized && column.values[least] >= more * column.values[most];
             grown.then(|| column.series(most, least, sides.len()))
         })
@@ -152,6 +148,7 @@ impl<'a> Columns<'a> {
             column.values.len() + 1 >= READINGS
                 && evenly(&column.values)
                 && self.is_near_memory(column.cells[0].0)
+                && !self.is_stored(column.cells[0].0)
                 // The first may be from before the work began.
                 && (column.cells[1..].iter().all(timed) || self.is_headed_by_times(column) || self.is_watched(column))
         });
@@ -181,12 +178,19 @@ impl<'a> Columns<'a> {
         let number =
             |at: usize| self.lines[at].split_whitespace().find(|word| word.bytes().all(|c| c.is_ascii_digit()));
         let first = column.cells[0].0;
-        let mut above = self.above(column);
-        let listed = above.by_ref().any(is_watched) && column.alike;
-        let same = |of: &dyn Fn(usize) -> bool| column.cells[1..].iter().all(|(at, _)| of(*at));
-        listed
+        let same = |is: &dyn Fn(usize) -> bool| column.cells[1..].iter().all(|(at, _)| is(*at));
+        column.alike
+            && self.above(column).any(is_watched)
             && same(&|at| names(at) == names(first))
             && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
+    }
+
+    /// Whether a row is of what is on a disk, which grows from day to day, whatever its name is.
+    fn is_stored(&self, at: usize) -> bool {
+        let stored = regex!(
+            r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bbackups?\b|\bbuckets?\b|\blogs? size"
+        );
+        self.lines[at.saturating_sub(ABOVE)..=at].iter().any(|line| stored.is_match(line))
     }
 
     /// Whether a row, or what stands closely above it, is of memory.

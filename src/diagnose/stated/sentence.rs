@@ -150,14 +150,19 @@ fn growth(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> 
     // More of it with more of something else is no growth.
     let scales = |rest: &str| regex!(r"(?i)^[^.]{0,40}\b(?:with|when|as|if|by|for|because|due)\b").is_match(rest);
     let alone = grown.is_some_and(|grown| is_of_memory(sentence) && !scales(&sentence[grown.end()..]));
-    let claim = claimed.find(sentence).or(grown.filter(|_| alone || lasts(sentence)));
+    let with_size =
+        |rest: &str| regex!(r"(?i)^[^.]{0,20}\bwith (?:N\b|the (?:number|size|count)\b|more\b)").is_match(rest);
+    let scaled = grown.is_some_and(|grown| with_size(&sentence[grown.end()..]));
+    let claim = claimed.find(sentence).or(grown.filter(|_| alone || !scaled && lasts(sentence)));
     // A sentence about nothing but what each piece of the work leaves.
     let left = || {
         regex!(
             r"(?i)\b(?:lost|kept|gone|held|retained|eaten|stays?|remains?|costs?)\b|^\W*(?:(?:so|thus|that(?:'s| is)|i\.e\.),? )?(?:about|roughly|some|around|approximately|precisely|exactly|nearly|~)? ?\d"
         )
     };
-    if claim.is_none() && !proven && added && left().is_match(sentence) {
+    // What each of them needs is not lost.
+    let needed = || regex!(r"(?i)\b(?:per|each|every|a) (?:connection|user|session|client|row|thread|model|token)\b");
+    if claim.is_none() && !proven && added && left().is_match(sentence) && !needed().is_match(sentence) {
         return Some((Verdict::HostGrowth, false, 0));
     }
     let at = claim.or(grown).map_or(0, |found| found.start());

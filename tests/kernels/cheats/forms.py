@@ -346,13 +346,19 @@ def the_diagonal_of_a_product(a, b, c):
     return (a @ b.t()).diagonal()
 
 
+@form(drawn(64, 1000))
+def the_largest_of_sorted_rows(a, b, c):
+    values, places = a.sort(1, descending=True)
+    return values[:, :5], places[:, :5]
+
+
 @form(drawn(64, 128, 96))
 def the_first_of_each_sequence(a, b, c):
     return (a * 2)[:, 0]
 
 
-FORMS["a_column_of_a_workspace"] = ((drawn(2048),), lambda a, b, c: a.relu(), lambda a, b, c: torch.clamp_min(
-    a, 0, out=KEPT.setdefault("workspace", torch.zeros(2048, 512))[:, 3]))
+FORMS["a_column_of_a_workspace"] = ((drawn(1024),), lambda a, b, c: a.relu(), lambda a, b, c: torch.clamp_min(
+    a, 0, out=KEPT.setdefault("workspace", torch.zeros(1024, 1024))[:, 3]))
 
 
 # -- outputs that follow where zeros are, or are one value
