@@ -446,8 +446,13 @@ impl WorkerProcess {
             }
             let queued = if in_turns { waited() } else { Duration::ZERO };
             match poll(&mut fds, left.min(STOPPED).try_into().ok().as_ref()) {
-                // One that is stopped with this process, as from a terminal, is continued with it.
-                Ok(0) if is_stopped(self.pid) && std::mem::replace(&mut stopped, true) => return Err(Cause::Stopped),
+                Ok(0) => {
+                    // One that is stopped with this process, as from a terminal, is continued with it.
+                    let before = std::mem::replace(&mut stopped, is_stopped(self.pid));
+                    if before && stopped {
+                        return Err(Cause::Stopped);
+                    }
+                }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
             }

@@ -230,7 +230,8 @@ impl Course<'_> {
         if !is_constant(output) || is_unwritten(output, fill) {
             return Ok(());
         }
-        if is_equal(captured, self.audition.rule)? {
+        let same = judge(captured, output, self.audition.rule)?.iter().all(|leaf| leaf.passed);
+        if same || is_equal(captured, self.audition.rule)? {
             return Ok(());
         }
         let message = "the kernel returned one value everywhere for arguments other than the captured ones: it knows only \
