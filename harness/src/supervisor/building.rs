@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll::meter::process_tree;
 
+use super::clock::after_name;
+
 /// A launch that may build.
 pub struct Building {
     worker: u32,
@@ -46,8 +48,8 @@ pub(super) fn ticks_below(worker: u32) -> u64 {
 /// has waited for.
 fn ticks(pid: u32, alone: bool) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything; utime is the twelfth field behind it, then stime, cutime, cstime.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    // utime is the twelfth field behind the name, then stime, cutime, cstime.
+    let mut fields = after_name(&stat).split_ascii_whitespace().skip(11).map(str::parse::<u64>);
     let mut next = || fields.next().and_then(Result::ok);
     let (utime, stime, cutime, cstime) = (next()?, next()?, next()?, next()?);
     Some(cutime + cstime + if alone { 0 } else { utime + stime })

@@ -72,11 +72,16 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// What follows the name in the `stat` of a process or a thread, beginning with its state. The name stands in brackets, and
+/// may hold anything.
+pub(super) fn after_name(stat: &str) -> &str {
+    stat.rsplit_once(") ").map_or("", |(_, rest)| rest)
+}
+
 /// The processor time of the children of a process that have ended and been waited for.
 fn reaped(pid: u32) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, which comes second, may hold anything.
-    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    let fields = after_name(&text).split_ascii_whitespace();
     let ticks: u64 = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Duration::from_nanos(ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }

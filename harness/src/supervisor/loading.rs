@@ -8,7 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::building::ticks_below;
-use super::clock::{Scheduled, processor_time};
+use super::clock::{Scheduled, after_name, processor_time};
 
 /// How often a worker is looked at within the time that it may be idle.
 const LOOKS: u32 = 10;
@@ -141,8 +141,7 @@ fn threads(pid: u32) -> (Duration, bool) {
     for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
         queued += Scheduled::of(thread.path().join("schedstat")).times().1;
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        // The name stands in brackets and may hold anything; the state comes next.
-        waits |= stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'));
+        waits |= after_name(&stat).starts_with('D');
     }
     (queued, waits)
 }

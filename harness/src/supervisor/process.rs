@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::clock::{Scheduled, processor_time, processor_time_beside, waited};
+use super::clock::{Scheduled, after_name, processor_time, processor_time_beside, waited};
 use super::loading::Stuck;
 use super::outputs::SharedOutputs;
 use super::pace::{Given, Moment, Pace, Turn};
@@ -562,8 +562,7 @@ impl Drop for WorkerProcess {
 /// Whether a process is stopped (SIGSTOP).
 fn is_stopped(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", number(pid))).unwrap_or_default();
-    // The name, which comes second, may hold anything.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    after_name(&stat).starts_with('T')
 }
 
 /// Whether a process has a handler for a signal.

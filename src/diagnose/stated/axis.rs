@@ -1,10 +1,16 @@
 //! When a reading was taken: at a time, or after how much of the same work. Readings in such an order that rise need
 //! nobody to say so.
 
+use regex::Regex;
+
 use super::regex;
 
 /// The names of days and months, which differ between rows that are alike.
-pub(super) const NAMED_TIMES: &str = r"(?i)\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:[a-z]*day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lun(?:di|es)|mar(?:di|tes)|mercredi|mi\x{e9}rcoles|jeudi|jueves|vendredi|viernes)\b|(?:\x{5468}|\x{661f}\x{671f})[\x{4e00}\x{4e8c}\x{4e09}\x{56db}\x{4e94}\x{516d}\x{65e5}\x{5929}]|[\x{6708}\x{706b}\x{6c34}\x{6728}\x{91d1}\x{571f}\x{65e5}]\x{66dc}";
+pub(super) fn named_times() -> &'static Regex {
+    regex!(
+        r"(?i)\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:[a-z]*day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lun(?:di|es)|mar(?:di|tes)|mercredi|mi\x{e9}rcoles|jeudi|jueves|vendredi|viernes)\b|(?:\x{5468}|\x{661f}\x{671f})[\x{4e00}\x{4e8c}\x{4e09}\x{56db}\x{4e94}\x{516d}\x{65e5}\x{5929}]|[\x{6708}\x{706b}\x{6c34}\x{6728}\x{91d1}\x{571f}\x{65e5}]\x{66dc}"
+    )
+}
 
 /// The most words of a line that says when the reading below it was taken.
 const WORDS: usize = 4;
@@ -14,9 +20,8 @@ pub(super) fn is_timed(text: &str) -> bool {
     let begins = regex!(
         r"(?i)^[\W_]*(?:[a-z]{1,7}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) ?(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
     );
-    let named = regex!(NAMED_TIMES);
     let begins_so = |text: &str| {
-        named.find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
+        named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
     };
     let later = regex!(
         r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b"

@@ -77,8 +77,8 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         let mut found = said(&language.in_english(&text), title);
         let below = after_an_update(&lines, at);
         found.extend(below.map(|_| (Verdict::Regression, true)));
-        // One that is proven goes before its claims.
-        found.sort_by_key(|(_, proven)| !proven);
+        // What is proven comes last, and takes the place of a claim of the same line.
+        found.sort_by_key(|(_, proven)| *proven);
         found.retain(|(verdict, proven)| {
             let known = if *verdict == Verdict::Regression { &regression } else { &growth };
             known.as_ref().is_none_or(|known| *proven && !known.proven)
@@ -90,15 +90,12 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
             continue;
         }
         for (verdict, proven) in found {
-            let known = if verdict == Verdict::Regression { &mut regression } else { &mut growth };
-            if known.as_ref().is_some_and(|known| known.proven || !proven) {
-                continue;
-            }
             let mut shown = vec![evidence(&lines[at])];
             if verdict == Verdict::Regression && proven {
                 shown.extend(below.map(evidence));
             }
-            *known = Some(Statement::new(verdict, proven, shown));
+            let statement = Statement::new(verdict, proven, shown);
+            *(if verdict == Verdict::Regression { &mut regression } else { &mut growth }) = Some(statement);
         }
     }
     let rows = Rows::of(&text, language);

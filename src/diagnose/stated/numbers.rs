@@ -1,7 +1,7 @@
 //! The numbers of a row, and its shape, which is that of all rows that differ in their numbers alone.
 
 use super::amount::unit;
-use super::axis::NAMED_TIMES;
+use super::axis::named_times;
 use super::regex;
 
 /// The most columns of a row.
@@ -76,7 +76,7 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     // Rows of both sides of a comparison are alike, and those of different days.
     let sides = regex!(r"\b(?:good|bad|before|after|old|new)\b");
     let shape = sides.replace_all(&shape, "@");
-    (regex!(NAMED_TIMES).replace_all(&shape, "@").into_owned(), found)
+    (named_times().replace_all(&shape, "@").into_owned(), found)
 }
 
 /// Adds `text` to a shape, without what differs between rows that are alike.

@@ -99,6 +99,10 @@ fn dismissed(verdict: Verdict, text: &str, at: usize, sentence: &str) -> bool {
 /// Whether `text` has a course of its own: `512 -> 640 -> 770 -> 901 MB`, or three and more amounts, each above the one
 /// before and with its time.
 fn courses(text: &str) -> bool {
+    // Each sentence is read with those before it, and most have no number.
+    if !text.contains(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let drawn = || {
         regex!(
             r"(?i)\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?(?: ?(?:\([^)]{1,12}\) ?)?(?:->|=>|\x{2192}|,|/) ?\d[\d.,]* ?(?:[kmgt]i?b|[kmg]i)?){3,} ?(?:[kmgt]i?b|[kmg]i)\b"
@@ -106,15 +110,17 @@ fn courses(text: &str) -> bool {
         .find(text)
     };
     let marked = |text: &str| text.contains(['>', '\u{2192}', '/']);
+    let values = |list: &str| {
+        let written = regex!(r"\d+(?:\.\d+)?").find_iter(list);
+        written.filter_map(|value| value.as_str().parse().ok()).collect::<Vec<f64>>()
+    };
     if let Some(found) = marked(text).then(drawn).flatten() {
-        let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
-        return marked(found.as_str()) && rises(&values.collect::<Vec<f64>>());
+        return marked(found.as_str()) && rises(&values(found.as_str()));
     }
     // `memory_allocated() after each batch: 702, 905, 1108, 1311, 1514`
     let plain = regex!(r"\b\d[\d.]*(?:(?:, (?:then |and )?| -> | \x{2192} )\d[\d.]*){4,}\b");
     if let Some(found) = plain.find(text).filter(|_| is_of_memory(text)) {
-        let values = regex!(r"\d+(?:\.\d+)?").find_iter(found.as_str()).filter_map(|value| value.as_str().parse().ok());
-        return rises(&values.collect::<Vec<f64>>());
+        return rises(&values(found.as_str()));
     }
     let amounts: Vec<f64> = amounts(text).iter().map(|one| one.bytes).collect();
     let far = amounts.len() == 2 && amounts[1] >= 5.0 * amounts[0];

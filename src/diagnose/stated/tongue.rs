@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::regex;
+use crate::ascii::compile;
 
 /// A language.
 struct Tongue {
@@ -19,27 +20,27 @@ struct Tongue {
 
 static TONGUES: [Tongue; 5] = [
     Tongue {
-        known: LazyLock::new(|| compiled(r"(?i)\b(?:\w*speicher\w*|der prozess|nach dem neustart)\b")),
+        known: LazyLock::new(|| compile(r"(?i)\b(?:\w*speicher\w*|der prozess|nach dem neustart)\b")),
         phrases: LazyLock::new(|| any_of(GERMAN, r"\b")),
         english: GERMAN,
     },
     Tongue {
-        known: LazyLock::new(|| compiled(r"(?i)\b(?:mémoire|la ram|de ram)\b")),
+        known: LazyLock::new(|| compile(r"(?i)\b(?:m\x{e9}moire|la ram|de ram)\b")),
         phrases: LazyLock::new(|| any_of(FRENCH, r"\b")),
         english: FRENCH,
     },
     Tongue {
-        known: LazyLock::new(|| compiled("(?i)памят[ьи]")),
+        known: LazyLock::new(|| compile("(?i)памят[ьи]")),
         phrases: LazyLock::new(|| any_of(RUSSIAN, r"\b")),
         english: RUSSIAN,
     },
     Tongue {
-        known: LazyLock::new(|| compiled("内存|显存|記憶體|顯存")),
+        known: LazyLock::new(|| compile("内存|显存|記憶體|顯存")),
         phrases: LazyLock::new(|| any_of(CHINESE, "")),
         english: CHINESE,
     },
     Tongue {
-        known: LazyLock::new(|| compiled("メモリ")),
+        known: LazyLock::new(|| compile("メモリ")),
         phrases: LazyLock::new(|| any_of(JAPANESE, "")),
         english: JAPANESE,
     },
@@ -159,13 +160,9 @@ const CHINESE: &[(&str, &str)] = &[
     ("已?修复", "fixed"),
 ];
 
-fn compiled(text: &str) -> Regex {
-    Regex::new(text).expect("a valid expression")
-}
-
 fn any_of(phrases: &[(&str, &str)], border: &str) -> Regex {
     let groups: Vec<String> = phrases.iter().map(|(phrase, _)| format!("({phrase})")).collect();
-    compiled(&format!("(?i){border}(?:{}){border}", groups.join("|")))
+    compile(&format!("(?i){border}(?:{}){border}", groups.join("|")))
 }
 
 /// The language of a text, unless that is English.
