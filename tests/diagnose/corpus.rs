@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen27/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen28/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -144,18 +144,20 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 
 /// Cases of the later sets that are not right, and why each is accepted.
 const KNOWN: [(&str, &str); 110] = [
+    ("some/f-hip-mi210-shared-node", "the listing of processes that a person pasted below is not read"),
+    ("some/t-subsystem-heap-diff-table", "amounts in `Mi` in lines without a word that is searched for"),
+    ("some/t-changelog-known-memory-cost", "release notes, which are not read for what people say"),
+    ("none/n-latency-regression-bench", "the one row of memory is telemetry, in which nothing is wrong"),
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
     ("some/loader-gpu-epochs", "four readings are too few to be more than a start"),
     ("some/theano-usage-creep", "amounts without a unit"),
     ("some/wallet-agent-rss", "a tenth more in three minutes may be the start of a program"),
-    ("some/proxy-soak-table", "five readings are too few to be more than a start"),
     ("some/nim-self-build-peak", "amounts of two versions in sentences, without a unit"),
     ("some/browser-memory-dashboard", "the amounts are in units that the words leave out"),
     ("some/ray-actors-release-diff", "a patch of a record whose amounts have no unit"),
     ("some/adamw-state-init", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
-    ("some/linker-killed-chat", "a line that was quoted in a chat is not taken for a log"),
     ("some/trend-inconclusive-ranks", "a sentence says which ranks did not answer"),
     ("some/trend-host-free-days", "dates and amounts that a person wrote down, without a unit"),
     ("some/trend-sleep-sglang-chat", "`before` and `after` of a call that a person named in a sentence"),
@@ -212,7 +214,6 @@ const KNOWN: [(&str, &str); 110] = [
         "some/keras_info_per_iteration",
         "amounts without a unit are no telemetry, and the machine's free memory is not the program's",
     ),
-    ("some/jstat-old-after-fullgc", "the old generation stands as a share of its size"),
     ("some/cupy-pool-used-bytes", "nobody says that the memory grows"),
     ("some/heap-lines-baseline-threshold", "the amount and its baseline stand in lines of different forms"),
     ("some/prose-pool-onnx-like", "a cache that a person describes in sentences"),
@@ -246,7 +247,6 @@ const KNOWN: [(&str, &str); 110] = [
     ("some/leak-blender-addon", "amounts of a total in a form of their own"),
     ("some/leak-ffmpeg-nvdec", "nobody says that the amounts grow"),
     ("some/regr-desktop-app-versions", "two versions in a sentence that says nothing of memory"),
-    ("some/regr-kernel-boot-footprint", "what is available of two versions"),
     (
         "none/none-flat-telemetry",
         "rows of numbers in a form of their own are telemetry only if somebody says that they rise",
@@ -281,7 +281,8 @@ const KNOWN: [(&str, &str); 110] = [
 /// `unseen23`, of the same kind, 13 of 45 when statements were first read (4 before), and 55 of 62 with 2; `unseen24`, after
 /// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1; `unseen25`, mixed, 59 of 80 (failures 50 of 52, trends 9
 /// of 28), and 59 of 60 with 1; `unseen26`, the same after its mends, 63 of 90 (failures 47 of 47, trends 16 of 43), and 57 of
-/// 60 with 3; `unseen27`, texts that look like growth alone, 34 of 40 with 5, and 22 of 40 trends that were written beside it.
+/// 60 with 3; `unseen27`, texts that look like growth alone, 34 of 40 with 5, and 22 of 40 trends that were written beside it;
+/// `unseen28`, mixed, 88 of 110 (failures 58 of 60, trends 30 of 50), and 35 of 40 with 4 after those mends.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -314,6 +315,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen25", 140),
         ("unseen26", 150),
         ("unseen27", 40),
+        ("unseen28", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -18,7 +18,7 @@ const WORDS: usize = 4;
 /// Whether `text`, what stands before a reading, says when it was taken.
 pub(super) fn is_timed(text: &str) -> bool {
     let begins = regex!(
-        r"(?i)^[\W_]*(?:[a-z]{1,7}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) ?(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
+        r"(?i)^[\W_]*(?:[a-z]{1,7}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) *(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d{1,2}/\d{1,2}/\d{2,4} |\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
     );
     let begins_so = |text: &str| {
         named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
@@ -33,7 +33,7 @@ pub(super) fn is_timed(text: &str) -> bool {
 /// Whether a header's first column says when a reading was taken.
 pub(super) fn heads_times(header: &str) -> bool {
     regex!(
-        r"(?i)^\W*(?:n\W+)?(?:steps?|epochs?|iter(?:ation)?s?|time(?:stamp)?|t|ts|hours?|h|days?|date|uptime|elapsed|min(?:ute)?s?|rounds?|cycles?|calls?|requests?|reqs?|loops?)\b\W+\w"
+        r"(?i)^\W*(?:n\W+)?(?:steps?|epochs?|iter(?:ation)?s?|time(?:stamp)?|t|ts|hours?|h|days?|date|(?:uptime|elapsed)(?:_[a-z]+)?|min(?:ute)?s?|rounds?|cycles?|calls?|requests?|reqs?|loops?)\b\W+\w"
     )
     .is_match(header)
 }
@@ -41,9 +41,30 @@ pub(super) fn heads_times(header: &str) -> bool {
 /// Whether `line` names what prints readings again and again: a command, or the header of its table.
 pub(super) fn is_watched(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:docker stats|MEM USAGE|kubectl top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang:memory)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)"
+        r"(?i)\b(?:docker stats|MEM USAGE|kubectl top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang:memory|pprof|dumpsys|inuse_space)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)"
     )
     .is_match(line)
+}
+
+/// Whether a line above each reading says that the same work was done once more: `lines` differ in their numbers alone,
+/// one of which grows in equal steps.
+pub(super) fn counts_up(lines: &[&str]) -> bool {
+    let again = regex!(
+        r"(?i)\b(?:after|iter\w*|rounds?|runs?|pass|cycles?|open\w*|close[ds]?|requests?|visits?|reloads?|snapshots?|dumps?|samples?|readings?|hours?|calls?|loops?|steps?|epochs?|measure\w*|batch \d+|x\d+|\d+ ?h)\b"
+    );
+    let digits = regex!(r"\d+");
+    let shape = |line: &str| digits.replace_all(line, "#").into_owned();
+    let first = shape(lines[0]);
+    if !again.is_match(lines[0]) || lines.iter().any(|line| shape(line) != first) {
+        return false;
+    }
+    let counts = |line: &str| digits.find_iter(line).map(|digits| digits.as_str().parse().ok()).collect::<Vec<_>>();
+    let counts: Vec<Vec<Option<u64>>> = lines.iter().map(|line| counts(line)).collect();
+    (0..counts[0].len()).any(|place| {
+        let step = |two: &[Vec<Option<u64>>]| two[1][place]?.checked_sub(two[0][place]?);
+        let steps: Vec<_> = counts.windows(2).map(step).collect();
+        steps[0].is_some_and(|step| step > 0) && steps.iter().all(|step| *step == steps[0])
+    })
 }
 
 /// Whether `line` says nothing but when the reading below it was taken.
@@ -54,6 +75,25 @@ pub(super) fn heads_a_reading(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_of_the_same_work_go_up_in_equal_steps() {
+        for lines in [
+            ["--- open the screen x0", "--- open the screen x20", "--- open the screen x40"],
+            ["== request batch 1 (1000)", "== request batch 2 (1000)", "== request batch 3 (1000)"],
+            ["pprof heap.00h.gz | head -5", "pprof heap.01h.gz | head -5", "pprof heap.02h.gz | head -5"],
+        ] {
+            assert!(counts_up(&lines), "{lines:?}");
+        }
+        for lines in [
+            ["run 1", "run 2", "run 4"],
+            ["users 10", "users 20", "users 30"],
+            ["after 1 run", "after 2 runs", "after 3 runs"],
+            ["run 1", "run 1", "run 1"],
+        ] {
+            assert!(!counts_up(&lines), "{lines:?}");
+        }
+    }
 
     #[test]
     fn times_and_counts_of_the_same_work_are_told_from_sizes() {

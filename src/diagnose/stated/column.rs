@@ -1,5 +1,6 @@
 //! What a column of numbers is: its name, and whether it is of memory.
 
+use super::axis::heads_times;
 use super::numbers::{Number, numbers};
 use super::regex;
 
@@ -10,10 +11,12 @@ const LEAST: f64 = 50_000.0;
 
 /// Whether a line says that the pieces of the work differ in size, which need more the larger they are.
 pub(super) fn is_scaled(line: &str) -> bool {
-    regex!(
+    let sizes = regex!(
         r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
-    )
-    .is_match(line)
+    );
+    // Not in the name of a module or of a file.
+    sizes.is_match(line)
+        && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+").replace_all(line, ""))
         && !regex!(r"(?i)\bloaded\b").is_match(line)
         && line.split_whitespace().count() < 12
 }
@@ -21,7 +24,7 @@ pub(super) fn is_scaled(line: &str) -> bool {
 /// Whether line `at`, a row, or what stands closely above it says that the rows are of work of different sizes.
 pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
     regex!(r"(?i)^\W*\d+ (?:tabs?|users?|clients?|workers?|threads?|connections?|nodes?|files?|images?|rows|agents?|players?|gpus?)\b").is_match(lines[at])
-        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
+        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line) && !heads_times(line))
 }
 
 /// Whether a number is of what may still be used, or of what is set.
@@ -34,7 +37,7 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
 pub(super) fn gone(text: &str, number: &Number<'_>, name: &str, values: Vec<f64>) -> Vec<f64> {
-    let free = regex!(r"(?i)^\W*(?:free|avail\w*)\b").is_match(name)
+    let free = regex!(r"(?i)^\W*(?:mem)?(?:free|avail\w*)\b").is_match(name)
         || regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$").is_match(&text[..number.start])
         || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(&text[number.start + number.written.len()..]);
     if !free {
@@ -65,7 +68,7 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
 /// above rows of nothing but numbers.
 pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize, values: &[f64]) -> bool {
     let mentions = |text: &str| {
-        regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|\{total")
+        regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
             .is_match(text)
     };
     let named =
@@ -91,7 +94,13 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     }
     let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
     if let Some(head) = head(text, &numbers[column], above()) {
-        return named(head) || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
+        if head.trim() == "free" && above().any(|line| regex!(r"(?i)buff/cache|\bavailable\b").is_match(line)) {
+            // What fills the cache is free for whoever needs it.
+            return false;
+        }
+        // Of the old generation `jstat` has the amount, or the part of it that is in use.
+        let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat"));
+        return named(head) || old || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
     }
     // A row of `top` without its header.
     let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
@@ -122,7 +131,7 @@ fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
 
 /// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
 fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let by = ['|', '\t', ','].into_iter().find(|by| text.contains(*by) && (*by != ',' || !text.contains("  ")));
+    let by = ['|', '\t', ';', ','].into_iter().find(|by| text.contains(*by) && (*by != ',' || !text.contains("  ")));
     let is_head = |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']);
     let Some(by) = by else {
         let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();

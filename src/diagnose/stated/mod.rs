@@ -10,6 +10,7 @@ mod numbers;
 mod rows;
 mod sentence;
 mod tongue;
+mod versions;
 
 use std::borrow::Cow;
 
@@ -135,7 +136,15 @@ impl<'a> Rows<'a> {
             Cow::Borrowed(line) => spaced.replace_all(line, joined),
             Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
         };
-        Self { text, lines: text.lines().collect(), plain: text.lines().map(closed).collect() }
+        let mut plain: Vec<Cow<'a, str>> = text.lines().map(closed).collect();
+        // An amount alone on its line belongs to the name above it.
+        for at in 1..plain.len() {
+            let alone = |line: &str| regex!(r"^\s*\d[\d.,]* ?[KMGT]i?B\s*$").is_match(line);
+            if plain[at - 1].ends_with(':') && alone(&plain[at]) {
+                plain[at] = format!("{} {}", plain[at - 1], plain[at].trim()).into();
+            }
+        }
+        Self { text, lines: text.lines().collect(), plain }
     }
 
     fn evidence(&self, at: usize) -> Evidence {

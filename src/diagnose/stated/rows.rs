@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::axis::{heads_a_reading, heads_times, is_timed, is_watched};
+use super::axis::{counts_up, heads_a_reading, heads_times, is_timed, is_watched};
 use super::column::{ABOVE, gone, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
-use super::regex;
+use super::{GROWN, levels_off, regex};
 
 /// Longer lines are not rows.
 const LONGEST: usize = 600;
@@ -27,19 +27,19 @@ pub(super) struct Series {
 }
 
 /// The numbers of rows that belong together, in order.
-struct Column<'a> {
-    cells: Vec<(usize, Number<'a>)>,
-    values: Vec<f64>,
-    name: String,
-    sized: bool,
+pub(super) struct Column<'a> {
+    pub(super) cells: Vec<(usize, Number<'a>)>,
+    pub(super) values: Vec<f64>,
+    pub(super) name: String,
+    pub(super) sized: bool,
     /// Whether the rows differ in nothing but their numbers.
-    alike: bool,
+    pub(super) alike: bool,
 }
 
 /// All columns of memory in a text.
 pub(super) struct Columns<'a> {
-    lines: &'a [&'a str],
-    columns: Vec<Column<'a>>,
+    pub(super) lines: &'a [&'a str],
+    pub(super) columns: Vec<Column<'a>>,
 }
 
 impl<'a> Columns<'a> {
@@ -88,50 +88,11 @@ impl<'a> Columns<'a> {
         self.columns.iter().filter(fits).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
     }
 
-    /// Readings of several versions, of which the newest has at least `more` times as much as the oldest.
-    pub(super) fn by_version(&self, more: f64) -> Option<Series> {
-        let version = |at: usize, number: &Number<'_>| -> Option<Vec<u32>> {
-            if is_timed(&self.lines[at][..number.start]) {
-                return None;
-            }
-            let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
-                .captures(self.lines[at])?;
-            let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
-            version.as_str().split('.').map(|part| part.parse().ok()).collect()
-        };
-        self.columns.iter().find_map(|column| {
-            let mut versions: Vec<(Vec<u32>, usize)> = Vec::new();
-            for (index, (at, number)) in column.cells.iter().enumerate() {
-                versions.push((version(*at, number)?, index));
-            }
-            versions.sort_by(|a, b| a.0.cmp(&b.0));
-            let (oldest, newest) = (versions.first()?, versions.last()?);
-            let grown = oldest.0 != newest.0 && column.values[newest.1] >= more * column.values[oldest.1];
-            let found = grown && self.is_near_memory(column.cells[0].0);
-            found.then(|| column.series(oldest.1, newest.1, 2))
-        })
-    }
-
-    /// Readings of commits that are called good and bad, of which each bad one has at least `more` times as much.
-    pub(super) fn by_side(&self, more: f64) -> Option<Series> {
-        let side = |at: usize| {
-            let line = self.lines[at];
-            let is_bad = regex!(r"(?i)\bbad\b").is_match(line);
-            (is_bad != regex!(r"(?i)\bgood\b").is_match(line)).then_some(is_bad)
-        };
-        self.columns.iter().find_map(|column| {
-            let sides: Vec<bool> = column.cells.iter().map(|(at, _)| side(*at)).collect::<Option<_>>()?;
-            let by_value = |a: &usize, b: &usize| column.values[*a].total_cmp(&column.values[*b]);
-            let most = (0..sides.len()).filter(|at| !sides[*at]).max_by(by_value)?;
-            let least = (0..sides.len()).filter(|at| sides[*at]).min_by(by_value)?;
-            let grown = column.sized && column.values[least] >= more * column.values[most];
-            grown.then(|| column.series(most, least, sides.len()))
-        })
-    }
-
     /// Readings at several times that rise evenly, and are half more at the end, or three quarters if they are few.
     pub(super) fn by_time(&self) -> Option<Series> {
         const READINGS: usize = 5;
+        /// At least this many rise as a whole even if some of them fall a little.
+        const MANY: usize = 8;
         let timed = |(at, number): &(usize, Number<'_>)| {
             is_timed(&self.lines[*at][..number.start])
                 || at.checked_sub(1).is_some_and(|above| heads_a_reading(self.lines[above]))
@@ -139,10 +100,20 @@ impl<'a> Columns<'a> {
         let evenly = |values: &[f64]| {
             let rise = values[values.len() - 1] - values[0];
             let last = values[values.len() - 1] - values[values.len() - 2];
-            let more = values[0] * if values.len() < READINGS { 0.75 } else { 0.5 };
-            values.windows(2).all(|two| two[1] > two[0])
-                && rise >= more
-                && 3.0 * last * (values.len() - 1) as f64 >= rise
+            let steps = || values.windows(2).map(|two| two[1] - two[0]);
+            let mean = rise / (values.len() - 1) as f64;
+            let steady = values.len() > READINGS && steps().all(|step| step > 0.5 * mean && step < 1.6 * mean);
+            let more = values[0]
+                * if values.len() < READINGS {
+                    0.75
+                } else if steady {
+                    GROWN - 1.0
+                } else {
+                    0.5
+                };
+            rise >= more
+                && (steps().all(|step| step > 0.0) && 3.0 * last >= mean
+                    || values.len() >= MANY && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
         };
         let found = self.columns.iter().find(|column| {
             column.values.len() + 1 >= READINGS
@@ -150,7 +121,10 @@ impl<'a> Columns<'a> {
                 && self.is_near_memory(column.cells[0].0)
                 && !self.is_stored(column.cells[0].0)
                 // The first may be from before the work began.
-                && (column.cells[1..].iter().all(timed) || self.is_headed_by_times(column) || self.is_watched(column))
+                && (column.cells[1..].iter().all(timed)
+                    || self.is_headed_by_times(column)
+                    || self.is_watched(column)
+                    || self.is_counted(column))
         });
         found.map(Column::whole)
     }
@@ -167,12 +141,23 @@ impl<'a> Columns<'a> {
         column.alike && header.is_some_and(heads_times)
     }
 
+    /// Whether as far above each row stands how often the same work was done.
+    fn is_counted(&self, column: &Column<'_>) -> bool {
+        (1..=ABOVE).any(|distance| {
+            let apart = column.cells.windows(2).all(|two| two[1].0 > two[0].0 + distance);
+            let head = |at: &usize| at.checked_sub(distance).map(|at| self.lines[at]);
+            let heads = column.cells.iter().map(|(at, _)| head(at)).collect::<Option<Vec<_>>>();
+            apart && column.alike && heads.is_some_and(|heads| counts_up(&heads))
+        })
+    }
+
     /// Whether its rows are one line of a monitor, printed again and again: they have the same names, and in a list of
     /// processes the same number.
     fn is_watched(&self, column: &Column<'_>) -> bool {
         let processes = regex!(r"(?i)\b(?:ps|top|htop|smem|tasklist|get-process|pid|nvidia-smi)\b");
         let names = |at: usize| {
-            let words = self.lines[at].split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+            let words = self.lines[at].split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '{' | '}'));
+            let words = words.filter(|word| word.contains(char::is_alphabetic));
             words.filter(|word| !regex!(r"^\W*\d[\d.,:]*[A-Za-z%]{0,3}\W*$").is_match(word)).collect::<Vec<_>>()
         };
         let number =
@@ -194,12 +179,12 @@ impl<'a> Columns<'a> {
     }
 
     /// Whether a row, or what stands closely above it, is of memory.
-    fn is_near_memory(&self, at: usize) -> bool {
+    pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|mem|rss|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss)(?:_\w+)?|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
                 .is_match(line)
-                && !is_scaled(line)
+                && (!is_scaled(line) || heads_times(line))
                 || is_watched(line)
         })
     }
@@ -212,7 +197,7 @@ impl Column<'_> {
     }
 
     /// As many readings, of which these two are the first and the last.
-    fn series(&self, first: usize, last: usize, readings: usize) -> Series {
+    pub(super) fn series(&self, first: usize, last: usize, readings: usize) -> Series {
         let [(above, first), (below, last)] = [&self.cells[first], &self.cells[last]];
         Series {
             lines: [*above, *below],
@@ -339,12 +324,23 @@ mod tests {
                 "4702",
                 "10226",
             ),
+            (
+                "request batch 1\nrss: 212.0 MB\nrequest batch 2\nrss: 223.8 MB\nrequest batch 3\nrss: 235.5 MB\nrequest batch 4\nrss: 247.1 MB\nrequest batch 5\nrss: 258.0 MB\nrequest batch 6\nrss: 269.8 MB",
+                "212.0 MB",
+                "269.8 MB",
+            ),
+            (
+                "elapsed_s;Rss_kB;Swap_kB\n0;65120;0\n60;83812;0\n120;83612;0\n180;105273;0\n240;126145;0\n300;126100;0\n360;149750;0\n420;169043;0",
+                "65120",
+                "169043",
+            ),
         ] {
             assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
         }
         for text in [
             "memory\nepoch 1 4.1G\nepoch 2 6.0G\nepoch 3 6.1G\nepoch 4 6.1G\nepoch 5 6.1G",
             "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
+            "free -m\n           total     used     free  buff/cache   available\n02:00 Mem: 31905     4221    25570         430       27120\n03:00 Mem: 31905     4201    22407        3593       27130\n04:00 Mem: 31905     4211    18630        7370       27140\n05:00 Mem: 31905     4221    13864       12136       27150\n06:00 Mem: 31905     4201     9579       16421       27160",
             "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
         ] {
             assert_eq!(found(text), None, "{text}");

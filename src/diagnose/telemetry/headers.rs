@@ -176,6 +176,14 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     // A row, and words that are prose.
     let of_table = |name: &str| !name.starts_with(|c: char| c.is_ascii_digit()) && !name.ends_with(['.', '!', '?']);
     let named = names.iter().all(|name| name.len() < 40 && of_table(name));
+    // Batches of a size, not the numbers of batches: each row is work of its own.
+    let sized = |name: &&str| {
+        regex!(r"(?i)^(?:seq\w*|seq(?:uence)?[ _]len\w*|length|resolution|model|params|hidden|layers|prompt)$")
+            .is_match(name)
+    };
+    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) {
+        return None;
+    }
     if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {
         return None;
     }

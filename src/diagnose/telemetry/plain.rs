@@ -230,7 +230,8 @@ fn pairs(text: &str, quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)
         let mebibytes = size == 1 << 20 && used.unit.is_some();
         match between {
             "/" if mebibytes || is_of_a_gpu(text) => figures(index, size, &mut found),
-            "," if mebibytes && found.is_empty() => figures(index, size, &mut found),
+            // nvidia-smi prints whole MiB.
+            "," if mebibytes && used.number.decimals == 0 && found.is_empty() => figures(index, size, &mut found),
             _ => {}
         }
     }

@@ -10,6 +10,8 @@ use crate::ascii::regex;
 
 /// The longest row and header.
 const LONGEST: usize = 300;
+/// A ratio nearer to one proves little.
+const MUCH: f64 = 1.04;
 /// Rows without a unit follow their header within this many lines.
 const NEAR: u64 = 40;
 
@@ -87,7 +89,8 @@ pub(super) fn heads(text: &str) -> bool {
 }
 
 fn header(text: &str, line: u64) -> Option<Header> {
-    let of = |unit, pair| Header { unit, pair, memory: of_memory(text), gpu: is_of_a_gpu(text), line };
+    let peaks = || regex!(r"(?i)\bpeak\b").is_match(text) && unit_in(text).is_some();
+    let of = |unit, pair| Header { unit, pair, memory: of_memory(text) || peaks(), gpu: is_of_a_gpu(text), line };
     // Each part of Go's benchstat has a header of its own.
     if text.contains("/op") && (text.contains('│') || text.starts_with("name ")) {
         return Some(of(text.contains("B/op").then_some(1), false));
@@ -98,8 +101,12 @@ fn header(text: &str, line: u64) -> Option<Header> {
     let names = regex!(
         r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*v?\d+\.\d+\.\d+\S*"
     );
-    // A row has amounts.
-    if !names.is_match(text) || amounts(text).iter().any(|amount| !matches!(amount.of, Of::Nothing)) {
+    // A row has amounts, and commits stand in brackets.
+    if !names.is_match(text)
+        || amounts(&regex!(r"\[\w+\]|<\S+>").replace_all(text, ""))
+            .iter()
+            .any(|amount| !matches!(amount.of, Of::Nothing))
+    {
         return None;
     }
     Some(of(unit_in(text), true))
@@ -116,7 +123,9 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
         return None;
     }
     let amounts = amounts(text);
-    let proven = amounts.windows(3).find(|three| proves(three)).map(|three| [three[0], three[1]]);
+    let pair = header.is_some_and(|header| header.pair);
+    let is_pair = |three: &&[Amount]| proves(three) || pair && is_ratio(three);
+    let proven = amounts.windows(3).find(is_pair).map(|three| [three[0], three[1]]);
     let bare = || match (header, &amounts[..]) {
         (Some(header), [before, after]) if header.pair => Some([*before, *after]),
         _ => None,
@@ -164,6 +173,15 @@ fn proves(three: &[Amount]) -> bool {
     // Numbers of a digit or two fit everything.
     let exact = error + rounding < computed.abs().max(if change.of == Of::Percent { 4.0 } else { 0.0 }) / 2.0;
     exact && (computed - stated).abs() <= 1.01 * (error + rounding)
+}
+
+/// Whether the third number is how many times the first one the second is.
+fn is_ratio(three: &[Amount]) -> bool {
+    let [before, after, times] = three else { return false };
+    let plain = times.of == Of::Nothing && !times.signed && times.error < 0.1;
+    let ratio = after.value / before.value;
+    let error = ratio * (before.error / before.value + after.error / after.value) + times.error;
+    plain && before.of == after.of && before.value > 0.0 && (ratio - times.value).abs() <= 1.01 * error && ratio > MUCH
 }
 
 /// The numbers of `text`, without those of names (`bs32`, `v2.6.0`) and without what stands behind `±`.
@@ -231,9 +249,15 @@ fn in_columns(text: &str) -> bool {
     text.contains("  ") || text.contains(['|', '│', '\t', '→']) || text.contains("->") || text.contains("=>")
 }
 
-/// The name of a row whose first amount begins at `first`.
+/// The name of a row whose first amount begins at `first`: before its amounts, or behind them.
 fn label(text: &str, first: usize) -> &str {
-    text[..first].trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '│' | ':' | '*' | '-' | '`' | '='))
+    fn trimmed(text: &str) -> &str {
+        text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '│' | ':' | '*' | '-' | '`' | '=' | '+'))
+    }
+    let before = trimmed(&text[..first]);
+    let cells = text[first..].rsplit(['|', '│']).flat_map(|cell| cell.rsplit("  "));
+    let behind = || cells.map(trimmed).find(|cell| cell.starts_with(char::is_alphabetic));
+    if before.contains(char::is_alphanumeric) { before } else { behind().unwrap_or(before) }
 }
 
 /// The unit that `text` names as a word: `peak (GiB)`.
@@ -288,6 +312,16 @@ mod tests {
             ("peak CUDA memory (MiB)  52,110  60,874  +16.8%  FAIL (max +3%)", vec![(52110.0, 60874.0)]),
             ("peak RSS (MiB)  4,110  3,000  -1,110  -27.0%", vec![(4110.0, 3000.0)]),
             ("peak memory bs=32  9.1 GiB  9.1 GiB  +0.0%", vec![(9318.0, 9318.0)]),
+            // Of two columns that are named the ratio is enough, and the name may stand behind.
+            (
+                "Name  rounds  peak main (MiB)  peak PR (MiB)  ratio  status\nparse_1M  3  288.40  611.95  2.12  FAIL (> 1.20)",
+                vec![(288.0, 612.0)],
+            ),
+            (
+                "| Change | Before [04f19aa2] <v1> | After [d2bb7c61] | Ratio | Benchmark |\n| + | 182M | 497M | 2.73 | graph.peakmem_all |",
+                vec![(182.0, 497.0)],
+            ),
+            ("Name  rounds  peak main (MiB)  peak PR (MiB)  ratio\nparse_1M  3  288.40  611.95  1.52", vec![]),
             // Another change than the two have, and what is no memory.
             ("peak allocated GiB   41.2    58.9   +12.0%", vec![]),
             ("tokens/s  6120  6088  -0.5%", vec![]),

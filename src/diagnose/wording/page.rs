@@ -136,14 +136,14 @@ fn released(lines: &Lines, at: usize) -> bool {
 /// Whether a title is that of a release, or of a part of release notes.
 fn release(title: &str) -> bool {
     regex!(
-        r"(?i)^\W*(?:(?:version|release|v)? ?\d+\.\d+(?:\.\d+)*(?:[-+.]?\w+)*\]?(?:\W|$)|build \d+$|(?:\d+\.\d+\S* )?(?:unreleased|change ?log|release notes|what(?:'|\x{2019})?s (?:new|changed)|changes in\b)|(?:fix(?:ed|es)|(?:bugs? ?|bug-)fix(?:ed|es)?|bugs fixed|added|changed|removed|deprecated|new features?|improved|improvements|enhancements|breaking(?: changes)?|resolved issues|fixed issues|notable changes)\W*$)"
+        r"(?i)^\W*(?:(?:version|release|v)? ?\d+\.\d+(?:\.\d+)*(?:[-+.]?\w+)*\]?(?:\W|$)|build \d+$|(?:\d+\.\d+\S* )?(?:unreleased|change ?log|release notes|what(?:'|\x{2019})?s (?:new|changed)|changes in\b)|(?:fix(?:ed|es)|(?:bugs? ?|bug-)fix(?:ed|es)?|bugs fixed|added|changed|removed|deprecated|new features?|improved|improvements|enhancements|breaking(?: changes)?|resolved issues|fixed issues|notable changes|highlights|upgrade notes)\W*$|[a-z]\w+(?: [a-z]\w+)? v?\d+\.\d+\.\d+$)"
     )
     .is_match(title)
 }
 
 /// A line that only names a part of release notes: `Bug fixes:`, `Version 1.2.3`.
 fn bare(text: &str) -> bool {
-    regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b(?:[^.]|\.\d){0,30}:?$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
+    regex!(r"^(?:Bug ?[Ff]ixes|Fixed|Fixes|Added|Changed|Removed|New [Ff]eatures|Improvements|Enhancements|Changelog|Release [Nn]otes)\b(?:[^.]|\.\d){0,30}:?$|^(?:Highlights|Upgrade [Nn]otes|Known [Ii]ssues)\W*$|^[A-Z]\w+(?: [A-Z]\w+)? v?\d+\.\d+\.\d+$|^(?:[Vv]ersion |[Rr]elease |v)?\d+\.\d+\.\d+(?: \([^)]*\)| [-\x{2014}] [\w ,-]+|:)?$")
         .is_match(text.trim())
 }
 

@@ -177,7 +177,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let package = regex!(r"(?:[A-Za-z_]\w*[./])+$").find(before).map_or(before.len(), |package| package.start());
     let before = &undotted(&before[..package]);
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\b(?:and|so|then|,) you(?:'ll| will| may| might| can| could| should)? (?:see|get|find|notice|observe)\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\b(?:messages?|errors?|lines?|exceptions?) (?:beginning|starting|containing|of the form|that (?:say|contain|begin)s?)\b|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|hit|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\b(?:if|when|whenever|once|unless|until)[\s`'\x22*(\[{]*$|\b(?:look|search|watch|grep|scan)(?:ing)? for\b|\b(?:and|so|then|,) you(?:'ll| will| may| might| can| could| should)? (?:see|get|find|notice|observe)\b|\bcheck(?:ing)? (?:for|whether|if)\b|\bcommon (?:errors?|causes?|reasons?)|\b(?:causes?|meaning) of\s|\bfaq\b|\btroubleshoot\w*|\b(?:messages?|errors?|lines?|exceptions?) (?:beginning|starting|containing|of the form|that (?:say|contain|begin)s?)\b|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|exit|die|crash|restart|raise|throw|trigger|get|hit|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|(?:^|[^=\s]\s*)\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若|一般|通常)[^.;。]{0,60}$"
     );
     // What happened before a change.
     let once = regex!(
@@ -241,7 +241,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         return Some("advice or documentation about such errors");
     }
     let named_as = regex!(
-        r"(?i)\b(?:reports?|shows?|counts?|maps?|treats?|translates?|appears?|encodes?|represents?|is reported|is shown|is known)\b[^.;\n]{0,40}\b(?:as|to)\s+(?:an? |the )?$"
+        r"(?i)\b(?:reports?|shows?|counts?|maps?|treats?|translates?|appears?|encodes?|represents?|(?:is|are)(?: now)? (?:reported|shown|logged|listed|marked|known))\b[^.;\n]{0,40}\b(?:as|to)\s+(?:an? |the )?$"
     );
     if named_as.is_match(before) {
         return Some("advice or documentation about such errors");

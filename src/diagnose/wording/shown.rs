@@ -30,7 +30,7 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
         return Some("a text that was searched for, fetched or described");
     }
     // A setting whose name holds the words: `ON_OUT_OF_MEMORY=dump`.
-    if regex!(r"^(?:export )?[A-Za-z]\w*(?:OOM|OUT_?OF_?MEMORY|OutOfMemory|oom|out_of_memory)\w*=[\w./:-]+$")
+    if regex!(r"^(?:export )?[A-Za-z]\w*(?:OOM|OUT_?OF_?MEMORY|OutOfMemory|oom|out_of_memory)\w*=[\w./:-]+$|^[^\x22']*\b[A-Z][a-z]\w*On(?:OutOfMemory|OOM)\w*=(?:true|false|on|off|yes|no|[01])\b")
         .is_match(text)
     {
         return Some("a setting");

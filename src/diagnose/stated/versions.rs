@@ -1,0 +1,111 @@
+//! Readings of two versions: the rows name them, or the commands and headings above them do.
+
+use super::axis::is_timed;
+use super::numbers::Number;
+use super::regex;
+use super::rows::{Column, Columns, Series};
+
+impl Columns<'_> {
+    /// Readings of several versions, of which the newest has at least `more` times as much as the oldest.
+    pub(super) fn by_version(&self, more: f64) -> Option<Series> {
+        let version = |at: usize, number: &Number<'_>| -> Option<Vec<u32>> {
+            if is_timed(&self.lines[at][..number.start]) {
+                return None;
+            }
+            let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
+                .captures(self.lines[at])?;
+            let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
+            version.as_str().split('.').map(|part| part.parse().ok()).collect()
+        };
+        let grown = |column: &Column<'_>, versions: Vec<Vec<u32>>| {
+            let mut order: Vec<usize> = (0..versions.len()).collect();
+            order.sort_by_key(|index| &versions[*index]);
+            let (oldest, newest) = (*order.first()?, *order.last()?);
+            let grown = versions[oldest] != versions[newest]
+                && column.values[oldest] > 0.0
+                && column.values[newest] >= more * column.values[oldest];
+            let found = grown && self.is_near_memory(column.cells[0].0);
+            found.then(|| column.series(oldest, newest, 2))
+        };
+        let of_rows = |column: &Column<'_>| {
+            let cells = column.cells.iter();
+            grown(column, cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>()?)
+        };
+        let of_blocks = |column: &Column<'_>| grown(column, self.versions_above(column)?);
+        self.columns.iter().find_map(of_rows).or_else(|| self.columns.iter().find_map(of_blocks))
+    }
+
+    /// The versions of the blocks in which the rows of a column stand, one each: a command or a heading above names it.
+    fn versions_above(&self, column: &Column<'_>) -> Option<Vec<Vec<u32>>> {
+        const FAR: usize = 40;
+        let other = regex!(r"(?i)cache|total (?:memory )?alloc");
+        if !column.alike || column.cells.len() != 2 || other.is_match(&column.name) {
+            return None;
+        }
+        let version = |line: &&str| {
+            let line = line.trim();
+            let text = line.trim_start_matches(['$', '#', '>', '=', '-', '*', '`']);
+            let heads =
+                text.len() < line.len() || text.trim_end().ends_with(':') || text.split_whitespace().count() <= 3;
+            let found = heads.then(|| {
+                regex!(r"(?i)(?:\bv|[\s@:=_-]|^)(\d+\.\d+(?:\.\d+)*)(?:[\s:,)/]|$)|\b(old|before|base(?:line)?|main|master)\b|\b(new|after|head|patched|pr)\b")
+                    .captures(text)
+            })??;
+            match (found.get(1), found.get(2)) {
+                (Some(version), _) => version.as_str().split('.').map(|part| part.parse().ok()).collect(),
+                (_, older) => Some(vec![u32::from(older.is_none())]),
+            }
+        };
+        let first = column.cells[0].0;
+        let above =
+            |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);
+        Some(vec![above(0, first)?, above(first + 1, column.cells[1].0)?])
+    }
+
+    /// Readings of commits that are called good and bad, of which each bad one has at least `more` times as much.
+    pub(super) fn by_side(&self, more: f64) -> Option<Series> {
+        let side = |at: usize| {
+            let line = self.lines[at];
+            let is_bad = regex!(r"(?i)\bbad\b").is_match(line);
+            (is_bad != regex!(r"(?i)\bgood\b").is_match(line)).then_some(is_bad)
+        };
+        self.columns.iter().find_map(|column| {
+            let sides: Vec<bool> = column.cells.iter().map(|(at, _)| side(*at)).collect::<Option<_>>()?;
+            let by_value = |a: &usize, b: &usize| column.values[*a].total_cmp(&column.values[*b]);
+            let most = (0..sides.len()).filter(|at| !sides[*at]).max_by(by_value)?;
+            let least = (0..sides.len()).filter(|at| sides[*at]).min_by(by_value)?;
+            let grown = column.sized && column.values[least] >= more * column.values[most];
+            grown.then(|| column.series(most, least, sides.len()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_stand_in_rows_or_above_their_blocks() {
+        let found = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            Columns::of(&lines).by_version(1.1).map(|found| (found.first, found.last))
+        };
+        let pair = |first: &str, last: &str| Some((first.to_owned(), last.to_owned()));
+        let rows = "peak memory\n2.1.2 3371.6 MB\n2.2.0 5163.1 MB";
+        assert_eq!(found(rows), pair("3371.6 MB", "5163.1 MB"));
+        let commands = |old: &str, new: &str, less: u32| {
+            format!(
+                "$ time -v ./tile-{old} in.pbf\n User time (seconds): 410.22\n Maximum resident set size (kbytes): 3145880\n\
+                 $ time -v ./tile-{new} in.pbf\n User time (seconds): 402.90\n Maximum resident set size (kbytes): {less}"
+            )
+        };
+        assert_eq!(found(&commands("1.9.0", "2.0.0", 8912404)), pair("3145880", "8912404"));
+        // The newer one comes first, it has no more, or both are the same.
+        assert_eq!(found(&commands("2.0.0", "1.9.0", 2001234)), pair("2001234", "3145880"));
+        assert_eq!(found(&commands("1.9.0", "2.0.0", 3200000)), None);
+        assert_eq!(found(&commands("2.0.0", "2.0.0", 8912404)), None);
+        let headings = "before:\n  heap in use 120 MB\nafter:\n  heap in use 310 MB";
+        assert_eq!(found(headings), pair("120 MB", "310 MB"));
+        assert_eq!(found(&headings.replace("heap in use", "memory cache")), None);
+    }
+}
