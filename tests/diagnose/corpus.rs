@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen28/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen29/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,12 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 110] = [
+const KNOWN: [(&str, &str); 114] = [
+    ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
+    ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
+    ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
+    ("some/t-chat-pt", "Portuguese is not read"),
+    ("some/t-mail-fr-version", "amounts of two versions in sentences"),
     ("some/f-hip-mi210-shared-node", "the listing of processes that a person pasted below is not read"),
     ("some/t-subsystem-heap-diff-table", "amounts in `Mi` in lines without a word that is searched for"),
     ("some/t-changelog-known-memory-cost", "release notes, which are not read for what people say"),
@@ -224,7 +229,6 @@ const KNOWN: [(&str, &str); 110] = [
     ("some/slab-unreclaim-nodes", "nobody says that the amounts grow"),
     ("some/chat-bot-maxrss", "amounts in the sentences of a chat"),
     ("some/two-code-blocks-smaps", "nobody says that the amounts grow"),
-    ("some/postmortem-feature-flags", "amounts of several days in one line, away from what is said of them"),
     ("some/ci-runner-agent-free-m", "rows of numbers without a unit, of a column of `free` that a sentence names"),
     ("some/image-generation-vram-queue", "nobody says that the amounts grow"),
     ("some/opencl-mining-monitor", "as above"),
@@ -282,7 +286,8 @@ const KNOWN: [(&str, &str); 110] = [
 /// the mends for that, 16 of 40 (7 before), and 35 of 40 with 1; `unseen25`, mixed, 59 of 80 (failures 50 of 52, trends 9
 /// of 28), and 59 of 60 with 1; `unseen26`, the same after its mends, 63 of 90 (failures 47 of 47, trends 16 of 43), and 57 of
 /// 60 with 3; `unseen27`, texts that look like growth alone, 34 of 40 with 5, and 22 of 40 trends that were written beside it;
-/// `unseen28`, mixed, 88 of 110 (failures 58 of 60, trends 30 of 50), and 35 of 40 with 4 after those mends.
+/// `unseen28`, mixed, 88 of 110 (failures 58 of 60, trends 30 of 50), and 35 of 40 with 4 after those mends;
+/// `unseen29`, most of it output of monitors, 33 of 50 (failures 14 of 15, trends 19 of 35), and 39 of 40 with 1.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -316,6 +321,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen26", 150),
         ("unseen27", 40),
         ("unseen28", 150),
+        ("unseen29", 90),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -16,7 +16,7 @@ pub(super) fn is_scaled(line: &str) -> bool {
     );
     // Not in the name of a module or of a file.
     sizes.is_match(line)
-        && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+").replace_all(line, ""))
+        && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b").replace_all(line, ""))
         && !regex!(r"(?i)\bloaded\b").is_match(line)
         && line.split_whitespace().count() < 12
 }
@@ -37,7 +37,7 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
 pub(super) fn gone(text: &str, number: &Number<'_>, name: &str, values: Vec<f64>) -> Vec<f64> {
-    let free = regex!(r"(?i)^\W*(?:mem)?(?:free|avail\w*)\b").is_match(name)
+    let free = regex!(r"(?i)^\W*(?:kb)?(?:mem)?(?:free|avail\w*)\b").is_match(name)
         || regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$").is_match(&text[..number.start])
         || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(&text[number.start + number.written.len()..]);
     if !free {
@@ -71,8 +71,9 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
             .is_match(text)
     };
-    let named =
-        |text: &str| mentions(text) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%").is_match(text);
+    let named = |text: &str| {
+        mentions(text) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|\b(?:[rt]x|net|disk|sent|recv|received|written|read)(?:\b|_)").is_match(text)
+    };
     let (at, numbers) = &rows[0];
     let text = lines[*at];
     // A temperature, a time or a rate.
@@ -93,6 +94,11 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return false;
     }
     let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
+    // `npu-smi` prints the used part and the whole without a unit.
+    let whole = || regex!(r"^/ ?\d{4,}\b").is_match(&text[numbers[column].start + numbers[column].written.len()..]);
+    if whole() && above().any(|line| line.contains("npu-smi") || line.contains("HBM-Usage")) {
+        return true;
+    }
     if let Some(head) = head(text, &numbers[column], above()) {
         if head.trim() == "free" && above().any(|line| regex!(r"(?i)buff/cache|\bavailable\b").is_match(line)) {
             // What fills the cache is free for whoever needs it.
@@ -100,7 +106,9 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         }
         // Of the old generation `jstat` has the amount, or the part of it that is in use.
         let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat"));
-        return named(head) || old || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
+        // A second line of the header has the units.
+        let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
+        return named(head) || old || unit || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
     }
     // A row of `top` without its header.
     let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
@@ -131,7 +139,11 @@ fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
 
 /// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
 fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let by = ['|', '\t', ';', ','].into_iter().find(|by| text.contains(*by) && (*by != ',' || !text.contains("  ")));
+    let by = ['|', '\t', ';', ','].into_iter().find(|by| match by {
+        // Wide gaps stand between columns as well as after commas.
+        ',' => text.matches(", ").count() > 1 || text.contains(',') && !text.contains("  "),
+        by => text.contains(*by),
+    });
     let is_head = |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']);
     let Some(by) = by else {
         let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();

@@ -75,7 +75,10 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
             continue;
         }
         let text = paragraph(&lines, at);
-        let mut found = said(&language.in_english(&text), title);
+        // What a list is of stands above it.
+        let above = at.checked_sub(1).map(|above| lines[above].message()).filter(|above| above.ends_with(':'));
+        let topic = above.map(|above| format!("{title} {}", language.in_english(above)));
+        let mut found = said(&language.in_english(&text), topic.as_deref().unwrap_or(title));
         let below = after_an_update(&lines, at);
         found.extend(below.map(|_| (Verdict::Regression, true)));
         // What is proven comes last, and takes the place of a claim of the same line.
@@ -130,8 +133,10 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(text: &'a str, language: Language) -> Self {
-        let spaced = regex!(r"(?P<before>^|\s{2,}|\t|[=:|(] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B)\b");
-        let joined = |found: &Captures<'_>| format!("{}{}", &found["before"], found["number"].replace(' ', ""));
+        let spaced = regex!(
+            r"(?P<before>^|\s{2,}|\t|[=:|(] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B|\d{1,3}(?:,\d{3})+[KMG](?:i?B)?)\b"
+        );
+        let joined = |found: &Captures<'_>| format!("{}{}", &found["before"], found["number"].replace([' ', ','], ""));
         let closed = |line| match language.in_english(line) {
             Cow::Borrowed(line) => spaced.replace_all(line, joined),
             Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
@@ -229,7 +234,7 @@ impl<'a> Rows<'a> {
         let host =
             regex!(r"(?i)\b(?:rss|ram|resident|heap\w*|host|system memory|cpu memory|working set|process memory)\b");
         let device = regex!(
-            r"(?i)\btorch\.cuda|\bcuda:\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\bnvidia-smi\b|\bloss: \d"
+            r"(?i)\btorch\.cuda|\bcuda:\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\b(?:nvidia|amd|rocm|xpu|npu)-smi\b|\bdcgmi\b|\bloss: \d"
         );
         let sides = words.iter().map(|text| (is_of_a_device(text), host.is_match(text)));
         let named = sides.into_iter().find(|(device, host)| device != host);
@@ -283,6 +288,9 @@ mod tests {
         assert_eq!(verdicts(&format!("Memory leak in the exporter{rows}")), [(Verdict::HostGrowth, true)]);
         assert_eq!(verdicts(&format!("GPU memory is not released{rows}")), [(Verdict::Leak, true)]);
         assert_eq!(verdicts(&format!("Memory of the exporter{rows}")), []);
+        let list = "Mon 410 MB, Tue 655 MB, Wed 910 MB, Thu 1140 MB";
+        assert_eq!(verdicts(&format!("Ticket 88\n\nMemory at 7:\n{list}")), [(Verdict::HostGrowth, true)]);
+        assert_eq!(verdicts(&format!("Ticket 88\n\nSize of the table at 7:\n{list}")), []);
         assert_eq!(verdicts("Memory leak in the exporter\n10:00 61 MB\n10:10 61 MB\n"), [(Verdict::HostGrowth, false)]);
     }
 

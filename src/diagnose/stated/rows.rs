@@ -66,7 +66,8 @@ impl<'a> Columns<'a> {
         for rows in order.iter().map(|shape| &rows[shape][..]).filter(|rows| rows.len() > 1) {
             // All of them, or those of one block.
             let blocks = rows.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| (2..rows.len()).contains(&block.len()));
-            for rows in std::iter::once(rows).chain(blocks) {
+            let devices = of_devices(lines, rows);
+            for rows in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
                 columns.extend((0..rows[0].1.len()).filter_map(|column| of_column(lines, rows, column)));
             }
         }
@@ -182,7 +183,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss)(?:_\w+)?|ram|vram|heap|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
                 .is_match(line)
                 && (!is_scaled(line) || heads_times(line))
                 || is_watched(line)
@@ -208,6 +209,28 @@ impl Column<'_> {
             name: self.name.clone(),
         }
     }
+}
+
+/// The rows of each device, if a table has several in turns.
+fn of_devices<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)]) -> Vec<Vec<(usize, Vec<Number<'a>>)>> {
+    const READINGS: usize = 4;
+    let id = regex!(r"(?i)^\W*(?:gpu|npu|xpu|device|card|rank)(?:[ _]?(?:id|index|idx))?\W*$");
+    let number = |row: &(usize, Vec<Number<'a>>), column: usize| row.1.get(column).map(|number| number.written);
+    let of = |column: &usize| {
+        let (first, second) = (number(&rows[0], *column), number(&rows[1], *column));
+        first != second && id.is_match(&name(lines, rows, *column))
+    };
+    let Some(column) = (0..rows[0].1.len()).filter(|_| rows.len() >= 2 * READINGS).find(of) else { return Vec::new() };
+    let mut devices: Vec<Vec<(usize, Vec<Number<'a>>)>> = Vec::new();
+    for row in rows {
+        let same = |device: &&mut Vec<(usize, Vec<Number<'a>>)>| number(&device[0], column) == number(row, column);
+        match devices.iter_mut().find(same) {
+            Some(device) => device.push(row.clone()),
+            None => devices.push(vec![row.clone()]),
+        }
+    }
+    devices.retain(|device| device.len() >= READINGS);
+    devices
 }
 
 /// Consecutive lines with one amount each, whatever their words are.
@@ -330,6 +353,16 @@ mod tests {
                 "269.8 MB",
             ),
             (
+                "timestamp,gpu,vram_used\n1755600000,0,20111\n1755600000,1,20110\n1755600300,0,22924\n1755600300,1,20108\n1755600600,0,25735\n1755600600,1,20110\n1755600900,0,28541\n1755600900,1,20108\n1755601200,0,31356\n1755601200,1,20110",
+                "20111",
+                "31356",
+            ),
+            (
+                "# dcgmi dmon\n#Entity   GPUTL    FBUSD    POWER\nID        %        MB       W\nGPU 4     65       31202    304.7\nGPU 4     62       36613    303.3\nGPU 4     63       42026    301.4\nGPU 4     61       47439    307.6\nGPU 4     65       52850    303.1",
+                "31202",
+                "52850",
+            ),
+            (
                 "elapsed_s;Rss_kB;Swap_kB\n0;65120;0\n60;83812;0\n120;83612;0\n180;105273;0\n240;126145;0\n300;126100;0\n360;149750;0\n420;169043;0",
                 "65120",
                 "169043",
@@ -341,6 +374,7 @@ mod tests {
             "memory\nepoch 1 4.1G\nepoch 2 6.0G\nepoch 3 6.1G\nepoch 4 6.1G\nepoch 5 6.1G",
             "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
             "free -m\n           total     used     free  buff/cache   available\n02:00 Mem: 31905     4221    25570         430       27120\n03:00 Mem: 31905     4201    22407        3593       27130\n04:00 Mem: 31905     4211    18630        7370       27140\n05:00 Mem: 31905     4221    13864       12136       27150\n06:00 Mem: 31905     4201     9579       16421       27160",
+            "t,rx_bytes,mem_used_pct\n1730000000,81200112,38.1\n1730000060,121200112,38.1\n1730000120,161200112,38.1\n1730000180,201200112,38.1\n1730000240,241200112,38.1",
             "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
         ] {
             assert_eq!(found(text), None, "{text}");

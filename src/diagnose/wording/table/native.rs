@@ -8,7 +8,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "esp-idf",
         "The heap of the controller could not give what was asked for.",
-        r"\bheap_caps_\w+ was called but failed to allocate (?P<tried>\d+ bytes)|^E \(\d+\) [^\n]*\bESP_ERR_NO_MEM\b|esp_err_t 0x101 \(ESP_ERR_NO_MEM\)",
+        r"\bheap_caps_\w+ was called but failed to allocate (?P<tried>\d+ bytes)|^E \(\d+\) [^\n]*\bESP_ERR_NO_MEM\b|esp_err_t 0x101 \(ESP_ERR_NO_MEM\)|\bMem alloc fail\. size 0x[0-9a-f]+ caps|\bmbedtls_ssl_setup returned -0x7[fF]00\b",
         "heap_caps_malloc was called but failed to allocate 1696 bytes with 0x1800 capabilities.",
         "ESP-IDF: heap_caps.c",
     ),
