@@ -45,10 +45,14 @@ impl Columns<'_> {
         let version = |line: &&str| {
             let line = line.trim();
             let text = line.trim_start_matches(['$', '#', '>', '=', '-', '*', '`']);
+            // Generations of a heap, and a file of a program, are no versions.
+            if regex!(r"(?i)\b(?:old|new|young)[ _-]?(?:gen|space)|\bmain\.\w").is_match(text) {
+                return None;
+            }
             let heads =
                 text.len() < line.len() || text.trim_end().ends_with(':') || text.split_whitespace().count() <= 3;
             let found = heads.then(|| {
-                regex!(r"(?i)(?:\bv|[\s@:=_-]|^)(\d+\.\d+(?:\.\d+)*)(?:[\s:,)/]|$)|\b(old|before|base(?:line)?|main|master)\b|\b(new|after|head|patched|pr)\b")
+                regex!(r"(?i)(?:\bv|[\s@:=_-]|^)(\d+\.\d+(?:\.\d+)*)(?:[\s:,)/]|$)|\b(old|base(?:line)?|main|master|before (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit|pr))\b|\b(new|head|patched|pr|after (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit))\b")
                     .captures(text)
             })??;
             match (found.get(1), found.get(2)) {
@@ -104,8 +108,12 @@ mod tests {
         assert_eq!(found(&commands("2.0.0", "1.9.0", 2001234)), pair("2001234", "3145880"));
         assert_eq!(found(&commands("1.9.0", "2.0.0", 3200000)), None);
         assert_eq!(found(&commands("2.0.0", "2.0.0", 8912404)), None);
-        let headings = "before:\n  heap in use 120 MB\nafter:\n  heap in use 310 MB";
+        let headings = "before the upgrade:\n  heap in use 120 MB\nafter the upgrade:\n  heap in use 310 MB";
         assert_eq!(found(headings), pair("120 MB", "310 MB"));
         assert_eq!(found(&headings.replace("heap in use", "memory cache")), None);
+        // Before and after a step of the work, and the generations of a heap.
+        assert_eq!(found(&headings.replace("the upgrade", "the load")), None);
+        assert_eq!(found("# old gen\n heap 120 MB\n# new gen\n heap 310 MB"), None);
+        assert_eq!(found("# old\n heap 120 MB\n# new\n heap 310 MB"), pair("120 MB", "310 MB"));
     }
 }
