@@ -24,6 +24,11 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
     if !claimed && findings.clone().any(|finding| finding.metric == Metric::DeviceUsed) {
         return;
     }
+    // What reads a known print knows whose memory it is; rows say only that it grows.
+    let grows = |event: &Event| matches!(event.verdict, Verdict::Leak | Verdict::HostGrowth);
+    if !claimed && events.iter().any(|event| of_file(event) && grows(event)) {
+        return;
+    }
     // What is allocated is of the host if the text has no device.
     let of_a_program = |verdict| remedy::of_a_program(verdict).into_iter().map(Advice::from).collect();
     for event in events.iter_mut().filter(|event| of_host && of_file(event) && event.verdict == Verdict::Leak) {
