@@ -20,13 +20,11 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
     }
     let trends = reported.iter().filter(|(_, reported)| reported.report.name == file);
     let mut findings = trends.flat_map(|(_, reported)| &reported.report.trends.findings);
-    // Other programs use a device too, and one that starts takes more and more of it.
-    if !claimed && findings.clone().any(|finding| finding.metric == Metric::DeviceUsed) {
-        return;
-    }
-    // What reads a known print knows whose memory it is; rows say only that it grows.
-    let grows = |event: &Event| matches!(event.verdict, Verdict::Leak | Verdict::HostGrowth);
-    if !claimed && events.iter().any(|event| of_file(event) && grows(event)) {
+    // Rows alone say less than telemetry. Other programs use a device too, and one that starts takes more and more of it;
+    // and what reads a known print knows whose memory grows.
+    let grows = |event: &Event| of_file(event) && matches!(event.verdict, Verdict::Leak | Verdict::HostGrowth);
+    let of_a_device = |finding: &Finding| finding.metric == Metric::DeviceUsed;
+    if !claimed && (findings.clone().any(of_a_device) || events.iter().any(grows)) {
         return;
     }
     // What is allocated is of the host if the text has no device.

@@ -9,7 +9,8 @@ pub(super) const ABOVE: usize = 12;
 /// The least number without a unit that may be an amount beside nothing but other numbers.
 const LEAST: f64 = 50_000.0;
 
-/// Whether a line says that the pieces of the work differ in size, which need more the larger they are.
+/// Whether a line says that the pieces of the work differ in size, which need more the larger they are. A table that
+/// begins with times has courses, whatever else its columns are.
 pub(super) fn is_scaled(line: &str) -> bool {
     let sizes = regex!(
         r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
@@ -19,12 +20,13 @@ pub(super) fn is_scaled(line: &str) -> bool {
         && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b").replace_all(line, ""))
         && !regex!(r"(?i)\bloaded\b").is_match(line)
         && line.split_whitespace().count() < 12
+        && !heads_times(line)
 }
 
 /// Whether line `at`, a row, or what stands closely above it says that the rows are of work of different sizes.
 pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
     regex!(r"(?i)^\W*\d+ (?:tabs?|users?|clients?|workers?|threads?|connections?|nodes?|files?|images?|rows|agents?|players?|gpus?)\b").is_match(lines[at])
-        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line) && !heads_times(line))
+        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
 }
 
 /// Whether a number is of what may still be used, or of what is set.

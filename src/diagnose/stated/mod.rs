@@ -143,8 +143,8 @@ impl<'a> Rows<'a> {
         };
         let mut plain: Vec<Cow<'a, str>> = text.lines().map(closed).collect();
         // An amount alone on its line belongs to the name above it.
+        let alone = |line: &str| regex!(r"^\s*\d[\d.,]* ?[KMGT]i?B\s*$").is_match(line);
         for at in 1..plain.len() {
-            let alone = |line: &str| regex!(r"^\s*\d[\d.,]* ?[KMGT]i?B\s*$").is_match(line);
             if plain[at - 1].ends_with(':') && alone(&plain[at]) {
                 plain[at] = format!("{} {}", plain[at - 1], plain[at].trim()).into();
             }

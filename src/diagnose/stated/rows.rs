@@ -185,7 +185,7 @@ impl<'a> Columns<'a> {
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
             regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
                 .is_match(line)
-                && (!is_scaled(line) || heads_times(line))
+                && !is_scaled(line)
                 || is_watched(line)
         })
     }

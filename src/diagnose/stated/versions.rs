@@ -15,7 +15,7 @@ impl Columns<'_> {
             let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
                 .captures(self.lines[at])?;
             let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
-            version.as_str().split('.').map(|part| part.parse().ok()).collect()
+            parts(version.as_str())
         };
         let grown = |column: &Column<'_>, versions: Vec<Vec<u32>>| {
             let mut order: Vec<usize> = (0..versions.len()).collect();
@@ -56,7 +56,7 @@ impl Columns<'_> {
                     .captures(text)
             })??;
             match (found.get(1), found.get(2)) {
-                (Some(version), _) => version.as_str().split('.').map(|part| part.parse().ok()).collect(),
+                (Some(version), _) => parts(version.as_str()),
                 (_, older) => Some(vec![u32::from(older.is_none())]),
             }
         };
@@ -82,6 +82,11 @@ impl Columns<'_> {
             grown.then(|| column.series(most, least, sides.len()))
         })
     }
+}
+
+/// The numbers of a version.
+fn parts(version: &str) -> Option<Vec<u32>> {
+    version.split('.').map(|part| part.parse().ok()).collect()
 }
 
 #[cfg(test)]
