@@ -24,10 +24,9 @@ pub(super) fn is_timed(text: &str) -> bool {
         named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
     };
     let later = regex!(
-        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b"
+        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b|\b20\d{6}[T_-]\d{4,6}\b"
     );
-    let stamped = regex!(r"\[1[5-9]\d{8}(?:\.\d+)?, ?\x22$");
-    begins.is_match(text) || stamped.is_match(text) || begins_so(text) || later.is_match(text)
+    begins.is_match(text) || begins_so(text) || later.is_match(text)
 }
 
 /// Whether a header's first column says when a reading was taken.

@@ -1,6 +1,6 @@
 //! What a column of numbers is: its name, and whether it is of memory.
 
-use super::axis::heads_times;
+use super::axis::{heads_times, is_timed};
 use super::numbers::{Number, numbers};
 use super::regex;
 
@@ -18,7 +18,7 @@ pub(super) fn is_scaled(line: &str) -> bool {
     // Not in the name of a module or of a file.
     sizes.is_match(line)
         && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b").replace_all(line, ""))
-        && !regex!(r"(?i)\bloaded\b").is_match(line)
+        && !regex!(r"(?i)\bloaded\b|\b(?:fixed|constant|the same|always the|unchanged)\b").is_match(line)
         && line.split_whitespace().count() < 12
         && !heads_times(line)
 }
@@ -66,16 +66,19 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
     &text[from.min(numbers[column].start)..numbers[column].start]
 }
 
+fn mentions(text: &str) -> bool {
+    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
+        .is_match(text)
+}
+
+/// Whether `name` is that of an amount of memory.
+pub(super) fn is_named(name: &str) -> bool {
+    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|\b(?:[rt]x|net|disk|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+}
+
 /// Whether numbers without a unit are amounts of memory: by their key, by the header of their column, or by what stands
 /// above rows of nothing but numbers.
 pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: usize, values: &[f64]) -> bool {
-    let mentions = |text: &str| {
-        regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
-            .is_match(text)
-    };
-    let named = |text: &str| {
-        mentions(text) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|\b(?:[rt]x|net|disk|sent|recv|received|written|read)(?:\b|_)").is_match(text)
-    };
     let (at, numbers) = &rows[0];
     let text = lines[*at];
     // A temperature, a time or a rate.
@@ -89,7 +92,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return false;
     }
     let key = before(text, numbers, column);
-    if named(key.trim_end()) {
+    if is_named(key.trim_end()) {
         return true;
     }
     if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
@@ -110,7 +113,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat"));
         // A second line of the header has the units.
         let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
-        return named(head) || old || unit || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
+        return is_named(head) || old || unit || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
     }
     // A row of `top` without its header.
     let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
@@ -122,13 +125,14 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     }
     let alone = numbers.iter().filter(|number| number.value.is_some()).count() == 1;
     // Names with digits are versions and the like.
-    if !self::numbers(text).0.contains(char::is_alphabetic) {
+    let timed = || is_timed(&text[..numbers[column].start]) && text.split_whitespace().count() <= 3;
+    if !self::numbers(text).0.contains(char::is_alphabetic) || timed() {
         let large = alone || values.iter().all(|value| *value >= LEAST);
         let asked = at.checked_sub(1).is_some_and(|above| lines[above].contains('(') && mentions(lines[above]));
         let amount = values[0] >= LEAST / 50.0 || numbers[column].written.contains('.') || asked;
         return large && amount && above().any(mentions);
     }
-    alone && named(text)
+    alone && is_named(text)
 }
 
 /// Whether the line above a row ends with an amount of this size: what follows has its unit.

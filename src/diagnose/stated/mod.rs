@@ -134,9 +134,14 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn of(text: &'a str, language: Language) -> Self {
         let spaced = regex!(
-            r"(?P<before>^|\s{2,}|\t|[=:|(] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B|\d{1,3}(?:,\d{3})+[KMG](?:i?B)?)\b"
+            r"(?P<before>^|\s{2,}|\t|[=:|(\x{2013}\x{2014}-] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B|\d{1,3}(?:,\d{3})+[KMG](?:i?B)?)\b"
         );
-        let joined = |found: &Captures<'_>| format!("{}{}", &found["before"], found["number"].replace([' ', ','], ""));
+        // `0 412 MiB` counts from nothing: a count stands before each amount.
+        let counted = regex!(r"(?m)^0 \d").is_match(text);
+        let joined = |found: &Captures<'_>| match &found["before"] {
+            "" if counted => found[0].to_owned(),
+            before => format!("{before}{}", found["number"].replace([' ', ','], "")),
+        };
         let closed = |line| match language.in_english(line) {
             Cow::Borrowed(line) => spaced.replace_all(line, joined),
             Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
@@ -234,7 +239,7 @@ impl<'a> Rows<'a> {
         let host =
             regex!(r"(?i)\b(?:rss|ram|resident|heap\w*|host|system memory|cpu memory|working set|process memory)\b");
         let device = regex!(
-            r"(?i)\btorch\.cuda|\bcuda:\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\b(?:nvidia|amd|rocm|xpu|npu)-smi\b|\bdcgmi\b|\bloss: \d"
+            r"(?i)\btorch\.cuda|\b(?:cuda|gpu):\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\b(?:nvidia|amd|rocm|xpu|npu)-smi\b|\bdcgmi\b|\bloss: \d"
         );
         let sides = words.iter().map(|text| (is_of_a_device(text), host.is_match(text)));
         let named = sides.into_iter().find(|(device, host)| device != host);

@@ -21,7 +21,7 @@ pub(super) struct Number<'a> {
 /// The shape of `text`, in which each number is alike, and its numbers.
 pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let written = regex!(
-        r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
+        r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
     );
     let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
     while let Some(one) = written.captures_at(text, from) {
@@ -54,7 +54,7 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
             continue;
         }
         let number = number.expect("it is one").as_str();
-        let plain = number.replace(',', "");
+        let plain = number.replace([',', '_'], "");
         // `0.9/8.0 GiB`: the total has the unit of both.
         let of = regex!(r"^ ?/ ?\d+(?:\.\d+)? ?([kMGT]i?B)\b").captures(rest).filter(|_| size.is_none());
         let size = size.or(of.as_ref().and_then(|of| of.get(1)).map(|unit| unit.as_str()));

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use super::axis::{counts_up, heads_a_reading, heads_times, is_timed, is_watched};
-use super::column::{ABOVE, gone, is_of_memory, is_of_sizes, is_other, is_scaled, name};
+use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
 use super::{GROWN, levels_off, regex};
+use crate::telemetry::is_of_work;
 
 /// Longer lines are not rows.
 const LONGEST: usize = 600;
@@ -34,6 +35,8 @@ pub(super) struct Column<'a> {
     pub(super) sized: bool,
     /// Whether the rows differ in nothing but their numbers.
     pub(super) alike: bool,
+    /// Whether the readings of a single line have their times beside or above them.
+    timed: bool,
 }
 
 /// All columns of memory in a text.
@@ -53,7 +56,7 @@ impl<'a> Columns<'a> {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
                 _ => columns.extend(listed(lines, std::mem::take(&mut list))),
             }
-            columns.extend(matrix(at, line));
+            columns.extend(matrix(at, line).or_else(|| across(lines, at, &numbers)));
             if numbers.iter().any(|number| number.value.is_some()) {
                 let rows = rows.entry(shape.clone()).or_default();
                 if rows.is_empty() {
@@ -121,11 +124,14 @@ impl<'a> Columns<'a> {
                 && evenly(&column.values)
                 && self.is_near_memory(column.cells[0].0)
                 && !self.is_stored(column.cells[0].0)
+                && !self.follows_work(column)
                 // The first may be from before the work began.
-                && (column.cells[1..].iter().all(timed)
+                && (column.timed
+                    || column.cells[1..].iter().all(timed)
                     || self.is_headed_by_times(column)
                     || self.is_watched(column)
-                    || self.is_counted(column))
+                    || self.is_counted(column)
+                    || self.counts(column))
         });
         found.map(Column::whole)
     }
@@ -140,6 +146,38 @@ impl<'a> Columns<'a> {
     fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
         let header = self.above(column).find(|line| line.contains(char::is_alphabetic));
         column.alike && header.is_some_and(heads_times)
+    }
+
+    /// Whether another column of its table, of how much work is held, rises with it: at least half as fast.
+    fn follows_work(&self, column: &Column<'_>) -> bool {
+        let rows: Vec<_> = column.cells.iter().map(|(at, _)| (*at, numbers(self.lines[*at]).1)).collect();
+        let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
+        let memory = rise(column.values[0], column.values[column.values.len() - 1]);
+        (0..rows[0].1.len()).any(|other| {
+            let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
+            values.len() == rows.len()
+                && 2.0 * rise(values[0], values[values.len() - 1]) >= memory
+                && is_of_work(&name(self.lines, &rows, other))
+        })
+    }
+
+    /// Whether each row begins with how often the same work was done: from nothing up in equal steps.
+    fn counts(&self, column: &Column<'_>) -> bool {
+        const READINGS: usize = 6;
+        let count = |(at, number): &(usize, Number<'_>)| {
+            let (first, rest) = self.lines[*at][..number.start].trim_start().split_once(char::is_whitespace)?;
+            let first = first.trim_end_matches([':', ',', '|', ')']);
+            (!rest.contains(char::is_alphanumeric)).then(|| first.parse::<u64>().ok()).flatten()
+        };
+        let Some(counts) = column.cells.iter().map(count).collect::<Option<Vec<_>>>() else { return false };
+        // A header says what is counted, which may be what the memory holds.
+        let first = column.cells[0].0;
+        let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
+        counts.len() >= READINGS
+            && counts[0] == 0
+            && counts[1] > 0
+            && counts.windows(2).all(|two| two[0] + counts[1] == two[1])
+            && !headed()
     }
 
     /// Whether as far above each row stands how often the same work was done.
@@ -183,7 +221,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)
@@ -242,7 +280,7 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     }
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
     let values = gone(lines[*first], &cells[0].1, "", cells.iter().filter_map(|(_, number)| number.value).collect());
-    Some(Column { values, name: String::new(), sized: true, alike, cells })
+    Some(Column { values, name: String::new(), sized: true, alike, timed: false, cells })
 }
 
 /// The values of a series as Prometheus answers a query of a range: `[[1718000000,"402653184"],..]`.
@@ -255,7 +293,38 @@ fn matrix<'a>(at: usize, line: &'a str) -> Option<Column<'a>> {
     };
     let cells: Vec<(usize, Number<'a>)> = pairs.map(|pair| (at, number(pair))).collect();
     let values = cells.iter().filter_map(|(_, number)| number.value).collect();
-    (cells.len() > 1).then(|| Column { cells, values, name: memory[1].to_owned(), sized: true, alike: true })
+    (cells.len() > 1).then(|| Column {
+        cells,
+        values,
+        name: memory[1].to_owned(),
+        sized: true,
+        alike: true,
+        timed: true,
+    })
+}
+
+/// The readings of a line behind the name of what they are of, below a header of their times: `t0  t20  t40`.
+fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Option<Column<'a>> {
+    const READINGS: usize = 5;
+    let text = lines[at];
+    let values: Vec<f64> = row.iter().filter_map(|number| number.value).collect();
+    let name = text[..row.first()?.start].trim();
+    if values.len() < READINGS || values.len() < row.len() || !is_named(name) {
+        return None;
+    }
+    let time = regex!(
+        r"(?i)^(?:t\W?\d+\w?|\d+(?:s|m|min|h|d)|\d{1,2}:\d\d|(?:day|d|week|w|hour|h|epoch|run|round|iter|step)\W?\d+|(?:mon|tue|wed|thu|fri|sat|sun)\w*)$"
+    );
+    let is_header = |line: &&str| {
+        let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';')).rev();
+        let mut words = words.by_ref().filter(|word| !word.is_empty());
+        words.by_ref().take(row.len()).filter(|word| time.is_match(word)).count() == row.len()
+    };
+    let above = lines[at.saturating_sub(ABOVE)..at].iter();
+    above.rev().find(|line| is_header(line))?;
+    let cells = row.iter().map(|number| (at, number.clone())).collect();
+    let values = gone(text, &row[0], name, values);
+    Some(Column { cells, values, name: name.to_owned(), sized: true, alike: true, timed: true })
 }
 
 fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usize) -> Option<Column<'a>> {
@@ -273,7 +342,7 @@ fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usiz
     }
     let name = name(lines, rows, column);
     let values = gone(text, &cells[0].1, &name, values);
-    Some(Column { cells, values, name, sized, alike: true })
+    Some(Column { cells, values, name, sized, alike: true, timed: false })
 }
 
 #[cfg(test)]
@@ -367,6 +436,31 @@ mod tests {
                 "65120",
                 "169043",
             ),
+            (
+                "print(i, p.memory_info().rss)\n0 71.4 MB\n250 133.9 MB\n500 196.2 MB\n750 258.8 MB\n1000 321.1 MB\n1250 383.5 MB",
+                "71.4 MB",
+                "383.5 MB",
+            ),
+            (
+                "bytes_in_use\nepoch 0: 3221225472\nepoch 1: 3758096384\nepoch 2: 4294967296\nepoch 3: 4831838208\nepoch 4: 5368709120",
+                "3221225472",
+                "5368709120",
+            ),
+            (
+                "{~T[14:00:00], binary: 41_220_112}\n{~T[14:10:00], binary: 122_840_900}\n{~T[14:20:00], binary: 204_118_336}\n{~T[14:30:00], binary: 285_790_220}",
+                "41_220_112",
+                "285_790_220",
+            ),
+            (
+                "[System.Runtime]      t0   t20   t40   t60   t80\n Gen 2 GC Count        3    3     4     3     4\n Working Set (MB)      171  240   308   377   444",
+                "171",
+                "444",
+            ),
+            (
+                "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   2,011   0.62 GB\n08:00   2,009   1.09 GB\n08:30   2,010   1.41 GB\n09:00   2,010   1.70 GB",
+                "0.31 GB",
+                "1.70 GB",
+            ),
         ] {
             assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
         }
@@ -375,6 +469,9 @@ mod tests {
             "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
             "free -m\n           total     used     free  buff/cache   available\n02:00 Mem: 31905     4221    25570         430       27120\n03:00 Mem: 31905     4201    22407        3593       27130\n04:00 Mem: 31905     4211    18630        7370       27140\n05:00 Mem: 31905     4221    13864       12136       27150\n06:00 Mem: 31905     4201     9579       16421       27160",
             "t,rx_bytes,mem_used_pct\n1730000000,81200112,38.1\n1730000060,121200112,38.1\n1730000120,161200112,38.1\n1730000180,201200112,38.1\n1730000240,241200112,38.1",
+            "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   5,980   0.62 GB\n08:00   12,040   1.09 GB\n08:30   19,900   1.71 GB\n09:00   26,110   2.20 GB",
+            "workers used MB\n1 71.4 MB\n2 133.9 MB\n3 196.2 MB\n4 258.8 MB\n5 321.1 MB\n6 383.5 MB",
+            "[System.Runtime]      t0   t20   t40   t60   t80\n Free memory (MB)      171  240   308   377   444",
             "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
         ] {
             assert_eq!(found(text), None, "{text}");

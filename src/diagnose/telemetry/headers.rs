@@ -181,7 +181,8 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
         regex!(r"(?i)^(?:seq\w*|seq(?:uence)?[ _]len\w*|length|resolution|model|params|hidden|layers|prompt)$")
             .is_match(name)
     };
-    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) {
+    // Or of as much work as is held at the time: what is stated compares both.
+    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) || names.iter().any(|name| is_of_work(name)) {
         return None;
     }
     if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {
@@ -189,6 +190,11 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     }
     columns[1..].iter_mut().filter(|column| **column == Column::Step).for_each(|column| *column = Column::Other);
     Some(Header { columns, apart, lasts: false, letters: false, timed: false, right: false, last })
+}
+
+/// Whether `name` is that of a column of how much work a program holds, which may rise and fall.
+pub(crate) fn is_of_work(name: &str) -> bool {
+    regex!(r"(?i)^\W*(?:(?:active|open|live|concurrent|connected|current|online)[ _])?(?:connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs)\W*$").is_match(name)
 }
 
 /// The column of a loop's table whose name, in lower case, is `name`.

@@ -55,6 +55,7 @@ mod versions;
 
 pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;
+pub(crate) use headers::is_of_work;
 pub use needles::needles;
 pub use reader::Reader;
 pub use sample::{Format, Metric, Position, Sample};

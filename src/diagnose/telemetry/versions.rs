@@ -103,7 +103,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
     );
     // A row has amounts, and commits stand in brackets.
     if !names.is_match(text)
-        || amounts(&regex!(r"\[\w+\]|<\S+>").replace_all(text, ""))
+        || amounts(&regex!(r"\[\w+\]|\(\w+\)|<\S+>").replace_all(text, ""))
             .iter()
             .any(|amount| !matches!(amount.of, Of::Nothing))
     {
@@ -198,9 +198,10 @@ fn amounts(text: &str) -> Vec<Amount> {
         let before = text[..start].chars().next_back();
         let written = number(&text[start..]).filter(|number| number.decimals >= 0);
         let negative = head.ends_with('-');
-        let grouped = grouped(&text[next..]).map(|(value, rest)| {
-            let value = if negative { -value } else { value };
-            Number { value, decimals: 0, rest }
+        let grouped = grouped(&text[next..]).map(|(written, rest)| {
+            let value: f64 = written.replace(',', "").parse().unwrap_or_default();
+            let decimals = written.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
+            Number { value: if negative { -value } else { value }, decimals, rest }
         });
         let written = grouped.or(written);
         let end = written.map_or(next + 1, |written| text.len() - written.rest.len());
@@ -238,10 +239,10 @@ fn amounts(text: &str) -> Vec<Amount> {
     found
 }
 
-/// The whole number at the start of `text` whose digits stand in groups, and the text after it: `60,874`.
-fn grouped(text: &str) -> Option<(f64, &str)> {
-    let found = regex!(r"^\d{1,3}(?:,\d{3})+\b").find(text)?.as_str();
-    Some((found.replace(',', "").parse().ok()?, &text[found.len()..]))
+/// The number at the start of `text` whose digits stand in groups, and the text after it: `60,874`, `1,218.9`.
+fn grouped(text: &str) -> Option<(&str, &str)> {
+    let found = regex!(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\b").find(text)?;
+    Some(text.split_at(found.end()))
 }
 
 /// Whether the parts of `text` stand apart from each other, or an arrow between them.

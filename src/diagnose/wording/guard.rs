@@ -176,7 +176,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a manual");
     }
-    if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b").is_match(text) {
+    if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b|\[fault[-_ ]?inject\w*\]|\((?:simulated|injected|mock(?:ed)?|fake)\)").is_match(text) {
         return Some("a line of a test run");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
@@ -263,6 +263,10 @@ fn form(text: &str) -> Option<&'static str> {
     if let Some(reason) = shown::dismissed(text) {
         return Some(reason);
     }
+    // Of a unit of systemd: which ends of a service are none, and which start it again.
+    if regex!(r"^(?:Success|Restart(?:Prevent|Force))ExitStatus\s?=").is_match(text) {
+        return Some("a setting");
+    }
     // A directive for a batch system, with its comment.
     if regex!(r"^#(?:SBATCH|PBS|BSUB|OAR|COBALT|FLUX:|MSUB|\$ -)\s?").is_match(text) {
         return Some("a setting");
@@ -289,7 +293,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a line of a test run");
     }
-    if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
+    if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*\]]|\w\\\. |\b(?:MustCompile|re\.compile|Regex::new|Pattern\.compile|RegExp)\(|%\{[A-Z]+[:}]").is_match(text) {
         return Some("a search pattern");
     }
     if regex!(r"^Merge (?:branch|pull request|remote-tracking branch|tag) |^(?:feat|fix|chore|docs|test|ci|build|perf|refactor|style|revert)\([\w./-]+\)!?: |^(?:feat|fix|chore|refactor|revert)!?: [a-z]")
@@ -422,6 +426,11 @@ mod tests {
             "✓ maps exit code 137 to OOMKilled (3 ms)",
             "ok 13 - killed by signal 9",
             "regex ^.*(OOMKilled|exit code 137).*$",
+            "{\"v8\", regexp.MustCompile(`JavaScript heap out of memory`), \"node\"},",
+            "- Out of memory: Killed process %{NUMBER:pid} \\(%{DATA:victim}\\)",
+            "oom: Out of memory\\. Tried to allocate ([\\d.]+) GiB",
+            "RestartForceExitStatus=137",
+            "malloc #1204 -> NULL (simulated): out of memory",
             "fix(worker): handle exit code 137",
             "Merge branch 'cuda-out-of-memory'",
             "# Out of memory (OOM) killer",

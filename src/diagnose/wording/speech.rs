@@ -153,6 +153,12 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some(QUOTED);
     }
+    // How many fewer there are.
+    if regex!(r"^\w*?(?:s\b|\(s\)|[\x22'`\x{201d}]? (?:incidents|errors|exceptions|crashes|kills|events|problems|issues|failures|alerts|tickets)\b)").is_match(after)
+        && regex!(r"(?i)(?:^|\s)(?:fewer|less|no more|zero|reduc\w+|eliminat\w+|say goodbye to|rid of)(?: (?:of|in|all|your|the))? [\x22'`\x{201c}]?[\w.]*$").is_match(before)
+    {
+        return Some(QUOTED);
+    }
     // What would be, or is only imagined.
     if regex!(r"(?i)\b(?:as if|as though|imagine|suppose|assum(?:e|ing)|let's say|hypothetical(?:ly)?|would have|what if|in theory|by design)\b[^:]{0,120}$").is_match(clause) {
         return Some(QUOTED);

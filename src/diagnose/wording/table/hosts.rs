@@ -69,6 +69,14 @@ pub(super) static ROWS: &[Wording] = &[
         "xnu: kern_memorystatus.c",
     ),
     row(
+        Host,
+        "macos",
+        "macOS had no memory left for programs, and asked to quit some of them.",
+        r"(?i)Your system has run out of application memory",
+        "Your system has run out of application memory.",
+        "Apple: the window to force programs to quit",
+    ),
+    row(
         Limit,
         "ios",
         "The system ended the app at the limit of its memory.",
