@@ -9,7 +9,7 @@ use super::telemetry::needles;
 
 /// Rare words, few in number, that every wording of the families contains. Lines that contain one without being about
 /// an event are recognised later, by their shape.
-const ANCHORS: [&str; 150] = [
+const ANCHORS: [&str; 151] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -101,6 +101,7 @@ const ANCHORS: [&str; 150] = [
     "WORKER TIMEOUT",
     "timed out. ",
     "low on resource: ",
+    "mbedtls_ssl",
     "\"h_",
     "exceeded limit",
     "process-limit",

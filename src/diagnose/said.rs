@@ -24,7 +24,7 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
     // and what reads a known print knows whose memory grows.
     let grows = |event: &Event| of_file(event) && matches!(event.verdict, Verdict::Leak | Verdict::HostGrowth);
     let of_a_device = |finding: &Finding| finding.metric == Metric::DeviceUsed;
-    if !claimed && (findings.clone().any(of_a_device) || events.iter().any(grows)) {
+    if !claimed && (!of_host && findings.clone().any(of_a_device) || events.iter().any(grows)) {
         return;
     }
     // What is allocated is of the host if the text has no device.

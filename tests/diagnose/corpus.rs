@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen30/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen31/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 115] = [
+const KNOWN: [(&str, &str); 118] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
@@ -273,6 +273,9 @@ const KNOWN: [(&str, &str); 115] = [
     ("none/b15-none-rows-pandas", "a table of data frames by their rows is taken for telemetry"),
     ("some/t-ps-puma-rss", "rows of `ps` behind a time that its columns do not have"),
     ("some/t-rocm-smi-watch", "what all programs use of a device, which one that starts takes as well"),
+    ("some/t-nvsmi-idle-service", "what all programs use of a device, which one that starts takes as well"),
+    ("some/t-esp32-heap-ko", "amounts and times in Korean"),
+    ("some/t-erlang-binary-pl", "days in Polish, and a unit in a sentence above"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -289,7 +292,8 @@ const KNOWN: [(&str, &str); 115] = [
 /// 60 with 3; `unseen27`, texts that look like growth alone, 34 of 40 with 5, and 22 of 40 trends that were written beside it;
 /// `unseen28`, mixed, 88 of 110 (failures 58 of 60, trends 30 of 50), and 35 of 40 with 4 after those mends;
 /// `unseen29`, most of it output of monitors, 33 of 50 (failures 14 of 15, trends 19 of 35), and 39 of 40 with 1;
-/// `unseen30`, mixed, 88 of 100 (failures 64 of 65, trends 24 of 35), and 45 of 50 with 5.
+/// `unseen30`, mixed, 88 of 100 (failures 64 of 65, trends 24 of 35), and 45 of 50 with 5; `unseen31`, of what is less common
+/// after the mends for that, 76 of 90 (failures 58 of 60, trends 18 of 30), and 50 of 60 with 10.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -325,6 +329,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen28", 150),
         ("unseen29", 90),
         ("unseen30", 150),
+        ("unseen31", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -147,6 +147,11 @@ impl<'a> Rows<'a> {
             Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
         };
         let mut plain: Vec<Cow<'a, str>> = text.lines().map(closed).collect();
+        // `1,42 GB`: no group of digits is as short.
+        let decimal = regex!(r"\b(\d{1,3}),(\d{1,2} ?[kKMGT]i?B)\b");
+        for line in plain.iter_mut().filter(|line| decimal.is_match(line)) {
+            *line = decimal.replace_all(line, "$1.$2").into_owned().into();
+        }
         // An amount alone on its line belongs to the name above it.
         let alone = |line: &str| regex!(r"^\s*\d[\d.,]* ?[KMGT]i?B\s*$").is_match(line);
         for at in 1..plain.len() {
@@ -229,7 +234,7 @@ impl<'a> Rows<'a> {
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };
         statement.explanation = format!("Nothing failed, but the text states that memory {what}{agree}.");
         statement.of_host = !regex!(
-            r"(?i)gpu|cuda|vram|\bhbm\b|torch|tensor|\bjax\b|\bnpu|\btpu|\bloss\b|\bepoch|train|\bmodel|gradient|optimizer|\brank\b|\bllm"
+            r"(?i)gpu|cuda|vram|\bhbm\b|nvidia|memory\.used|torch|tensor|\bjax\b|\bnpu|\btpu|\bloss\b|\bepoch|train|\bmodel|gradient|optimizer|\brank\b|\bllm"
         )
         .is_match(self.text);
     }

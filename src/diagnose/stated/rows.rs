@@ -161,22 +161,26 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Whether each row begins with how often the same work was done: from nothing up in equal steps.
+    /// Whether each row begins with how often the same work was done: from nothing up in equal steps, or from one and
+    /// with the name of the memory.
     fn counts(&self, column: &Column<'_>) -> bool {
         const READINGS: usize = 6;
         let count = |(at, number): &(usize, Number<'_>)| {
             let (first, rest) = self.lines[*at][..number.start].trim_start().split_once(char::is_whitespace)?;
             let first = first.trim_end_matches([':', ',', '|', ')']);
-            (!rest.contains(char::is_alphanumeric)).then(|| first.parse::<u64>().ok()).flatten()
+            let count = first.parse::<u64>().ok()?;
+            (!rest.contains(char::is_alphanumeric) || count > 0 && is_named(rest)).then_some(count)
         };
         let Some(counts) = column.cells.iter().map(count).collect::<Option<Vec<_>>>() else { return false };
         // A header says what is counted, which may be what the memory holds.
         let first = column.cells[0].0;
+        let named = is_named(&self.lines[first][..column.cells[0].1.start]);
         let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
         counts.len() >= READINGS
-            && counts[0] == 0
-            && counts[1] > 0
-            && counts.windows(2).all(|two| two[0] + counts[1] == two[1])
+            && counts[0] <= 1
+            && counts[1] > counts[0]
+            && (counts[0] == 0 || counts[1] == 2 && named)
+            && counts.windows(2).all(|two| two[1] - two[0].min(two[1]) == counts[1] - counts[0])
             && !headed()
     }
 
@@ -221,7 +225,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)

@@ -61,6 +61,13 @@ impl Columns<'_> {
             }
         };
         let first = column.cells[0].0;
+        // A command that runs once for each of two versions.
+        let turns = regex!(r"\bfor \w+ in v?(\d+(?:\.\d+)+) v?(\d+(?:\.\d+)+) ?(?:;|$)");
+        if let Some(both) =
+            self.lines[first.saturating_sub(FAR)..first].iter().rev().find_map(|line| turns.captures(line))
+        {
+            return Some(vec![parts(&both[1])?, parts(&both[2])?]);
+        }
         let above =
             |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);
         Some(vec![above(0, first)?, above(first + 1, column.cells[1].0)?])

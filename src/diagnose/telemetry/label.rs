@@ -1,6 +1,7 @@
 //! The label of a line that a person's own code printed: the phase in which memory was read.
 
 use super::scan::unit;
+use crate::ascii::regex;
 
 /// Words that count steps, or name a kind of memory or its unit: a label of these alone says no phase.
 const COUNTED: [&str; 9] = ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"];
@@ -45,6 +46,12 @@ pub(super) fn of(text: &str) -> Option<String> {
         label.push_str(word);
     }
     named.then_some(label)
+}
+
+/// Whether `text` begins with how much data is held.
+pub(super) fn is_of_data(text: &str) -> bool {
+    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b")
+        .is_match(text)
 }
 
 /// The label before the first word for memory, which begins at `end`: `after forward` of `after forward: mem 3 GB`.

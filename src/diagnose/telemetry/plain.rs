@@ -134,6 +134,10 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
             sample.device = sample.device.or_else(others).or_else(|| column(&text, &quantities));
             let named = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min();
             let end = offset(&text, &quantities[index]);
+            // More data takes more.
+            if label::is_of_data(&text[..end]) {
+                continue;
+            }
             sample.label = label::before(&text, named.map(|at| at.min(end)))
                 .or_else(|| label::placed(&text[..end]))
                 .or_else(|| label::in_brackets(prefix))

@@ -103,7 +103,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
     );
     // A row has amounts, and commits stand in brackets.
     if !names.is_match(text)
-        || amounts(&regex!(r"\[\w+\]|\(\w+\)|<\S+>").replace_all(text, ""))
+        || amounts(&regex!(r"\[\w+\]|\(\w+\)|<\S+>|`\w+`").replace_all(text, ""))
             .iter()
             .any(|amount| !matches!(amount.of, Of::Nothing))
     {
@@ -199,7 +199,7 @@ fn amounts(text: &str) -> Vec<Amount> {
         let written = number(&text[start..]).filter(|number| number.decimals >= 0);
         let negative = head.ends_with('-');
         let grouped = grouped(&text[next..]).map(|(written, rest)| {
-            let value: f64 = written.replace(',', "").parse().unwrap_or_default();
+            let value: f64 = written.replace([',', ' '], "").parse().unwrap_or_default();
             let decimals = written.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
             Number { value: if negative { -value } else { value }, decimals, rest }
         });
@@ -239,10 +239,10 @@ fn amounts(text: &str) -> Vec<Amount> {
     found
 }
 
-/// The number at the start of `text` whose digits stand in groups, and the text after it: `60,874`, `1,218.9`.
+/// The number at the start of `text` whose digits stand in groups, and the text after it: `60,874`, `1,218.9`, `7 312 MiB`.
 fn grouped(text: &str) -> Option<(&str, &str)> {
-    let found = regex!(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\b").find(text)?;
-    Some(text.split_at(found.end()))
+    let found = regex!(r"^(\d{1,3}(?:,\d{3})+(?:\.\d+)?)\b|^(\d{1,3}(?: \d{3})+) [KMG]i?B\b").captures(text)?;
+    Some(text.split_at(found.get(1).or(found.get(2))?.end()))
 }
 
 /// Whether the parts of `text` stand apart from each other, or an arrow between them.
@@ -321,6 +321,10 @@ mod tests {
             (
                 "| Change | Before [04f19aa2] <v1> | After [d2bb7c61] | Ratio | Benchmark |\n| + | 182M | 497M | 2.73 | graph.peakmem_all |",
                 vec![(182.0, 497.0)],
+            ),
+            (
+                "Peak memory\n\n| case | base `9f12c0e` | head (4ad7b31) | \u{394} |\n|---|---|---|---|\n| bert | 11 840 MiB | 14,902.5 MiB | **+25.9 %** |",
+                vec![(11840.0, 14903.0)],
             ),
             ("Name  rounds  peak main (MiB)  peak PR (MiB)  ratio\nparse_1M  3  288.40  611.95  1.52", vec![]),
             // Another change than the two have, and what is no memory.

@@ -176,7 +176,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a manual");
     }
-    if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b|\[fault[-_ ]?inject\w*\]|\((?:simulated|injected|mock(?:ed)?|fake)\)").is_match(text) {
+    if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b|\[fault[-_ ]?inject\w*\]|\((?:simulated|injected|mock(?:ed)?|fake|(?:as )?(?:expected|planned|intended)|on purpose)\)").is_match(text) {
         return Some("a line of a test run");
     }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
@@ -247,6 +247,10 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("release notes");
     }
+    // What a value does, and what to do if a message appears.
+    if regex!(r"\x{8bbe}(?:\x{7f6e})?\x{4e3a} ?\S{1,12} ?\x{65f6}|\x{5982}\x{679c}(?:\x{65e5}\x{5fd7}|\x{6587}\x{4ef6}|\x{8f93}\x{51fa}|\x{5c4f}\x{5e55})[^\x{ff0c}\x{3002}]{0,6}(?:\x{51fa}\x{73b0}|\x{663e}\x{793a}|\x{770b}\x{5230}|\x{5305}\x{542b})").is_match(text) {
+        return Some("a manual");
+    }
     // A sentence about what happens whenever something else does.
     if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
         return Some("a manual");
@@ -262,6 +266,10 @@ fn form(text: &str) -> Option<&'static str> {
     }
     if let Some(reason) = shown::dismissed(text) {
         return Some(reason);
+    }
+    // A change that is planned to a setting.
+    if regex!(r#"^[+~-]/?[+~-]? +"?[\w.-]+"? += +["\[{\d(]"#).is_match(text) {
+        return Some("a setting");
     }
     // Of a unit of systemd: which ends of a service are none, and which start it again.
     if regex!(r"^(?:Success|Restart(?:Prevent|Force))ExitStatus\s?=").is_match(text) {
@@ -430,6 +438,10 @@ mod tests {
             "- Out of memory: Killed process %{NUMBER:pid} \\(%{DATA:victim}\\)",
             "oom: Out of memory\\. Tried to allocate ([\\d.]+) GiB",
             "RestartForceExitStatus=137",
+            "+ \"reason\" = \"OutOfMemoryError: Container killed due to memory usage\"",
+            "10:00  container restarted, reason OOMKilled   (expected)",
+            "a) Evicted   b) OOMKilled, exit code 137   c) exit code 143",
+            "2. \u{8bbe}\u{4e3a} 1 \u{65f6}\u{ff0c}\u{5185}\u{6838}\u{6253}\u{5370} \"Out of memory\"",
             "malloc #1204 -> NULL (simulated): out of memory",
             "fix(worker): handle exit code 137",
             "Merge branch 'cuda-out-of-memory'",

@@ -230,7 +230,13 @@ fn searched(lines: &Lines, at: usize) -> bool {
     let near = || lines[at.saturating_sub(RESULTS)..lines.len().min(at + RESULTS)].iter();
     let place = |line: &&Line| regex!(r"^\s*(?:https?://)?[\w.-]+\.[a-z]{2,}\S* \x{203a} \S").is_match(&line.text);
     near().filter(place).count() > 1
-        || near().any(|line| regex!(r"(?i)^About [\d,.]+ results \(").is_match(line.text.trim_start()))
+        || near().any(|line| regex!(r"(?i)^(?:About )?[\d,.]+ results (?:\(|for\b)").is_match(line.text.trim_start()))
+        || near()
+            .filter(|line| {
+                regex!(r"(?i)\b(?:un)?answered\b|\b\d+ (?:votes?|answers|upvotes|replies)\b").is_match(&line.text)
+            })
+            .count()
+            > 1
 }
 
 #[cfg(test)]

@@ -15,7 +15,10 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if item(&lines[at].text) || (cell(lines, at) && !pasted.is_match(&lines[at].text)) {
         return Some("a manual");
     }
-    if asked(&lines[at].text) || underlined(lines, at) {
+    if explained(lines, at) || termed(lines, at) {
+        return Some("a list of errors in a manual");
+    }
+    if asked(&lines[at].text) || underlined(lines, at) || fronted(lines, at) || quoted(&lines[at].text) {
         return Some("a title or a question of a page");
     }
     let own = lines[at].message();
@@ -65,6 +68,47 @@ fn asked(text: &str) -> bool {
         .is_match(text)
 }
 
+/// Whether line `at` is the title of what its description is below.
+fn fronted(lines: &Lines, at: usize) -> bool {
+    regex!(r"^(?:name|title): \S").is_match(&lines[at].text)
+        && lines
+            .get(at + 1)
+            .is_some_and(|below| regex!(r"^(?:about|description|labels|assignees|date|tags): ").is_match(&below.text))
+}
+
+/// Whether `text` begins with a title in quotes, and says what bears it: a book, a talk, an exhibition.
+fn quoted(text: &str) -> bool {
+    regex!(r#"^["\x{201c}\x{201e}\x{ab}][A-Z][^"\x{201c}\x{201d}\x{bb}]{2,60}["\x{201c}\x{201d}\x{bb}] (?:-|\x{2013}|\x{2014}|by|,) ?[a-z][a-z]"#).is_match(text)
+        && !regex!(r"(?i)\b(?:retr\w+|restart\w*|kill\w*|abort\w*|exit\w*|error|fail\w*|crash\w*|again|after|when|while|at|on)\b").is_match(text)
+}
+
+/// Whether line `at` is a row of a table of codes and what they mean.
+fn explained(lines: &Lines, at: usize) -> bool {
+    const ROWS: usize = 24;
+    let row = |text: &str| {
+        regex!(r"^\W*-?(?:\d+|0x[0-9a-fA-F]+|[A-Z][A-Z0-9_-]{3,})\b.*\S {2,}\S|^\W*-?\d+\s{2,}\S").is_match(text)
+    };
+    let head = |line: &&Line| {
+        regex!(r"(?i)^\W*(?:(?:return|error|exit|status) )?(?:codes?|number|status|errno)\b.*\b(?:meaning|description|explanation|what it means|cause|action)\b").is_match(&line.text)
+    };
+    row(&lines[at].text)
+        && lines[at.saturating_sub(ROWS)..at]
+            .iter()
+            .rev()
+            .take_while(|line| row(&line.text) || head(line))
+            .any(|line| head(&line))
+}
+
+/// Whether line `at` explains a term, as the lines around it do with others: `OOMKilled: reason that ..`.
+fn termed(lines: &Lines, at: usize) -> bool {
+    let entry = |line: &Line| {
+        regex!(r"^\W{0,4}[A-Za-z][\w /-]{1,30}\W{0,2}(?::| -| \x{2013}| \x{2014}) ?(?:(?:the|an?) )?(?:[a-z]+,? ){1,8}(?:that|which|whose|in which|where|who|for|of|when)\b|^\W{0,4}[A-Z][\w -]{1,30}: [A-Z]?[a-z]+'s (?:number|name|code|word|term)\b").is_match(&line.text)
+    };
+    let near = [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)];
+    entry(&lines[at])
+        && near.into_iter().flatten().filter_map(|at| lines.get(at)).filter(|line| entry(line)).count() > 1
+}
+
 /// Whether line `at` is a title, underlined by a rule of its length, with more words than an error has.
 fn underlined(lines: &Lines, at: usize) -> bool {
     let own = lines[at].message().trim();
@@ -89,7 +133,7 @@ fn listed(lines: &Lines, at: usize) -> bool {
     }
     let above = lines[at.saturating_sub(ABOVE)..at].iter().rev().find(|line| !item(line) || key(&line.text).is_some());
     above.and_then(|line| key(&line.text)).is_some_and(|key| {
-        regex!(r"^(?:ignore|exclude|deny|allow|retry|match|filter|known|expected)[A-Z]\w*$|(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?|(?:on|if|when|for)[_ -](?:messages?|errors?|reasons?|exit[_ -]?codes?|outputs?|logs?)|(?:retr|transient|known|fatal|expected|recoverable)\w*[_ -](?:errors?|messages?|reasons?|codes?|exceptions?))$")
+        regex!(r"^(?:ignore|exclude|deny|allow|retry|match|filter|known|expected)[A-Z]\w*$|(?i)(?:^|[_ -])(?:triggers?|patterns?|keywords?|match(?:es|ers?)?|symptoms?|signatures?|phrases?|(?:sub)?strings?|contains|alias(?:es)?|queries|filters?|regex(?:es|ps?)?|(?:retry|ignore|alert|fail|match)[_ -]?on|ignored?|excludes?|examples?|allow_?list|deny_?list|indicators?|needles?|options|choices|(?:on|if|when|for)[_ -](?:messages?|errors?|reasons?|exit[_ -]?codes?|outputs?|logs?)|(?:retr|transient|known|fatal|expected|recoverable)\w*[_ -](?:errors?|messages?|reasons?|codes?|exceptions?))$")
             .is_match(key)
     })
 }
@@ -161,6 +205,32 @@ mod tests {
     fn of(text: &str, what: &str) -> Option<&'static str> {
         let lines = Lines::hot(text);
         dismissed(&lines, lines.iter().position(|line| line.text.contains(what)).expect("the line"))
+    }
+
+    #[test]
+    fn terms_codes_templates_and_titles_are_no_events() {
+        for (text, what) in [
+            (
+                "code  name   meaning\n  -4  CL_MEM_OBJECT_ALLOCATION_FAILURE  no memory for it\n  12  ENOMEM  Cannot allocate memory\n",
+                "ENOMEM",
+            ),
+            (
+                "Leak: memory that is never freed.\nOOMKilled: reason that a container shows.\nPSI: the share of time in which tasks waited.\n",
+                "OOMKilled",
+            ),
+            ("name: Out of memory\ndescription: It ended\n", "name: "),
+            ("options:\n  - \"CUDA out of memory\"\n  - \"Killed\"\n", "CUDA"),
+            ("\"Out of Memory\" - sculptures from computers\n", "Out"),
+        ] {
+            assert!(of(text, what).is_some(), "{text}");
+        }
+        for (text, what) in [
+            ("job  code  host\n 12   137   a1  Killed\n", "Killed"),
+            ("name: job-1\nerror: Out of memory\n", "error"),
+            ("\"CUDA out of memory\" - retrying with half of it\n", "CUDA"),
+        ] {
+            assert!(of(text, what).is_none(), "{text}");
+        }
     }
 
     #[test]

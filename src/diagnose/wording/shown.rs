@@ -54,7 +54,7 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
         return Some("a setting");
     }
     // A choice in one line; a text that a program shows, parses or replays.
-    if regex!(r"(?i)^\W*(?:please )?(?:select|choose|pick|enter|which|what|survey)\b[^\n]*[\[(](?:1|a)[\])][^\n]*[\[(](?:2|b)[\])]").is_match(text) {
+    if regex!(r"(?i)^\W*(?:please )?(?:select|choose|pick|enter|which|what|survey)\b[^\n]*[\[(](?:1|a)[\])][^\n]*[\[(](?:2|b)[\])]|^\W*(?i:a)[.)] [^\n]*\s(?i:b)[.)] [^\n]*\s(?i:c)[.)] ").is_match(text) {
         return Some("a list to choose from");
     }
     if regex!(r#"^(?:Replaying|Quoting|Displaying|Rendering|Parsing|Showing|Matching|Classifying|Translating|Highlighting)\b[^"\n]*:? ""#).is_match(text) {

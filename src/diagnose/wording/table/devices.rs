@@ -103,7 +103,7 @@ pub(super) static ROWS: &[Wording] = &[
         "clEnqueueMapBuffer: CL_OUT_OF_HOST_MEMORY",
         "OpenCL: cl.h"),
     row(Device, "openvino", "The device allows no single allocation of this size.",
-        r"Exceeded max size of memory (?:object )?allocation: requested (?P<tried>\d+) bytes, but max alloc size supported by device is (?P<most>\d+)|Exceed(?:ed)? max size of memory",
+        r"Exceeded max size of memory (?:object )?allocation: requested (?P<tried>\d+) bytes, but max alloc size supported by device is (?P<most>\d+)|Exceeded max size of memory allocation: Required (?P<tried_b>\d+ bytes), already occupied ?: (?P<used>\d+ bytes), but available memory size is (?P<capacity>\d+ bytes)|Exceed(?:ed)? max size of memory",
         "[GPU] Exceeded max size of memory object allocation: requested 5435817984 bytes, but max alloc size supported by device is 4294959104 bytes.",
         "openvino: intel_gpu/ocl_engine.cpp"),
     row(Device, "julia", "CUDA.jl's pool could not get memory on the device.",
