@@ -22,6 +22,8 @@ pub(super) fn is_code(message: &str) -> bool {
             | (?:self\.)?_?(?:logger|logging|log|warnings|console|LOG|LOGGER)\.\w+\(
             | TORCH_CHECK|TORCH_CHECK_WITH|TORCH_INTERNAL_ASSERT|CHECK\(|LOG\(|printf|fprintf|std::
             | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
+            | [\w.]+\s+[A-Z]\w*\s+=\s+"[^"]*"\s*//
+            | \w+\((?:\w+:\s\[?[A-Z]\w*[^()]*)\):\s\[?[A-Z]
             | \{\s?(?:[A-Z]\w+|"[^"]*"),\s\S
             | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
         )"#

@@ -272,7 +272,10 @@ fn paragraph(lines: &Lines, at: usize) -> String {
     const LINES: usize = 3;
     let mut text = lines[at].message().to_owned();
     for line in lines[at + 1..].iter().take(LINES) {
-        let goes_on = regex!(r"^(?:[a-z]|\d[\d.,]* ?[A-Za-z])").is_match(&line.text);
+        // Lines of one log begin alike.
+        let first = |text: &str| text.split_whitespace().next().map(str::to_owned);
+        let goes_on = regex!(r"^(?:[a-z]|\d[\d.,]* ?[A-Za-z])").is_match(&line.text)
+            && first(&line.text) != first(&lines[at].text);
         if lines[at].text.len() < WIDE || !goes_on || !text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ',') {
             break;
         }

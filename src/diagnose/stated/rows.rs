@@ -87,6 +87,7 @@ impl<'a> Columns<'a> {
             column.values.len() >= enough
                 && is(&column.values)
                 && !self.is_stored(first)
+                && !self.follows_work(column)
                 && (first.abs_diff(claim) <= NEAR || self.is_near_memory(first))
         };
         self.columns.iter().filter(fits).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
@@ -153,11 +154,13 @@ impl<'a> Columns<'a> {
         let rows: Vec<_> = column.cells.iter().map(|(at, _)| (*at, numbers(self.lines[*at]).1)).collect();
         let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
         let memory = rise(column.values[0], column.values[column.values.len() - 1]);
+        let heads = |line: &str| line.split_whitespace().next().is_some_and(is_of_work);
+        let headed = self.above(column).find(|line| line.contains(char::is_alphabetic)).is_some_and(heads);
         (0..rows[0].1.len()).any(|other| {
             let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
             values.len() == rows.len()
                 && 2.0 * rise(values[0], values[values.len() - 1]) >= memory
-                && is_of_work(&name(self.lines, &rows, other))
+                && (other == 0 && headed || is_of_work(&name(self.lines, &rows, other)))
         })
     }
 

@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{catalogue, conversation, mention, page, regex, shown, source, speech};
+use super::{catalogue, conversation, genre, mention, page, regex, shown, source, speech};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -19,7 +19,10 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
     if patch(lines, at) {
         return Some("a line of a patch");
     }
-    if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at]))) && !page::numbered(lines, at) {
+    if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])))
+        && !page::numbered(lines, at)
+        && !page::of_runs(lines, at)
+    {
         return Some("a list of errors in a manual");
     }
     if schema(lines, at) {
@@ -38,7 +41,11 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
     if roff(lines, at) {
         return Some("a manual");
     }
-    if heads_an_error(above) {
+    let heading = lines[..at].iter().rev().take(3).map(|line| line.text.trim()).find(|text| !text.is_empty());
+    let of_a_code = |text: &str| {
+        regex!(r"^#{1,6} `?[A-Z][A-Z0-9]*_[A-Z0-9_]+`?$|^<h\d[^>]*><code>[A-Z][A-Z0-9_]+</code>").is_match(text)
+    };
+    if heads_an_error(above) || heading.is_some_and(of_a_code) {
         return Some("a list of errors in a manual");
     }
     if regex!(r"^\\[a-z]+(?:\{|\s+\\|\[)|^[-*+]?\s*(?:\*\*)?`[^`]+`(?:\*\*)?\s*(?::|\x{2014}|\x{2013}|-)\s")
@@ -55,6 +62,7 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
         return Some("release notes");
     }
     let around = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at));
+    let around = around.or_else(|| genre::dismissed(lines, at));
     if let Some(reason) = around.or_else(|| catalogue::dismissed(lines, at)) {
         return Some(reason);
     }
@@ -127,7 +135,7 @@ fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
-    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=:\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]").is_match(text) {
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=:\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]|\bmore (?:often )?than (?:once|twice|\d+(?: times)?) (?:in|within|per|over) \d+ ?\w+").is_match(text) {
         return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
@@ -179,6 +187,17 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)\b(?:caught|handled|raised|got|failed|refused)\b[^\n]*\bas (?:planned|expected)\b|\[fault[-_ ]?inject\w*\]|\((?:simulated|injected|mock(?:ed)?|fake|(?:as )?(?:expected|planned|intended)|on purpose)\)").is_match(text) {
         return Some("a line of a test run");
     }
+    // What a message looks like, what a plan expects or does not, and what a version does.
+    if regex!(r"(?i)\bof the form [\x22'`]|[\x22'`\x{201d}] (?:is|are) not (?:expected|likely|anticipated|possible)\b|(?:^|[*.] )in v?\d+(?:\.(?:\d+|x))+,? (?:an?|the|every|all|any|each)\b|\bv?\d+\.\d+ (?:now )?(?:reports|returns|exits|raises|throws|restarts) ").is_match(text)
+        || regex!(r"\x{304c}(?:\x{30ed}\x{30b0}|\x{51fa}\x{529b})\x{306b}(?:\x{3042}|\x{51fa})|\x{306a}\x{3044}\x{304b}(?:\x{3092})?(?:\x{8abf}\x{3079}|\x{78ba}\x{8a8d})|\x{3067}\x{3042}\x{308b}\x{3053}\x{3068}\x{3092}\x{78ba}\x{8a8d}").is_match(text)
+    {
+        return Some("a manual");
+    }
+    if regex!(r"(?i)\b(?:hypothesis|prediction|expected (?:result|outcome)|we expect)\b\W{0,3}(?::|that\b)")
+        .is_match(text)
+    {
+        return Some("a line of a test run");
+    }
     if regex!(r"(?i)\bsearch(?:ing|ed)? (?:query|for|terms?|string|text|results?)\b").is_match(text) {
         return Some("a text that was searched for, fetched or described");
     }
@@ -206,7 +225,7 @@ fn form(text: &str) -> Option<&'static str> {
         r"^(?i:insert into \S+|select\b.*\bfrom \S+|update \S+ set\b|delete from \S+|alter table|create (?:table|index|view)|values ?\(|(?:and|or|where|having|when)\s[^\n]*(?:=|<>|\bin|\blike) ?\(?'[^'\n]*')"
     )
     .is_match(text)
-        || regex!(r"(?i)\bfilter ?\(where\b|\bcount\(\*\)|\bcase when\b").is_match(text)
+        || regex!(r"(?i)\bfilter ?\(where\b|\bcount\(\*\)|\bcase when\b|\b(?:match|searchmatch|like)\(\w+, ?\x22|^\s*\(\s*\d+,\s*'[^']*',\s*'").is_match(text)
     {
         return Some("a statement of a query language");
     }
@@ -309,7 +328,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("a commit");
     }
-    if regex!(r"^<a (?:id|name)=|^<p>[^<]*<code>|^#{1,6} `\w+`$|^<(?:ul|ol|dl|table|tr|nav|li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
+    if regex!(r"^(?:<p>)?<a (?:id|name)=|^<p>[^<]*<code>|^#{1,6} `\w+`$|^<(?:ul|ol|dl|table|tr|nav|li|dt|dd|h[1-6]|option|title|string|translation|source|target|seg|para|term|td|th|summary|trans-unit|data|value|message)\b[^>]*>").is_match(text) || heading(text) {
         return Some("a manual");
     }
     if regex!(r#"^(?:#[~|] ?)?msg(?:id|str)(?:_plural|\[\d\])? ""#).is_match(text) {
@@ -346,7 +365,7 @@ fn row(text: &str) -> bool {
 fn counter(text: &str) -> bool {
     // A counted thing, followed after a gap or colon by a count of zero.
     if regex!(
-        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
+        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$|^[^\d:=]*[a-z)]\s{3,}0$"
     )
     .is_match(text)
     {
@@ -389,6 +408,10 @@ fn patch(lines: &Lines, at: usize) -> bool {
     let head = regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+");
     let above = &lines[at.saturating_sub(PATCH)..at];
     let (text, own) = (lines[at].text.as_str(), lines[at].message());
+    // Two logs that were compared.
+    if above.iter().any(|line| regex!(r"^\+\+\+ \S+\.(?:log|out|err)\b").is_match(&line.text)) {
+        return false;
+    }
     let fence = || above.iter().rev().find(|line| line.is_fence());
     if text.starts_with(['+', '-']) && fence().is_some_and(|line| line.text.trim().trim_start_matches('`') == "diff") {
         return true;

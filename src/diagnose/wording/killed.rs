@@ -129,7 +129,7 @@ fn told(text: &str) -> Option<(usize, Option<u64>)> {
         | died\ with\ <Signals\.SIGKILL:\ 9> | Signal\ 9\ \(SIGKILL\)\ received\ by\ PID\ \d+ | SIGKILL\(-9\) | signal:?\ 9,?\ \(?SIGKILL | \(signal\ 9\)
         | signal:\ killed | killed\ \(signal:?\ 9\) | \bcode:?\ 137\b | (?:terminated|killed|exited)\ (?:by|on|due\ to|with)\ (?:the\ )?signal:?\ (?:9|SIGKILL|KILL)\b | terminated\ by\ SIGKILL | killed\ by\ SIGKILL
         | KILLED\ BY\ SIGNAL:\ 9 | was\ sent\ SIGKILL!\ Perhaps\ out\ of\ memory | Killed\ signal\ terminated\ program | srun:\ error:\ \S+:\ tasks?\ \S+:\ Killed | received\ signal:?\ (?:9|SIGKILL)\b
-        | interrupted\ by\ signal\ 9 | \*\*\*\ \[[^\]\n]+\]\ Killed | exit\ signal\ Killed\ \(9\) | (?i:\b(?:by|via|on|with)\ signal:?)\ \[?(?:9|SIGKILL)\b | signal=(?:KILL|SIGKILL)\b | process\ (?:was\ )?killed\ \(SIGKILL\)"#
+        | \b137\b[^.\n]{0,60}\(Killed\) | interrupted\ by\ signal\ 9 | \*\*\*\ \[[^\]\n]+\]\ Killed | exit\ signal\ Killed\ \(9\) | (?i:\b(?:by|via|on|with)\ signal:?)\ \[?(?:9|SIGKILL)\b | signal=(?:KILL|SIGKILL)\b | process\ (?:was\ )?killed\ \(SIGKILL\)"#
     );
     let matched = forms.find(text)?;
     let pid = regex!(r"(?:\(pid:? ?|PID |pid[:=] ?|with PID )(\d+)").captures(text).and_then(|pid| pid[1].parse().ok());

@@ -117,7 +117,7 @@ fn container(lines: &Lines, index: usize) -> Option<(usize, Sighting)> {
     let line = &lines[index];
     let text = line.text.as_str();
     let killed = regex!(
-        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?["']?|(?:[Rr]eason|[Mm]essage)[*"`]*\s*[:=]\s*[*`]*\\?["'`]?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(\x{2022}\x{2716}\x{2717}]?\s*|\(|(?:[Pp]od|[Cc]ontainer|[Pp]rocess|[Tt]ask|[Jj]ob|[Ww]orker)\b\D{0,60}\S* (?:was |got |has been )|: |container \S+ )OOM[- ]?[Kk]illed\b"#
+        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?["']?|(?:[Rr]eason|[Mm]essage)[*"`]*\s*[:=]\s*[*`]*\\?["'`]?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(\x{2022}\x{2716}\x{2717}]?\s*|\(|(?:[Pp]od|[Cc]ontainer|[Pp]rocess|[Tt]ask|[Jj]ob|[Ww]orker)\b\D{0,60}\S* (?:was |got |has been )|: |container \S+ |\|\s*|^\W*\d{1,2}:\d\d(?::\d\d)?\b[^.;]{0,60} (?:is|are|was|were|got|has been|have been) )OOM[- ]?[Kk]illed\b"#
     );
     if let Some(matched) = killed.find(text).filter(|_| !regex!(r#"OOMKilled"?\s*[:=]\s*false"#).is_match(text)) {
         let at = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches(|c| c != 'O').len();

@@ -6,6 +6,8 @@ use super::{manual, regex};
 
 /// How many lines below a row the count of its rows may be.
 const ROWS: usize = 200;
+/// How far below the head of a trace its error may be, in lines.
+const TRACE: usize = 16;
 /// How many lines of a test may be above a line that it printed, and below it.
 const TEST: usize = 48;
 /// How many lines around a comment may be settings.
@@ -91,7 +93,10 @@ fn tallied(lines: &Lines, at: usize) -> bool {
 fn logged(lines: &Lines, at: usize) -> bool {
     let own = |line: &Line| line.text.starts_with("    ") || line.text.trim().is_empty();
     let head = |line: &Line| regex!(r"^(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): ").is_match(&line.text);
+    // The trace of a failure was pasted.
+    let traced = lines[at.saturating_sub(TRACE)..at].iter().any(|line| line.text.contains("Traceback (most recent"));
     own(&lines[at])
+        && !traced
         && lines[at.saturating_sub(ROWS)..at]
             .iter()
             .rev()
@@ -183,15 +188,23 @@ fn commented(lines: &Lines, at: usize) -> bool {
     let is = |line: &Line| line.text.trim_start().starts_with(['#', ';']);
     let setting = |line: &Line| {
         regex!(
-            r"^(?:FROM|ARG|ENV|RUN|COPY|ADD|WORKDIR|USER|EXPOSE|ENTRYPOINT|CMD|HEALTHCHECK) \S|^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
+            r"^(?:FROM|ARG|ENV|RUN|COPY|ADD|WORKDIR|USER|EXPOSE|ENTRYPOINT|CMD|HEALTHCHECK) \S|^-X(?:X:|m[sxn]|log)|^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
         )
         .is_match(line.text.trim_end())
     };
     let raised = regex!(r"^[#;\s]*(?:[\w.]*(?:Error|Exception)|ERROR|FATAL)\b");
     let around = at.saturating_sub(SETTINGS)..lines.len().min(at + SETTINGS);
     is(&lines[at])
-        && !raised.is_match(&lines[at].text)
+        && (!raised.is_match(&lines[at].text) || dies(lines, at))
         && lines[around].iter().filter(|line| !is(line) && setting(line)).count() >= 2
+}
+
+/// Whether the comment above line `at` says that something happens without a setting, and the message goes on with it.
+fn dies(lines: &Lines, at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|above| {
+        regex!(r"(?i)^[#;\s]*(?:without|otherwise|or else|if not|needed|because|else)\b.*\b(?:with|dies|fails|ends|crashes|exits)\W*$")
+            .is_match(&lines[above].text)
+    })
 }
 
 /// Whether line `at` is in a list of exit codes: lines around it have a number and lower-case words, too.

@@ -10,6 +10,7 @@ mod beside;
 mod catalogue;
 mod conversation;
 mod ending;
+mod genre;
 mod guard;
 mod host;
 mod joined;

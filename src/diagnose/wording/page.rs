@@ -15,7 +15,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if item(&lines[at].text) || (cell(lines, at) && !pasted.is_match(&lines[at].text)) {
         return Some("a manual");
     }
-    if explained(lines, at) || termed(lines, at) {
+    if explained(lines, at) || termed(lines, at) || enumerated(lines, at) {
         return Some("a list of errors in a manual");
     }
     if asked(&lines[at].text) || underlined(lines, at) || fronted(lines, at) || quoted(&lines[at].text) {
@@ -30,7 +30,14 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if listed(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
-    released(lines, at).then_some("release notes")
+    if patched(lines, at) || released(lines, at) {
+        return Some("release notes");
+    }
+    // A message as the help of an editor has it, with the place of a number.
+    let help = regex!(r"\S ~$");
+    let near = || lines[at.saturating_sub(2)..lines.len().min(at + 3)].iter();
+    (help.is_match(&lines[at].text) && near().filter(|line| help.is_match(&line.text)).count() > 1)
+        .then_some("a manual")
 }
 
 /// Whether line `at` is one of several pasted lines with line numbers; the numbers of a table do not run on like that.
@@ -55,17 +62,50 @@ fn item(text: &str) -> bool {
         .is_match(text)
 }
 
+/// The rows of a table on a page from the one above line `at` up to its head.
+fn above(lines: &Lines, at: usize) -> impl Iterator<Item = &Line> {
+    let row = |line: &Line| regex!(r"^(?:> ?)*\s*\|.*\|\s*$").is_match(&line.text);
+    let own = row(&lines[at]);
+    lines[..at].iter().rev().take(ABOVE).take_while(move |line| own && row(line))
+}
+
 /// Whether line `at` is a row of a table on a page: the rule below the table's head is above it.
 fn cell(lines: &Lines, at: usize) -> bool {
-    let row = |line: &Line| regex!(r"^(?:> ?)*\s*\|.*\|\s*$").is_match(&line.text);
-    let mut above = lines[..at].iter().rev().take(ABOVE).take_while(|line| row(line));
-    row(&lines[at]) && above.any(|line| regex!(r"^(?:> ?)*\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*$").is_match(&line.text))
+    let rule = regex!(r"^(?:> ?)*\s*\|(?:\s*:?-{2,}:?\s*\|)+\s*$");
+    above(lines, at).any(|line| rule.is_match(&line.text)) && !of_runs(lines, at)
+}
+
+/// Whether line `at` is a row of a table of what ran, and how it ended.
+pub(super) fn of_runs(lines: &Lines, at: usize) -> bool {
+    let ran = regex!(r"(?i)\|\W*(?:pod|job(?: id)?|run|task|host|build)\W*\|");
+    let ended = regex!(r"(?i)\|\W*(?:exit(?: ?code)?|reason|result|state|status)\W*\|");
+    above(lines, at).last().is_some_and(|head| [ran, ended].iter().all(|part| part.is_match(&head.text)))
 }
 
 /// Whether `text` is a question that a page answers: a heading, or bold text.
 fn asked(text: &str) -> bool {
     regex!(r"(?i)^\W*#{1,6} +(?:\d+[.)] +)?(?:why|how|what|when|where|which|is|are|can|do|does|should|i|my)\b[^\n]*\?\W*$|^(?:> ?)*\*\*(?:q\d*[:.] ?)?[^*]+\?\*\*")
         .is_match(text)
+}
+
+/// Whether line `at` is a value of an enumeration, or its description.
+fn enumerated(lines: &Lines, at: usize) -> bool {
+    const VALUES: usize = 12;
+    let value = |line: &Line| regex!(r#"^\s*(?:"[^"]+"|[A-Z][A-Z0-9_]+,?)$"#).is_match(line.text.trim_end());
+    let head = lines[at.saturating_sub(VALUES)..at].iter().rev().find(|line| !value(line));
+    value(&lines[at]) && head.is_some_and(|line| regex!(r"^\s*(?:\w+ )*enum\b.*\{$").is_match(line.text.trim_end()))
+}
+
+/// Whether line `at` says what a patch is for: its problem and its solution, below its number.
+fn patched(lines: &Lines, at: usize) -> bool {
+    const PATCH: usize = 6;
+    let part = |line: &Line| regex!(r"^(?:Problem|Solution|Files):\s").is_match(&line.text);
+    let from = at.saturating_sub(PATCH);
+    let above = lines[from..=at].iter().rposition(part).map(|found| from + found);
+    above.is_some_and(|above| {
+        lines[above.saturating_sub(PATCH)..above].iter().any(|line| regex!(r"^Patch \d").is_match(&line.text))
+            && lines[above + 1..=at].iter().all(|line| line.text.starts_with([' ', '\t']))
+    })
 }
 
 /// Whether line `at` is the title of what its description is below.

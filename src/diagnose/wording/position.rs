@@ -50,7 +50,9 @@ pub(in super::super) fn position(message: &str, start: usize) -> Position {
     let headed = regex!(
         r"(?:^|[\s\x22'(\[*])(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|FATAL|[Pp]anic|SEVERE|CRITICAL|FAILED)(?:\]|:|\]:| ?# ?\d+[.:]) {1,3}(?:[\w'-]+:? ){0,5}$"
     );
+    // `pytest` begins the lines of an error with an E.
     if trimmed.is_empty()
+        || before.trim() == "E"
         || headed.is_match(before)
         || wrapped.is_match(before)
         || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\']))

@@ -153,6 +153,20 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some(QUOTED);
     }
+    // One of several examples, and what a sentence before goes on to be about.
+    if regex!(r"\((?:e\.g\.|i\.e\.|such as|for example|like|namely|including)[^()]*$").is_match(before)
+        && regex!(r"^[^()]*\)").is_match(after)
+        || regex!(r"^\s*\($").is_match(before)
+            && regex!(r"^\)\. (?:The|This|That|It|In|These|If) [a-z]").is_match(after)
+    {
+        return Some(QUOTED);
+    }
+    // What a program handles now.
+    if regex!(r"^\W?(?:condition|situation|scenario|case)s?\b").is_match(after)
+        && regex!(r"(?i)\b(?:handl\w+|fix\w*|errors? on|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2} $|^\s*(?:handle |properly handle )?$").is_match(before)
+    {
+        return Some(QUOTED);
+    }
     // How many fewer there are.
     if regex!(r"^\w*?(?:s\b|\(s\)|[\x22'`\x{201d}]? (?:incidents|errors|exceptions|crashes|kills|events|problems|issues|failures|alerts|tickets)\b)").is_match(after)
         && regex!(r"(?i)(?:^|\s)(?:fewer|less|no more|zero|reduc\w+|eliminat\w+|say goodbye to|rid of)(?: (?:of|in|all|your|the))? [\x22'`\x{201c}]?[\w.]*$").is_match(before)

@@ -69,6 +69,14 @@ pub(super) static ROWS: &[Wording] = &[
         "xnu: kern_memorystatus.c",
     ),
     row(
+        Machine,
+        "",
+        "The killer of the system ended a program, as somebody writes.",
+        r"(?i)\boom[- ]killer (?:had |has )?(?:killed|terminated|shot|ended|took (?:out|down)) (?:the )?(?P<victim>[\w./-]+)",
+        "Search was down because the operating system's OOM killer terminated the search process.",
+        "",
+    ),
+    row(
         Host,
         "macos",
         "macOS had no memory left for programs, and asked to quit some of them.",
