@@ -154,17 +154,21 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         return Some(QUOTED);
     }
     // One of several examples, and what a sentence before goes on to be about.
-    if regex!(r"\((?:e\.g\.|i\.e\.|such as|for example|like|namely|including)[^()]*$").is_match(before)
+    if regex!(r"\((?:e[._]g\.|i[._]e\.|such as|for example|like|namely|including)[^()]*$").is_match(before)
         && regex!(r"^[^()]*\)").is_match(after)
-        || regex!(r"^\s*\($").is_match(before)
-            && regex!(r"^\)\. (?:The|This|That|It|In|These|If) [a-z]").is_match(after)
+        || regex!(r"^\s*\(?$").is_match(before)
+            && regex!(r"(?i)^\(?out of memory\)\. (?:The|This|That|It|In|These|If) [a-z]").is_match(after)
     {
         return Some(QUOTED);
     }
     // What a program handles now.
-    if regex!(r"^\W?(?:condition|situation|scenario|case)s?\b").is_match(after)
-        && regex!(r"(?i)\b(?:handl\w+|fix\w*|errors? on|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2} $|^\s*(?:handle |properly handle )?$").is_match(before)
-    {
+    let handles = regex!(
+        r"(?i)(?:\b(?:handl\w+|fix\w*|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2}) ?$"
+    );
+    let state = regex!(
+        r"(?i)^(?P<error>errors? (?:on|in|for) )?(?:an? )?out[- ]of[- ]memory (?:condition|situation|scenario|case)s?\b"
+    );
+    if state.captures(after).is_some_and(|state| state.name("error").is_some() || handles.is_match(before)) {
         return Some(QUOTED);
     }
     // How many fewer there are.
