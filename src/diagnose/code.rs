@@ -23,6 +23,7 @@ pub(super) fn is_code(message: &str) -> bool {
             | TORCH_CHECK|TORCH_CHECK_WITH|TORCH_INTERNAL_ASSERT|CHECK\(|LOG\(|printf|fprintf|std::
             | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
             | [\w.]+\s+[A-Z]\w*\s+=\s+"[^"]*"\s*//
+            | [\w|"'*.-]+\)\s+(?:echo|printf|exit|return|die|warn|logger)\b | \}?\s*catch\s[\[(] | Write-(?:Error|Warning|Host|Output|Verbose)\b
             | \w+\((?:\w+:\s\[?[A-Z]\w*[^()]*)\):\s\[?[A-Z]
             | \{\s?(?:[A-Z]\w+|"[^"]*"),\s\S
             | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen32/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen33/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 118] = [
+const KNOWN: [(&str, &str); 122] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
@@ -276,6 +276,10 @@ const KNOWN: [(&str, &str); 118] = [
     ("some/t-nvsmi-idle-service", "what all programs use of a device, which one that starts takes as well"),
     ("some/t-esp32-heap-ko", "amounts and times in Korean"),
     ("some/t-erlang-binary-pl", "days in Polish, and a unit in a sentence above"),
+    ("none/n-sql-runtime-settings", "settings of a database are taken for telemetry"),
+    ("some/f-adam-state-step-one", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("some/t-inference-server-smi", "what all programs use of a device, which one that starts takes as well"),
+    ("some/t-celery-worker-fr", "thousands that blanks part, in a count of the work"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
 ];
 
@@ -294,7 +298,8 @@ const KNOWN: [(&str, &str); 118] = [
 /// `unseen29`, most of it output of monitors, 33 of 50 (failures 14 of 15, trends 19 of 35), and 39 of 40 with 1;
 /// `unseen30`, mixed, 88 of 100 (failures 64 of 65, trends 24 of 35), and 45 of 50 with 5; `unseen31`, of what is less common
 /// after the mends for that, 76 of 90 (failures 58 of 60, trends 18 of 30), and 50 of 60 with 10;
-/// `unseen32`, documents that look like failures and failures that look like documents, 32 of 40, and 55 of 80 with 25.
+/// `unseen32`, documents that look like failures and failures that look like documents, 32 of 40, and 55 of 80 with 25;
+/// `unseen33`, mixed, after those mends, 57 of 60 (failures 44 of 45, trends 13 of 15), and 54 of 60 with 6.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -332,6 +337,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen30", 150),
         ("unseen31", 150),
         ("unseen32", 120),
+        ("unseen33", 120),
     ];
     for (set, least) in sets {
         let cases = cases(set);

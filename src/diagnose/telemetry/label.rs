@@ -48,9 +48,9 @@ pub(super) fn of(text: &str) -> Option<String> {
     named.then_some(label)
 }
 
-/// Whether `text` begins with how much data is held.
+/// Whether `text` begins with how much data is held, or says how many are served.
 pub(super) fn is_of_data(text: &str) -> bool {
-    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b")
+    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d")
         .is_match(text)
 }
 

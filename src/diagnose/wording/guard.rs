@@ -365,7 +365,7 @@ fn row(text: &str) -> bool {
 fn counter(text: &str) -> bool {
     // A counted thing, followed after a gap or colon by a count of zero.
     if regex!(
-        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$|^[^\d:=]*[a-z)]\s{3,}0$"
+        r"(?i)\b(?:kills?|errors?|events?|failures?|alerts?|incidents?|occurrences|crashes|ooms?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$|^[^\d:=]*[a-z)]\s{3,}0$|^[^\d:=]*[:=] 0 \([a-z ]*0\)$"
     )
     .is_match(text)
     {
@@ -461,6 +461,7 @@ mod tests {
             "- Out of memory: Killed process %{NUMBER:pid} \\(%{DATA:victim}\\)",
             "oom: Out of memory\\. Tried to allocate ([\\d.]+) GiB",
             "RestartForceExitStatus=137",
+            "out-of-memory jobs: 0 (last week 0)",
             "+ \"reason\" = \"OutOfMemoryError: Container killed due to memory usage\"",
             "10:00  container restarted, reason OOMKilled   (expected)",
             "a) Evicted   b) OOMKilled, exit code 137   c) exit code 143",

@@ -185,10 +185,10 @@ fn property(lines: &Lines, at: usize) -> bool {
 
 /// Whether line `at` is a comment between the settings of a program.
 fn commented(lines: &Lines, at: usize) -> bool {
-    let is = |line: &Line| line.text.trim_start().starts_with(['#', ';']);
+    let is = |line: &Line| line.text.trim_start().starts_with(['#', ';']) || line.text.starts_with("-- ");
     let setting = |line: &Line| {
         regex!(
-            r"^(?:FROM|ARG|ENV|RUN|COPY|ADD|WORKDIR|USER|EXPOSE|ENTRYPOINT|CMD|HEALTHCHECK) \S|^-X(?:X:|m[sxn]|log)|^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
+            r"^(?:FROM|ARG|ENV|RUN|COPY|ADD|WORKDIR|USER|EXPOSE|ENTRYPOINT|CMD|HEALTHCHECK) \S|^-X(?:X:|m[sxn]|log)|^(?i:SET \w+ = |INSERT INTO |ALTER |CREATE |SELECT |UPDATE |GRANT )|^\s*[a-z][a-z0-9]*[._-][\w.-]*(?:\s*[=:]\s*\S.*|(?:\s+[\w%./:*-]+){1,4})$|^\s*[a-z][\w.-]*(?:\s*=\s*\S.*|\s+(?:\d+ ?\w{0,3}|yes|no|on|off|true|false|/\S*))$"
         )
         .is_match(line.text.trim_end())
     };

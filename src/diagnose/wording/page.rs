@@ -15,6 +15,9 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if item(&lines[at].text) || (cell(lines, at) && !pasted.is_match(&lines[at].text)) {
         return Some("a manual");
     }
+    if exemplified(lines, at) {
+        return Some("an example");
+    }
     if explained(lines, at) || termed(lines, at) || enumerated(lines, at) {
         return Some("a list of errors in a manual");
     }
@@ -86,6 +89,26 @@ pub(super) fn of_runs(lines: &Lines, at: usize) -> bool {
 fn asked(text: &str) -> bool {
     regex!(r"(?i)^\W*#{1,6} +(?:\d+[.)] +)?(?:why|how|what|when|where|which|is|are|can|do|does|should|i|my)\b[^\n]*\?\W*$|^(?:> ?)*\*\*(?:q\d*[:.] ?)?[^*]+\?\*\*")
         .is_match(text)
+}
+
+/// Whether line `at` belongs to an example in a description of an interface: one of the keys that it stands below says so.
+fn exemplified(lines: &Lines, at: usize) -> bool {
+    const DEEP: usize = 24;
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let key = regex!(r#"^\s*(?:- )?["']?[\w./{}-]+["']?:"#);
+    let mut depth = indent(&lines[at].text);
+    if depth == 0 || !key.is_match(&lines[at].text) {
+        return false;
+    }
+    for line in lines[at.saturating_sub(DEEP)..at].iter().rev().filter(|line| key.is_match(&line.text)) {
+        if indent(&line.text) < depth {
+            depth = indent(&line.text);
+            if regex!(r#"^\s*["']?(?:examples?|default|sample)["']?:\s*\{?$"#).is_match(line.text.trim_end()) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Whether line `at` is a value of an enumeration, or its description.
@@ -259,6 +282,7 @@ mod tests {
                 "OOMKilled",
             ),
             ("name: Out of memory\ndescription: It ended\n", "name: "),
+            ("example:\n  state: failed\n  error: {code: 7, message: \"CUDA out of memory\"}\n", "CUDA"),
             ("options:\n  - \"CUDA out of memory\"\n  - \"Killed\"\n", "CUDA"),
             ("\"Out of Memory\" - sculptures from computers\n", "Out"),
         ] {
@@ -267,6 +291,7 @@ mod tests {
         for (text, what) in [
             ("job  code  host\n 12   137   a1  Killed\n", "Killed"),
             ("name: job-1\nerror: Out of memory\n", "error"),
+            ("status:\n  state: failed\n  error: Out of memory\n", "error"),
             ("\"CUDA out of memory\" - retrying with half of it\n", "CUDA"),
         ] {
             assert!(of(text, what).is_none(), "{text}");
