@@ -322,13 +322,12 @@ fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Option<Column<'a
     let time = regex!(
         r"(?i)^(?:t\W?\d+\w?|\d+(?:s|m|min|h|d)|\d{1,2}:\d\d|(?:day|d|week|w|hour|h|epoch|run|round|iter|step)\W?\d+|(?:mon|tue|wed|thu|fri|sat|sun)\w*)$"
     );
-    let is_header = |line: &&str| {
-        let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';')).rev();
-        let mut words = words.by_ref().filter(|word| !word.is_empty());
-        words.by_ref().take(row.len()).filter(|word| time.is_match(word)).count() == row.len()
+    let is_header = |line: &&&str| {
+        let words = line.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';'));
+        let last = words.rev().filter(|word| !word.is_empty()).take(row.len());
+        last.filter(|word| time.is_match(word)).count() == row.len()
     };
-    let above = lines[at.saturating_sub(ABOVE)..at].iter();
-    above.rev().find(|line| is_header(line))?;
+    lines[at.saturating_sub(ABOVE)..at].iter().find(is_header)?;
     let cells = row.iter().map(|number| (at, number.clone())).collect();
     let values = gone(text, &row[0], name, values);
     Some(Column { cells, values, name: name.to_owned(), sized: true, alike: true, timed: true })

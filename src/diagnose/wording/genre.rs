@@ -14,7 +14,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let any = |mark: &regex::Regex| near().any(|line| mark.is_match(&line.text));
     // A talk with its time, beside the breaks of its day.
     let breaks = regex!(
-        r"(?i)^\W*\d{1,2}[:.h]\d\d\W+(?:(?:opening |closing )?keynote|coffee|lunch|break|registration|welcome|dinner|lightning talks?|panel|workshop)\b"
+        r"(?i)^\W*\d{1,2}[:.h]\d\d\W+(?:(?:opening |closing )?keynote|coffee|lunch|break|registration|welcome|dinner|lightning talks?|panel|workshop)\s*(?::|\(|$)"
     );
     if regex!(r"^\W*\d{1,2}[:.h]\d\d\s").is_match(text) && any(breaks) {
         return Some("a title of something else");
@@ -31,7 +31,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     }
     // Who sells or looks for something.
     let sells = regex!(
-        r"(?i)\bfree trial\b|\bno credit card\b|\b(?:book|request|get) a demo\b|\bour customers (?:see|save|cut|love|report)\b|\bwe offer:|\((?:m/[fw]/[dx]|all genders)\)|\b(?:apply|sign up) (?:now|today)\b"
+        r"(?i)\bfree trial\b|\bno credit card\b|\b(?:book|request|get) a demo\b|\bour customers (?:save|cut|love)\b|\bwe offer:|\((?:m/[fw]/[dx]|all genders)\)|\b(?:apply|sign up) (?:now|today)\b"
     );
     if any(sells) {
         return Some("an advertisement");
@@ -98,6 +98,7 @@ mod tests {
             assert!(is(text, what), "{text}");
         }
         for (text, what) in [
+            ("09:00  registration service restarted\n10:00  worker ran out: CUDA out of memory\n", "CUDA"),
             ("09:00:12 worker started\n10:00:31 CUDA out of memory\n", "CUDA"),
             ("* step 1 (forward, 98 ms)\n* Out of memory (rank 3)\n", "Out of"),
             ("A: it worked last week\nCUDA out of memory\n", "CUDA"),

@@ -135,7 +135,7 @@ fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
-    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=:\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]|\bmore (?:often )?than (?:once|twice|\d+(?: times)?) (?:in|within|per|over) \d+ ?\w+").is_match(text) {
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=:\x22]|^Subject: \[(?i:alert\w*)\]|^\[(?:Alert|Alerting|Alertmanager)\]|^(?:message|summary|description|text): \x22[^\x22]*\bmore (?:often )?than (?:once|twice|\d+(?: times)?) (?:in|within|per|over) \d+ ?\w+").is_match(text) {
         return Some("an alert or its rule: the event itself is in other logs");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)|^-{1,2}[A-Za-z]\S*\s{2,}[A-Z]\w* ").is_match(text) {
@@ -188,7 +188,7 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     // What a message looks like, what a plan expects or does not, and what a version does.
-    if regex!(r"(?i)\bof the form [\x22'`]|[\x22'`\x{201d}] (?:is|are) not (?:expected|likely|anticipated|possible)\b|(?:^|[*.] )in v?\d+(?:\.(?:\d+|x))+,? (?:an?|the|every|all|any|each)\b|\bv?\d+\.\d+ (?:now )?(?:reports|returns|exits|raises|throws|restarts) ").is_match(text)
+    if regex!(r"(?i)\bof the form [\x22'`]|[\x22'`\x{201d}] (?:is|are) not (?:expected|likely|anticipated|possible),? (?:since|because|as|for)\b|(?:^|[*.] )in v?\d+\.x,? ").is_match(text)
         || regex!(r"\x{304c}(?:\x{30ed}\x{30b0}|\x{51fa}\x{529b})\x{306b}(?:\x{3042}|\x{51fa})|\x{306a}\x{3044}\x{304b}(?:\x{3092})?(?:\x{8abf}\x{3079}|\x{78ba}\x{8a8d})|\x{3067}\x{3042}\x{308b}\x{3053}\x{3068}\x{3092}\x{78ba}\x{8a8d}").is_match(text)
     {
         return Some("a manual");

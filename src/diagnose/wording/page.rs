@@ -103,7 +103,7 @@ fn exemplified(lines: &Lines, at: usize) -> bool {
     for line in lines[at.saturating_sub(DEEP)..at].iter().rev().filter(|line| key.is_match(&line.text)) {
         if indent(&line.text) < depth {
             depth = indent(&line.text);
-            if regex!(r#"^\s*["']?(?:examples?|default|sample)["']?:\s*\{?$"#).is_match(line.text.trim_end()) {
+            if regex!(r#"^\s*["']?(?:examples?|sample)["']?:\s*\{?$"#).is_match(line.text.trim_end()) {
                 return true;
             }
         }
@@ -141,7 +141,7 @@ fn fronted(lines: &Lines, at: usize) -> bool {
 
 /// Whether `text` begins with a title in quotes, and says what bears it: a book, a talk, an exhibition.
 fn quoted(text: &str) -> bool {
-    regex!(r#"^["\x{201c}\x{201e}\x{ab}][A-Z][^"\x{201c}\x{201d}\x{bb}]{2,60}["\x{201c}\x{201d}\x{bb}] (?:-|\x{2013}|\x{2014}|by|,) ?[a-z][a-z]"#).is_match(text)
+    regex!(r#"^["\x{201c}\x{201e}\x{ab}][A-Z][^"\x{201c}\x{201d}\x{bb}]{2,60}["\x{201c}\x{201d}\x{bb}] (?:-|\x{2013}|\x{2014}) [a-z][a-z]"#).is_match(text)
         && !regex!(r"(?i)\b(?:retr\w+|restart\w*|kill\w*|abort\w*|exit\w*|error|fail\w*|crash\w*|again|after|when|while|at|on)\b").is_match(text)
 }
 
@@ -165,7 +165,7 @@ fn explained(lines: &Lines, at: usize) -> bool {
 /// Whether line `at` explains a term, as the lines around it do with others: `OOMKilled: reason that ..`.
 fn termed(lines: &Lines, at: usize) -> bool {
     let entry = |line: &Line| {
-        regex!(r"^\W{0,4}[A-Za-z][\w /-]{1,30}\W{0,2}(?::| -| \x{2013}| \x{2014}) ?(?:(?:the|an?) )?(?:[a-z]+,? ){1,8}(?:that|which|whose|in which|where|who|for|of|when)\b|^\W{0,4}[A-Z][\w -]{1,30}: [A-Z]?[a-z]+'s (?:number|name|code|word|term)\b").is_match(&line.text)
+        regex!(r"^\W{0,4}[A-Za-z][\w /-]{1,30}\W{0,2}(?::| -| \x{2013}| \x{2014}) ?(?:(?:the|an?) )?(?:[a-z]+,? ){0,8}(?:(?:part|number|share|amount|name|kind|set|way|word) (?:of|for)|that|which|whose|where|who)\b|^\W{0,4}[A-Z][\w -]{1,30}: [A-Z]?[a-z]+'s (?:number|name|code|word|term)\b").is_match(&line.text)
     };
     let near = [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)];
     entry(&lines[at])
@@ -292,6 +292,7 @@ mod tests {
             ("job  code  host\n 12   137   a1  Killed\n", "Killed"),
             ("name: job-1\nerror: Out of memory\n", "error"),
             ("status:\n  state: failed\n  error: Out of memory\n", "error"),
+            ("gpu0: waiting for work\ntrainer: out of memory for batch 3\ngpu1: waiting for peers\n", "out of"),
             ("\"CUDA out of memory\" - retrying with half of it\n", "CUDA"),
         ] {
             assert!(of(text, what).is_none(), "{text}");
