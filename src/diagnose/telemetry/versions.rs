@@ -241,6 +241,11 @@ fn amounts(text: &str) -> Vec<Amount> {
 
 /// The number at the start of `text` whose digits stand in groups, and the text after it: `60,874`, `1,218.9`, `7 312 MiB`.
 fn grouped(text: &str) -> Option<(&str, &str)> {
+    // Most numbers have no groups, and are many.
+    let digits = text.bytes().take(4).take_while(u8::is_ascii_digit).count();
+    if !matches!(text.as_bytes().get(digits), Some(b',' | b' ')) {
+        return None;
+    }
     let found = regex!(r"^(\d{1,3}(?:,\d{3})+(?:\.\d+)?)\b|^(\d{1,3}(?: \d{3})+) [KMG]i?B\b").captures(text)?;
     Some(text.split_at(found.get(1).or(found.get(2))?.end()))
 }

@@ -13,17 +13,21 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let near = || lines[at.saturating_sub(AROUND)..lines.len().min(at + AROUND)].iter();
     let any = |mark: &regex::Regex| near().any(|line| mark.is_match(&line.text));
     // A talk with its time, beside the breaks of its day.
-    let breaks = regex!(
-        r"(?i)^\W*\d{1,2}[:.h]\d\d\W+(?:(?:opening |closing )?keynote|coffee|lunch|break|registration|welcome|dinner|lightning talks?|panel|workshop)\s*(?::|\(|$)"
-    );
-    if regex!(r"^\W*\d{1,2}[:.h]\d\d\s").is_match(text) && any(breaks) {
+    let breaks = || {
+        regex!(
+            r"(?i)^\W*\d{1,2}[:.h]\d\d\W+(?:(?:opening |closing )?keynote|coffee|lunch|break|registration|welcome|dinner|lightning talks?|panel|workshop)\s*(?::|\(|$)"
+        )
+    };
+    if regex!(r"^\W*\d{1,2}[:.h]\d\d\s").is_match(text) && any(breaks()) {
         return Some("a title of something else");
     }
     // A work among others, with what it is.
-    let works = regex!(
-        r"(?i)^\W*[^()\n]{3,60} \((?:an? )?(?:film|movie|novel|book|album|song|thriller|comic|poems?|podcast|short story|audio ?book|board game)\b"
-    );
-    if works.is_match(text) || regex!(r"^\s*(?:[-*\x{2022}]|\d+\.) ").is_match(text) && any(works) {
+    let works = || {
+        regex!(
+            r"(?i)^\W*[^()\n]{3,60} \((?:an? )?(?:film|movie|novel|book|album|song|thriller|comic|poems?|podcast|short story|audio ?book|board game)\b"
+        )
+    };
+    if (text.contains(" (") || regex!(r"^\s*(?:[-*\x{2022}]|\d+\.) ").is_match(text)) && any(works()) {
         return Some("a title of something else");
     }
     if any(regex!(r"(?i)^\W*(?:verse|chorus|refrain|bridge)\W*\d?\W*$")) {
@@ -37,11 +41,14 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         return Some("an advertisement");
     }
     // The subject of a discussion, in a list of them.
-    let index = regex!(
-        r"(?i)^\W*(?:today's topics\W*$|board index\b|topics?\s{2,}.*\b(?:replies|views|posts)\b|(?:subject|title|thread)s?\s{2,}.*\b(?:author|replies|views|date)\b)"
-    );
+    let index = || {
+        regex!(
+            r"(?i)^\W*(?:today's topics\W*$|board index\b|topics?\s{2,}.*\b(?:replies|views|posts)\b|(?:subject|title|thread)s?\s{2,}.*\b(?:author|replies|views|date)\b)"
+        )
+    };
     let above = lines[at.saturating_sub(AROUND)..at].iter();
-    if regex!(r"^\s*\d+\. |\S {2,}\d+(?: {2,}|$)").is_match(text) && above.rev().any(|line| index.is_match(&line.text))
+    if regex!(r"^\s*\d+\. |\S {2,}\d+(?: {2,}|$)").is_match(text)
+        && above.rev().any(|line| index().is_match(&line.text))
     {
         return Some("the title of an issue or a page");
     }
