@@ -59,11 +59,22 @@ pub(super) fn counts_up(lines: &[&str]) -> bool {
     }
     let counts = |line: &str| digits.find_iter(line).map(|digits| digits.as_str().parse().ok()).collect::<Vec<_>>();
     let counts: Vec<Vec<Option<u64>>> = lines.iter().map(|line| counts(line)).collect();
-    (0..counts[0].len()).any(|place| {
-        let step = |two: &[Vec<Option<u64>>]| two[1][place]?.checked_sub(two[0][place]?);
-        let steps: Vec<_> = counts.windows(2).map(step).collect();
-        steps[0].is_some_and(|step| step > 0) && steps.iter().all(|step| *step == steps[0])
-    })
+    let column = |place: usize| counts.iter().map(|counts| counts[place]).collect::<Option<Vec<u64>>>();
+    (0..counts[0].len()).filter_map(column).any(|counts| in_equal_steps(&counts))
+}
+
+/// Whether each of several counts is as much more than the one before it.
+pub(super) fn in_equal_steps(counts: &[u64]) -> bool {
+    let mut steps = counts.windows(2).map(|two| two[1].checked_sub(two[0]).filter(|step| *step > 0));
+    steps.next().flatten().is_some_and(|first| steps.all(|step| step == Some(first)))
+}
+
+/// Whether `word`, of a header, is when the readings below it were taken: `t20`, `8:00`, `day 3`.
+pub(super) fn is_time(word: &str) -> bool {
+    regex!(
+        r"(?i)^(?:t\W?\d+\w?|\d+(?:s|m|min|h|d)|\d{1,2}:\d\d|(?:day|d|week|w|hour|h|epoch|run|round|iter|step)\W?\d+|(?:mon|tue|wed|thu|fri|sat|sun)\w*)$"
+    )
+    .is_match(word)
 }
 
 /// Whether `line` says nothing but when the reading below it was taken.

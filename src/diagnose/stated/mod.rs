@@ -3,6 +3,7 @@
 //! A text that is short enough to be a report is read as a whole when it is complete. A sentence with its amounts is a
 //! statement of its own; any other is a claim, which needs rows of the text that agree with it ([`rows`]), or telemetry.
 
+mod across;
 mod amount;
 mod axis;
 mod column;
@@ -273,9 +274,8 @@ fn paragraph(lines: &Lines, at: usize) -> String {
     let mut text = lines[at].message().to_owned();
     for line in lines[at + 1..].iter().take(LINES) {
         // Lines of one log begin alike.
-        let first = |text: &str| text.split_whitespace().next().map(str::to_owned);
         let goes_on = regex!(r"^(?:[a-z]|\d[\d.,]* ?[A-Za-z])").is_match(&line.text)
-            && first(&line.text) != first(&lines[at].text);
+            && line.text.split_whitespace().next() != lines[at].text.split_whitespace().next();
         if lines[at].text.len() < WIDE || !goes_on || !text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ',') {
             break;
         }

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::axis::{counts_up, heads_a_reading, heads_times, is_timed, is_watched};
+use super::across::{Across, across, matrix};
+use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
 use super::{GROWN, levels_off, regex};
@@ -56,7 +57,8 @@ impl<'a> Columns<'a> {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
                 _ => columns.extend(listed(lines, std::mem::take(&mut list))),
             }
-            columns.extend(matrix(at, line).or_else(|| across(lines, at, &numbers)));
+            let single = matrix(line).or_else(|| across(lines, at, &numbers));
+            columns.extend(single.map(|single| Column::of_a_line(at, single)));
             if numbers.iter().any(|number| number.value.is_some()) {
                 let rows = rows.entry(shape.clone()).or_default();
                 if rows.is_empty() {
@@ -180,10 +182,8 @@ impl<'a> Columns<'a> {
         let named = is_named(&self.lines[first][..column.cells[0].1.start]);
         let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
         counts.len() >= READINGS
-            && counts[0] <= 1
-            && counts[1] > counts[0]
-            && (counts[0] == 0 || counts[1] == 2 && named)
-            && counts.windows(2).all(|two| two[1] - two[0].min(two[1]) == counts[1] - counts[0])
+            && (counts[0] == 0 || counts[..2] == [1, 2] && named)
+            && in_equal_steps(&counts)
             && !headed()
     }
 
@@ -233,6 +233,13 @@ impl<'a> Columns<'a> {
                 && !is_scaled(line)
                 || is_watched(line)
         })
+    }
+}
+
+impl<'a> Column<'a> {
+    fn of_a_line(at: usize, Across { name, numbers, values }: Across<'a>) -> Self {
+        let cells = numbers.into_iter().map(|number| (at, number)).collect();
+        Self { cells, values, name, sized: true, alike: true, timed: true }
     }
 }
 
@@ -288,49 +295,6 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
     let values = gone(lines[*first], &cells[0].1, "", cells.iter().filter_map(|(_, number)| number.value).collect());
     Some(Column { values, name: String::new(), sized: true, alike, timed: false, cells })
-}
-
-/// The values of a series as Prometheus answers a query of a range: `[[1718000000,"402653184"],..]`.
-fn matrix<'a>(at: usize, line: &'a str) -> Option<Column<'a>> {
-    let memory = regex!(r"\x22(\w*(?:memory|_rss|heap|alloc)\w*bytes\w*)\x22").captures(line)?;
-    let pairs = regex!(r"\[1\d{9}(?:\.\d+)?, ?\x22(\d+(?:\.\d+)?)\x22\]").captures_iter(line);
-    let number = |pair: regex::Captures<'a>| {
-        let value = pair.get(1).expect("the value");
-        Number { start: value.start(), written: value.as_str(), value: value.as_str().parse().ok(), sized: true }
-    };
-    let cells: Vec<(usize, Number<'a>)> = pairs.map(|pair| (at, number(pair))).collect();
-    let values = cells.iter().filter_map(|(_, number)| number.value).collect();
-    (cells.len() > 1).then(|| Column {
-        cells,
-        values,
-        name: memory[1].to_owned(),
-        sized: true,
-        alike: true,
-        timed: true,
-    })
-}
-
-/// The readings of a line behind the name of what they are of, below a header of their times: `t0  t20  t40`.
-fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Option<Column<'a>> {
-    const READINGS: usize = 5;
-    let text = lines[at];
-    let values: Vec<f64> = row.iter().filter_map(|number| number.value).collect();
-    let name = text[..row.first()?.start].trim();
-    if values.len() < READINGS || values.len() < row.len() || !is_named(name) {
-        return None;
-    }
-    let time = regex!(
-        r"(?i)^(?:t\W?\d+\w?|\d+(?:s|m|min|h|d)|\d{1,2}:\d\d|(?:day|d|week|w|hour|h|epoch|run|round|iter|step)\W?\d+|(?:mon|tue|wed|thu|fri|sat|sun)\w*)$"
-    );
-    let is_header = |line: &&&str| {
-        let words = line.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';'));
-        let last = words.rev().filter(|word| !word.is_empty()).take(row.len());
-        last.filter(|word| time.is_match(word)).count() == row.len()
-    };
-    lines[at.saturating_sub(ABOVE)..at].iter().find(is_header)?;
-    let cells = row.iter().map(|number| (at, number.clone())).collect();
-    let values = gone(text, &row[0], name, values);
-    Some(Column { cells, values, name: name.to_owned(), sized: true, alike: true, timed: true })
 }
 
 fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usize) -> Option<Column<'a>> {

@@ -50,16 +50,8 @@ pub(super) fn of(text: &str) -> Option<String> {
 
 /// Whether `text` begins with how much data is held, or says how many are served.
 pub(super) fn is_of_data(text: &str) -> bool {
-    // Nearly no line is: what begins otherwise, and has no name in the plural with a value, is not searched.
-    let begins = text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    let amount =
-        begins.starts_with(|c: char| c.is_ascii_digit()) || begins.starts_with(|c: char| "lrLRiIaApP".contains(c));
-    let served = text.contains("s=") || text.contains("s:");
-    amount
-        && regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b")
-            .is_match(text)
-        || served
-            && regex!(r"(?i)\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d").is_match(text)
+    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d")
+        .is_match(text)
 }
 
 /// The label before the first word for memory, which begins at `end`: `after forward` of `after forward: mem 3 GB`.

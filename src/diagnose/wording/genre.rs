@@ -27,7 +27,8 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
             r"(?i)^\W*[^()\n]{3,60} \((?:an? )?(?:film|movie|novel|book|album|song|thriller|comic|poems?|podcast|short story|audio ?book|board game)\b"
         )
     };
-    if (text.contains(" (") || regex!(r"^\s*(?:[-*\x{2022}]|\d+\.) ").is_match(text)) && any(works()) {
+    let listed = || regex!(r"^\s*(?:[-*\x{2022}]|\d+\.) ").is_match(text);
+    if text.contains('(') && works().is_match(text) || listed() && any(works()) {
         return Some("a title of something else");
     }
     if any(regex!(r"(?i)^\W*(?:verse|chorus|refrain|bridge)\W*\d?\W*$")) {

@@ -94,9 +94,9 @@ fn logged(lines: &Lines, at: usize) -> bool {
     let own = |line: &Line| line.text.starts_with("    ") || line.text.trim().is_empty();
     let head = |line: &Line| regex!(r"^(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): ").is_match(&line.text);
     // The trace of a failure was pasted.
-    let traced = lines[at.saturating_sub(TRACE)..at].iter().any(|line| line.text.contains("Traceback (most recent"));
+    let traced = || lines[at.saturating_sub(TRACE)..at].iter().any(|line| line.text.contains("Traceback (most recent"));
     own(&lines[at])
-        && !traced
+        && !traced()
         && lines[at.saturating_sub(ROWS)..at]
             .iter()
             .rev()
@@ -242,14 +242,12 @@ fn evaluated(lines: &Lines, at: usize) -> bool {
 fn searched(lines: &Lines, at: usize) -> bool {
     let near = || lines[at.saturating_sub(RESULTS)..lines.len().min(at + RESULTS)].iter();
     let place = |line: &&Line| regex!(r"^\s*(?:https?://)?[\w.-]+\.[a-z]{2,}\S* \x{203a} \S").is_match(&line.text);
+    let voted = |line: &&Line| {
+        regex!(r"(?i)\b(?:un)?answered\b|\b\d+ (?:votes?|answers|upvotes|replies)\b").is_match(&line.text)
+    };
     near().filter(place).count() > 1
+        || near().filter(voted).count() > 1
         || near().any(|line| regex!(r"(?i)^(?:About )?[\d,.]+ results (?:\(|for\b)").is_match(line.text.trim_start()))
-        || near()
-            .filter(|line| {
-                regex!(r"(?i)\b(?:un)?answered\b|\b\d+ (?:votes?|answers|upvotes|replies)\b").is_match(&line.text)
-            })
-            .count()
-            > 1
 }
 
 #[cfg(test)]

@@ -36,11 +36,14 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if patched(lines, at) || released(lines, at) {
         return Some("release notes");
     }
-    // A message as the help of an editor has it, with the place of a number.
-    let help = regex!(r"\S ~$");
-    let near = || lines[at.saturating_sub(2)..lines.len().min(at + 3)].iter();
-    (help.is_match(&lines[at].text) && near().filter(|line| help.is_match(&line.text)).count() > 1)
-        .then_some("a manual")
+    marked(lines, at).then_some("a manual")
+}
+
+/// Whether line `at` is one of several messages that the help of an editor marks.
+fn marked(lines: &Lines, at: usize) -> bool {
+    let mark = |line: &Line| regex!(r"\S ~$").is_match(&line.text);
+    let around = at.saturating_sub(2)..lines.len().min(at + 3);
+    mark(&lines[at]) && lines[around].iter().filter(|line| mark(line)).count() > 1
 }
 
 /// Whether line `at` is one of several pasted lines with line numbers; the numbers of a table do not run on like that.

@@ -163,7 +163,7 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     }
     // What a program handles now.
     let handles = regex!(
-        r"(?i)(?:\b(?:handl\w+|fix\w*|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2}) ?$"
+        r"(?i)\b(?:handl\w+|fix\w*|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2} ?$"
     );
     let state = regex!(
         r"(?i)^(?P<error>errors? (?:on|in|for) )?(?:an? )?out[- ]of[- ]memory (?:condition|situation|scenario|case)s?\b"
