@@ -181,11 +181,14 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
         regex!(r"(?i)^(?:seq\w*|seq(?:uence)?[ _]len\w*|length|resolution|model|params|hidden|layers|prompt)$")
             .is_match(name)
     };
-    // Or of as much work as is held at the time: what is stated compares both.
-    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) || names.iter().any(|name| is_of_work(name)) {
+    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) {
         return None;
     }
     if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {
+        return None;
+    }
+    // As much work as is held at the time: what is stated compares both.
+    if names.iter().any(|name| is_of_work(name)) {
         return None;
     }
     columns[1..].iter_mut().filter(|column| **column == Column::Step).for_each(|column| *column = Column::Other);

@@ -2,7 +2,7 @@
 //! answers. The lines around a message show what kind of text it is in.
 
 use super::super::window::{Line, Lines};
-use super::regex;
+use super::{page, regex};
 
 /// How far around a line the marks of such a text may be, in lines.
 const AROUND: usize = 12;
@@ -53,6 +53,10 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     {
         return Some("the title of an issue or a page");
     }
+    let voted = regex!(r"(?i)\b(?:un)?answered\b|\b\d+ (?:votes?|answers|upvotes|replies)\b");
+    if near().filter(|line| voted.is_match(&line.text)).count() > 1 {
+        return Some("the title of an issue or a page");
+    }
     // The text of a link.
     if regex!(r"(?i)^\s*(?:<dt>|<li>)?<a\s[^>]*href=[^>]*>[^<]*</a>\s*$").is_match(text) {
         return Some("the title of an issue or a page");
@@ -61,7 +65,10 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if text.matches(" \u{2014} ").count() + text.matches(" \u{2013} ").count() > 3 {
         return Some("a text for users, in a file of texts");
     }
-    asked(lines, at).then_some("a title or a question of a page")
+    if asked(lines, at) {
+        return Some("a title or a question of a page");
+    }
+    page::described(lines, at)
 }
 
 /// Whether line `at` is a question of a list of questions and answers, or one of these answers.

@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{catalogue, conversation, genre, mention, page, regex, shown, source, speech};
+use super::{catalogue, conversation, mention, page, regex, shown, source, speech};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -62,7 +62,6 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
         return Some("release notes");
     }
     let around = page::dismissed(lines, at).or_else(|| mention::dismissed(lines, at));
-    let around = around.or_else(|| genre::dismissed(lines, at));
     if let Some(reason) = around.or_else(|| catalogue::dismissed(lines, at)) {
         return Some(reason);
     }

@@ -242,11 +242,7 @@ fn evaluated(lines: &Lines, at: usize) -> bool {
 fn searched(lines: &Lines, at: usize) -> bool {
     let near = || lines[at.saturating_sub(RESULTS)..lines.len().min(at + RESULTS)].iter();
     let place = |line: &&Line| regex!(r"^\s*(?:https?://)?[\w.-]+\.[a-z]{2,}\S* \x{203a} \S").is_match(&line.text);
-    let voted = |line: &&Line| {
-        regex!(r"(?i)\b(?:un)?answered\b|\b\d+ (?:votes?|answers|upvotes|replies)\b").is_match(&line.text)
-    };
     near().filter(place).count() > 1
-        || near().filter(voted).count() > 1
         || near().any(|line| regex!(r"(?i)^(?:About )?[\d,.]+ results (?:\(|for\b)").is_match(line.text.trim_start()))
 }
 

@@ -31,7 +31,6 @@ mod source;
 mod speech;
 mod table;
 
-pub(super) use guard::dismissed;
 pub(super) use position::{Position, position};
 pub use table::{KnownWording, known_wordings};
 
@@ -44,6 +43,11 @@ use super::window::Lines;
 fn dismisses(by: fn(&Lines, usize) -> Option<&'static str>, text: &str, what: &str) -> bool {
     let (lines, at) = Lines::hot_at(text, what);
     by(&lines, at).is_some()
+}
+
+/// Why line `at` is no event: by its form, or by the text around it.
+pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+    guard::dismissed(lines, at).or_else(|| genre::dismissed(lines, at))
 }
 
 /// What line `at` of `lines` reports, in order of the text. Lines of a `known` shape reported events often enough that
@@ -71,6 +75,13 @@ pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<S
         if found.len() == before {
             family(lines, at, found);
         }
+    }
+    // The lines around, of the few lines that are left.
+    let event = found[before..].iter().any(|sighting| sighting.cause.is_event());
+    if let Some(reason) = (event && !known).then(|| genre::dismissed(lines, at)).flatten() {
+        found.truncate(before);
+        found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
+        return;
     }
     for sighting in found[before..].iter_mut().filter(|sighting| sighting.cause.is_event()) {
         beside::fill(sighting, lines, at);

@@ -15,13 +15,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if item(&lines[at].text) || (cell(lines, at) && !pasted.is_match(&lines[at].text)) {
         return Some("a manual");
     }
-    if exemplified(lines, at) {
-        return Some("an example");
-    }
-    if explained(lines, at) || termed(lines, at) || enumerated(lines, at) {
-        return Some("a list of errors in a manual");
-    }
-    if asked(&lines[at].text) || underlined(lines, at) || fronted(lines, at) || quoted(&lines[at].text) {
+    if asked(&lines[at].text) || underlined(lines, at) {
         return Some("a title or a question of a page");
     }
     let own = lines[at].message();
@@ -33,7 +27,21 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if listed(lines, at) {
         return Some("a text that was searched for, fetched or described");
     }
-    if patched(lines, at) || released(lines, at) {
+    released(lines, at).then_some("release notes")
+}
+
+/// Why line `at`, which reads like an event, did not happen either: judged by more lines, so of few lines only.
+pub(super) fn described(lines: &Lines, at: usize) -> Option<&'static str> {
+    if exemplified(lines, at) {
+        return Some("an example");
+    }
+    if explained(lines, at) || termed(lines, at) || enumerated(lines, at) {
+        return Some("a list of errors in a manual");
+    }
+    if fronted(lines, at) || quoted(&lines[at].text) {
+        return Some("a title or a question of a page");
+    }
+    if patched(lines, at) {
         return Some("release notes");
     }
     marked(lines, at).then_some("a manual")
@@ -267,6 +275,8 @@ fn package(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    use super::super::dismisses;
+
     /// The reason to dismiss the line that holds `what`.
     fn of(text: &str, what: &str) -> Option<&'static str> {
         let lines = Lines::hot(text);
@@ -275,6 +285,7 @@ mod tests {
 
     #[test]
     fn terms_codes_templates_and_titles_are_no_events() {
+        let is = |text: &str, what: &str| of(text, what).is_some() || dismisses(described, text, what);
         for (text, what) in [
             (
                 "code  name   meaning\n  -4  CL_MEM_OBJECT_ALLOCATION_FAILURE  no memory for it\n  12  ENOMEM  Cannot allocate memory\n",
@@ -289,7 +300,7 @@ mod tests {
             ("options:\n  - \"CUDA out of memory\"\n  - \"Killed\"\n", "CUDA"),
             ("\"Out of Memory\" - sculptures from computers\n", "Out"),
         ] {
-            assert!(of(text, what).is_some(), "{text}");
+            assert!(is(text, what), "{text}");
         }
         for (text, what) in [
             ("job  code  host\n 12   137   a1  Killed\n", "Killed"),
@@ -298,7 +309,7 @@ mod tests {
             ("gpu0: waiting for work\ntrainer: out of memory for batch 3\ngpu1: waiting for peers\n", "out of"),
             ("\"CUDA out of memory\" - retrying with half of it\n", "CUDA"),
         ] {
-            assert!(of(text, what).is_none(), "{text}");
+            assert!(!is(text, what), "{text}");
         }
     }
 
