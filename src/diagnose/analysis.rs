@@ -20,7 +20,7 @@ use super::stated::{self, Statement};
 use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
-use super::wording::recognise;
+use super::wording::{self, recognise};
 use crate::estimate::{Ladder, Rung};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -80,6 +80,10 @@ struct Gatherer {
     /// Signs of the running software at the beginning of the input.
     head: Signs,
     file: String,
+    /// Whether the input says how something ended.
+    ended: bool,
+    /// The lines of the input that report nothing, as far as they are known.
+    dismissed: Vec<u64>,
 }
 
 impl Analysis {
@@ -102,6 +106,8 @@ impl Analysis {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
+        self.gathered.ended = false;
+        self.gathered.dismissed.clear();
         self.gathered.shapes = Shapes::default();
         self.gathered.measured = Shapes::default();
         self.whole = Some(Vec::new());
@@ -128,7 +134,11 @@ impl Analysis {
         self.scanner.settle(&mut self.gathered);
         if let Some(text) = self.whole.take_if(|_| whole) {
             let input = self.inputs.len();
-            self.stated.extend(stated::read(&text).into_iter().map(|statement| (input, statement)));
+            let stated = stated::read(&text);
+            if stated.is_empty() && !self.gathered.ended {
+                self.gathered.spoken(&text);
+            }
+            self.stated.extend(stated.into_iter().map(|statement| (input, statement)));
         }
         let Gatherer { watched, file, .. } = &mut self.gathered;
         if let Some(reported) = watched.report(file, whole) {
@@ -320,7 +330,23 @@ impl Sink for Gatherer {
 }
 
 impl Gatherer {
+    /// Takes what people say in a whole text in which no message of a program was found.
+    fn spoken(&mut self, text: &[u8]) {
+        let lines = Lines::of(&Window { bytes: text, offset: 0, line: 1, hits: Vec::new() });
+        if let Some(mut sighting) = wording::spoken(&lines, &self.dismissed) {
+            sighting.asks = software::of(&sighting, Signs::of(text), self.head);
+            self.take(sighting);
+        }
+    }
+
     fn take(&mut self, mut sighting: Sighting) {
+        match sighting.cause {
+            Cause::Dismissed(_) if self.dismissed.len() < LISTED => {
+                self.dismissed.extend(sighting.evidence.first().map(|evidence| evidence.line));
+            }
+            Cause::Dismissed(_) => {}
+            _ => self.ended = true,
+        }
         for evidence in &mut sighting.evidence {
             evidence.file.clone_from(&self.file);
         }

@@ -22,6 +22,7 @@ mod anchors;
 mod ascii;
 mod batch;
 mod candidates;
+mod classify;
 mod code;
 mod counter;
 mod decide;
@@ -36,6 +37,8 @@ mod follow;
 mod gather;
 mod incident;
 mod input;
+#[cfg(test)]
+mod learned;
 pub mod ledger;
 mod lengths;
 mod literals;

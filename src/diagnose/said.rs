@@ -24,7 +24,11 @@ pub(super) fn state(events: &mut Vec<Event>, file: &str, statement: &Statement, 
     // and what reads a known print knows whose memory grows.
     let grows = |event: &Event| of_file(event) && matches!(event.verdict, Verdict::Leak | Verdict::HostGrowth);
     let of_a_device = |finding: &Finding| finding.metric == Metric::DeviceUsed;
-    if !claimed && (!of_host && findings.clone().any(of_a_device) || events.iter().any(grows)) {
+    // A device that was nearly full says why its figures rose.
+    let full = |event: &Event| of_file(event) && event.verdict == Verdict::NearCapacity;
+    if !claimed
+        && (!of_host && findings.clone().any(of_a_device) || events.iter().any(|event| grows(event) || full(event)))
+    {
         return;
     }
     // What is allocated is of the host if the text has no device.

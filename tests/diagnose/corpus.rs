@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen33/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen35/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 122] = [
+const KNOWN: [(&str, &str); 149] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
@@ -229,8 +229,6 @@ const KNOWN: [(&str, &str); 122] = [
     ("some/chat-bot-maxrss", "amounts in the sentences of a chat"),
     ("some/two-code-blocks-smaps", "nobody says that the amounts grow"),
     ("some/ci-runner-agent-free-m", "rows of numbers without a unit, of a column of `free` that a sentence names"),
-    ("some/image-generation-vram-queue", "nobody says that the amounts grow"),
-    ("some/opencl-mining-monitor", "as above"),
     ("some/ysql-like-connection-cost", "several numbers without a unit for each version"),
     ("some/mailing-list-kernel-boot", "what is free of several versions"),
     ("some/etl-job-internal-ticket", "the amounts of several nights in a sentence"),
@@ -241,8 +239,6 @@ const KNOWN: [(&str, &str); 122] = [
     ("none/sawtooth-gc-log", "as above"),
     ("none/sawtooth-rss-cron", "as above"),
     ("none/training-log-constant", "as above"),
-    ("some/hg-erlang-binary", "nobody says that the amounts grow, and they stand below their times"),
-    ("some/hg-game-server-mapchange", "what each change of a map loses stands behind the amounts"),
     ("some/hg-camera-recorder", "shares of a machine's memory"),
     ("some/leak-torch-allocated-step", "rows of numbers whose unit a sentence names"),
     ("some/leak-rocm-smi", "four readings, and nobody says that they grow"),
@@ -265,7 +261,6 @@ const KNOWN: [(&str, &str); 122] = [
     ("none/grafana-wiggle-csv", "as above"),
     ("some/f-llamacpp-ctx-huge", "what was free before it loaded is not what the device has"),
     ("some/t-erl-binary", "numbers in brackets, whose unit stands in the expression above them"),
-    ("some/t-pmap-total", "rows of a total that rise by less than three quarters, and nobody says so"),
     ("some/t-smem-pss", "columns that a sentence names"),
     ("some/t-jcmd-diff", "a difference that a tool of the JVM prints"),
     ("some/t-slabtop", "a table of caches of which each is printed again"),
@@ -279,8 +274,40 @@ const KNOWN: [(&str, &str); 122] = [
     ("none/n-sql-runtime-settings", "settings of a database are taken for telemetry"),
     ("some/f-adam-state-step-one", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/t-inference-server-smi", "what all programs use of a device, which one that starts takes as well"),
-    ("some/t-celery-worker-fr", "thousands that blanks part, in a count of the work"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
+    ("some/t-pprof-diff", "a difference of two profiles"),
+    ("some/t-discord-bot-chat", "amounts whose unit is in another sentence of a chat"),
+    ("some/t-perfmon-paged-pool", "German names of counters"),
+    ("some/t-dumpsys-rotation", "rows that count what was done, with amounts in kilobytes that nothing names"),
+    ("some/t-esp-free-heap", "free bytes beside the least of them"),
+    ("some/t-erlang-console", "a comment between the readings says when they are"),
+    ("some/t-memray-branch", "names of two branches head the columns"),
+    ("some/t-notebook-caching", "a table without a time of what is reserved"),
+    ("some/t-mail-francais", "French growth by the night"),
+    ("none/n-postgres-conf", "amounts in settings are taken for telemetry"),
+    ("some/f-ios-jetsam-report", "a limit of a process in iOS is taken for that of a group"),
+    ("some/f-jira-oomkilled", "the reason stands in another line of the ticket than the exit code"),
+    ("some/f-colab-es", "a session of Colab that restarts"),
+    ("some/f-review-game-phone", "a game that closes itself, in the words of a player"),
+    ("some/f-labbook-first-backward", "a laboratory book in one sentence"),
+    ("some/f-wechat-zh-eval", "a chat in Chinese"),
+    ("some/f-gh-issue-137", "the body of an issue that asks about its exit code"),
+    ("some/f-standup-longest-batch", "the longest batch is named in the words of a person"),
+    ("some/f-pt-photoshop", "a message of Photoshop in Portuguese"),
+    ("some/f-teams-someone-holds-gpu", "who holds the device is named in the words of a person"),
+    ("some/t-nvidia-smi-loop", "readings of a loop without their times"),
+    ("some/t-pprof-base-relay", "a difference of two profiles"),
+    ("some/t-tracemalloc-diff", "a difference of two snapshots"),
+    ("some/t-slack-sidecar", "amounts in several messages of a chat"),
+    ("some/t-reddit-upgrade-peak", "two peaks in a sentence about an update"),
+    ("some/t-vllm-sleep-cycles", "what remains after sleep is taken for memory of the host"),
+    ("some/t-chat-reserved-stays", "reserved memory that stays, in the words of a person"),
+    ("some/t-chrome-tab-it", "Italian growth by the hour"),
+    ("some/t-prom-range-json", "pairs of times and values in one line of JSON"),
+    ("some/t-game-vram-bug", "a bug report with a reading for each level"),
+    ("some/t-abnahmeprotokoll-de", "a German protocol of two releases"),
+    ("some/t-zh-epoch-vram", "a Chinese chat with a reading for each epoch"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -300,6 +327,10 @@ const KNOWN: [(&str, &str); 122] = [
 /// after the mends for that, 76 of 90 (failures 58 of 60, trends 18 of 30), and 50 of 60 with 10;
 /// `unseen32`, documents that look like failures and failures that look like documents, 32 of 40, and 55 of 80 with 25;
 /// `unseen33`, mixed, after those mends, 57 of 60 (failures 44 of 45, trends 13 of 15), and 54 of 60 with 6.
+/// `unseen34`, ordinary, 129 of 150 (failures 60 of 65, trends 15 of 30) and 54 of 55 with one; 139 with the weights that
+/// were learnt without it.
+/// `unseen35`, a third of its failures in the words of people, 126 of 150 (failures 50 of 60, trends 23 of 35) and 54 of
+/// 55 with none, with weights that were learnt without it; 121 and one without weights.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -338,6 +369,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen31", 150),
         ("unseen32", 120),
         ("unseen33", 120),
+        ("unseen34", 150),
+        ("unseen35", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -387,6 +420,19 @@ fn what_programs_printed_that_ran_out_of_memory_is_right() {
 fn wordings_beside_those_of_the_sets_are_right() {
     let wrong = judged("siblings", 80);
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// `people` is what people write, reports and mentions with the same words: what `learn.py` learns most from. Ordinary
+/// words are seldom enough to be sure, so more reports are missed than claimed where there are none.
+#[test]
+fn what_people_report_is_found_and_what_they_mention_is_not() {
+    let cases = cases("people");
+    let count = |what: &str, reports: bool| {
+        let of = cases.iter().filter(|case| (case.name.starts_with("reports")) == reports);
+        of.filter(|case| fares(case, &findings(case.text.as_bytes())) == what).count()
+    };
+    let (found, claimed) = (count("right", true), count("false claim", false));
+    assert!(cases.len() == 780 && found >= 210 && claimed <= 10, "{found} reports and {claimed} false claims of 780");
 }
 
 #[test]

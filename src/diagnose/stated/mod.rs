@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use ::regex::Captures;
 
 use super::ascii::regex;
+use super::classify::STEADY;
 use super::findings::Evidence;
 use super::scan::Window;
 use super::sighting::{evidence, quoted};
@@ -53,6 +54,9 @@ impl Statement {
         Self { verdict, proven, claimed, of_host: false, evidence, explanation: String::new() }
     }
 }
+
+/// The odds below which figures that rise are growth, as a logarithm in hundredths.
+const GROWTH: i32 = -140;
 
 /// How many times the first amount the last one is at least, if memory grew, and if it is that of a newer version.
 pub(super) const GROWN: f64 = 1.2;
@@ -115,13 +119,33 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
     if !statements.iter().any(|statement| statement.proven) {
         let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE));
         let by_version = by_version.map(|found| (Verdict::Regression, found));
-        if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, columns.by_time()?))) {
+        let grown = || {
+            columns
+                .by_time()
+                .or_else(|| columns.rising().filter(|rows| STEADY.odds(&lines, line(&lines, rows)) < GROWTH))
+        };
+        if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, grown()?))) {
             let mut statement = Statement::new(shown.0, false, Vec::new());
             rows.prove(&mut statement, Some(shown), title);
             statements.push(statement);
         }
     }
     statements
+}
+
+/// The row from which on figures of memory rise in a text, if any do.
+#[cfg(test)]
+pub(super) fn rises(bytes: &[u8], lines: &Lines) -> Option<usize> {
+    let text = String::from_utf8_lossy(bytes);
+    let rows = Rows::of(&text, Language::of(&text));
+    let plain: Vec<&str> = rows.plain.iter().map(|line| &line[..]).collect();
+    Some(line(lines, &Columns::of(&plain).rising()?))
+}
+
+/// The place of the first row of `rows`.
+fn line(lines: &Lines, rows: &Series) -> usize {
+    let below = lines.iter().position(|line| line.number > rows.lines[0] as u64);
+    below.unwrap_or(lines.len() - 1)
 }
 
 /// The lines of a text as they are written.
@@ -194,11 +218,7 @@ impl<'a> Rows<'a> {
         if let Some(rows) = columns.by_version(MORE) {
             return Some((Verdict::Regression, rows));
         }
-        let grown = columns.series(at, 3, |values| {
-            let values = &values[usize::from(values[0] == 0.0)..];
-            let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
-            times(GROWN)(values) && 5 * falls < values.len() && !levels_off(values)
-        });
+        let grown = columns.series(at, 3, rise);
         // Two readings are enough if they are far apart.
         let later = regex!(
             r"(?i)\b(?:later|apart)\b|\bafter (?:\d+|an?|one|two|three|\w+teen|a few|several) ?(?:h|hours?|days?|weeks?)\b"
@@ -251,6 +271,13 @@ impl<'a> Rows<'a> {
         let named = sides.into_iter().find(|(device, host)| device != host);
         named.map_or_else(|| device.is_match(self.text), |(device, _)| device)
     }
+}
+
+/// Whether readings rise, with few exceptions and to the end.
+fn rise(values: &[f64]) -> bool {
+    let values = &values[usize::from(values[0] == 0.0)..];
+    let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
+    values[0] > 0.0 && values[values.len() - 1] >= GROWN * values[0] && 5 * falls < values.len() && !levels_off(values)
 }
 
 /// Whether nearly all of a rise is in its first half.

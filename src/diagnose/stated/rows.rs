@@ -7,7 +7,7 @@ use super::across::{Across, across, matrix};
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
-use super::{GROWN, levels_off, regex};
+use super::{GROWN, levels_off, regex, rise};
 use crate::telemetry::is_of_work;
 
 /// Longer lines are not rows.
@@ -137,6 +137,34 @@ impl<'a> Columns<'a> {
                     || self.counts(column))
         });
         found.map(Column::whole)
+    }
+
+    /// Readings that rise, at whatever times and of whatever they are.
+    pub(super) fn rising(&self) -> Option<Series> {
+        const READINGS: usize = 3;
+        // Of what is free a quarter must be gone, and none of it come back.
+        let enough = |column: &Column<'_>| {
+            let (first, last) = (column.values[0], column.values[column.values.len() - 1]);
+            (column.cells[0].1.value == Some(first) || last >= 2.0 * first)
+                && column.values.windows(2).all(|two| two[0] - two[1] <= 0.3 * (last - first))
+        };
+        // Rows that go on below say how they go on.
+        let goes_on = |column: &Column<'_>| {
+            let within = |other: &&Column<'_>| {
+                let of = |cell: &(usize, Number<'_>)| (cell.0, cell.1.start);
+                other.cells.len() > column.cells.len()
+                    && other.cells.iter().any(|cell| of(cell) == of(&column.cells[0]))
+            };
+            self.columns.iter().filter(within).any(|other| !rise(&other.values))
+        };
+        let rises = |column: &&Column<'_>| {
+            column.values.len() >= READINGS
+                && rise(&column.values)
+                && enough(column)
+                && !goes_on(column)
+                && !self.follows_work(column)
+        };
+        self.columns.iter().filter(rises).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
     }
 
     /// What stands above the first row of a column, the nearest first.

@@ -1,5 +1,6 @@
 //! Numbers and units within a line.
 
+use super::super::prefix::boundary;
 use super::figure::Figure;
 
 /// A whole number from here on is an amount of bytes if its word names a kind of memory.
@@ -103,8 +104,7 @@ pub(super) fn unit(text: &str) -> Option<(u64, &str)> {
 
 /// The start of `text`, at most `bytes` long.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    &text[..end]
+    &text[..boundary(text, bytes)]
 }
 
 /// A unit right after a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.

@@ -29,14 +29,20 @@ mod side;
 mod size;
 mod source;
 mod speech;
+mod spoken;
 mod table;
 
 pub(super) use position::{Position, position};
+pub(super) use spoken::recognise as spoken;
 pub use table::{KnownWording, known_wordings};
 
 use super::ascii::regex;
+use super::classify::DOCUMENT;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
+
+/// The odds above which what reads like an event is in a document, as a logarithm in hundredths.
+const DOCUMENTS: i32 = 0;
 
 /// Whether `by` dismisses the line of `text` that holds `what`.
 #[cfg(test)]
@@ -58,27 +64,12 @@ pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<S
         found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
         return;
     }
-    allocator::recognise(lines, at, found);
-    if found.len() == before {
-        library::recognise(lines, at, found);
-    }
-    // A line has one subject: a line that names the sender of a kill is more specific than a bare kill.
-    for family in [
-        kernel::recognise,
-        manager::recognise,
-        shared_memory::recognise,
-        host::recognise,
-        table::specific,
-        killed::recognise,
-        table::general,
-    ] {
-        if found.len() == before {
-            family(lines, at, found);
-        }
-    }
+    matched(lines, at, found);
     // The lines around, of the few lines that are left.
     let event = found[before..].iter().any(|sighting| sighting.cause.is_event());
-    if let Some(reason) = (event && !known).then(|| genre::dismissed(lines, at)).flatten() {
+    let document = || (DOCUMENT.odds(lines, at) > DOCUMENTS).then_some("worded like a document, not like a report");
+    let around = || genre::dismissed(lines, at).or_else(document);
+    if let Some(reason) = (event && !known).then(around).flatten() {
         found.truncate(before);
         found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
         return;
@@ -98,4 +89,43 @@ pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<S
             *sighting = Sighting::new(Cause::Dismissed(reason), &lines[at]);
         }
     }
+}
+
+/// What the families find in line `at`, whatever is around it.
+fn matched(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    let before = found.len();
+    allocator::recognise(lines, at, found);
+    if found.len() == before {
+        library::recognise(lines, at, found);
+    }
+    // A line has one subject: a line that names the sender of a kill is more specific than a bare kill.
+    for family in [
+        kernel::recognise,
+        manager::recognise,
+        shared_memory::recognise,
+        host::recognise,
+        table::specific,
+        killed::recognise,
+        table::general,
+    ] {
+        if found.len() == before {
+            family(lines, at, found);
+        }
+    }
+}
+
+/// Whether a family finds an event in line `at`, whatever the guards say of it.
+#[cfg(test)]
+pub(super) fn matches(lines: &Lines, at: usize) -> bool {
+    let mut found = Vec::new();
+    if lines[at].hot {
+        matched(lines, at, &mut found);
+    }
+    found.iter().any(|sighting| sighting.cause.is_event())
+}
+
+/// Whether ordinary words of line `at` may report one.
+#[cfg(test)]
+pub(super) fn mentions(lines: &Lines, at: usize) -> bool {
+    spoken::cause(lines, at).is_some()
 }

@@ -234,7 +234,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         if border.is_some_and(|border| start >= border || end <= border) {
             continue;
         }
-        let start = (0..=start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let start = boundary(text, start);
         let cause = match row.means {
             Means::Nothing(reason) => return Some(Sighting::new(Cause::Dismissed(reason), line)),
             Means::Ended(reason) => return Some(Sighting::new(Cause::OtherEnd(reason), line)),
