@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen35/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen36/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 149] = [
+const KNOWN: [(&str, &str); 158] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
@@ -174,7 +174,6 @@ const KNOWN: [(&str, &str); 149] = [
     ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
     ("some/regression-ci-baseline", "rows in MB, which are searched for only below a header that names memory"),
     ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
-    ("some/residual-after-sleep", "`asleep 2.9 GiB` behind an arrow is not read"),
     ("none/train-log-nan", "several figures are telemetry, in which nothing is wrong"),
     ("none/cache-falls-back-requests", "figures of a cache in a form of its own"),
     ("some/torch-adamw-state", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
@@ -276,9 +275,7 @@ const KNOWN: [(&str, &str); 149] = [
     ("some/t-inference-server-smi", "what all programs use of a device, which one that starts takes as well"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
-    ("some/t-pprof-diff", "a difference of two profiles"),
     ("some/t-discord-bot-chat", "amounts whose unit is in another sentence of a chat"),
-    ("some/t-perfmon-paged-pool", "German names of counters"),
     ("some/t-dumpsys-rotation", "rows that count what was done, with amounts in kilobytes that nothing names"),
     ("some/t-esp-free-heap", "free bytes beside the least of them"),
     ("some/t-erlang-console", "a comment between the readings says when they are"),
@@ -297,17 +294,29 @@ const KNOWN: [(&str, &str); 149] = [
     ("some/f-pt-photoshop", "a message of Photoshop in Portuguese"),
     ("some/f-teams-someone-holds-gpu", "who holds the device is named in the words of a person"),
     ("some/t-nvidia-smi-loop", "readings of a loop without their times"),
-    ("some/t-pprof-base-relay", "a difference of two profiles"),
-    ("some/t-tracemalloc-diff", "a difference of two snapshots"),
     ("some/t-slack-sidecar", "amounts in several messages of a chat"),
     ("some/t-reddit-upgrade-peak", "two peaks in a sentence about an update"),
-    ("some/t-vllm-sleep-cycles", "what remains after sleep is taken for memory of the host"),
     ("some/t-chat-reserved-stays", "reserved memory that stays, in the words of a person"),
     ("some/t-chrome-tab-it", "Italian growth by the hour"),
     ("some/t-prom-range-json", "pairs of times and values in one line of JSON"),
     ("some/t-game-vram-bug", "a bug report with a reading for each level"),
     ("some/t-abnahmeprotokoll-de", "a German protocol of two releases"),
     ("some/t-zh-epoch-vram", "a Chinese chat with a reading for each epoch"),
+    ("some/f-slack-longest-batch", "a sentence in a chat, worded like a remark"),
+    ("some/f-jira-pods-oomkilled", "a ticket that lists pods"),
+    ("some/f-reddit-comfy-8gb", "a question of a beginner"),
+    ("some/f-labbook-validation", "a laboratory book in one sentence"),
+    ("some/f-chat-gpu2-neighbour", "who holds the device is named in the words of a person"),
+    ("some/f-handover-linker-137", "one line of a hand-over"),
+    ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
+    ("some/t-jmap-three-days", "histograms of three days, whose headings are file names"),
+    ("some/t-chat-embedding-vram", "amounts in several messages of a chat"),
+    ("some/t-valgrind-parser-lost", "what valgrind calls lost"),
+    ("some/t-ps-loop-broker", "a loop of ps with two columns is read as telemetry"),
+    ("some/t-bisect-mail", "a mail that lists builds"),
+    ("some/t-ci-bot-comment-cell", "a comment of a bot, with the change in one cell"),
+    ("some/t-esp-free-heap-uptime", "free bytes beside the least of them"),
+    ("some/t-heaptrack-plugin-host", "a summary of heaptrack"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -331,6 +340,8 @@ const KNOWN: [(&str, &str); 149] = [
 /// were learnt without it.
 /// `unseen35`, a third of its failures in the words of people, 126 of 150 (failures 50 of 60, trends 23 of 35) and 54 of
 /// 55 with none, with weights that were learnt without it; 121 and one without weights.
+/// `unseen36`, ordinary, 109 of 130 (failures 43 of 50, trends 17 of 30) and 49 of 50 with one, with weights that were
+/// learnt without it; 103 and one without weights.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -371,6 +382,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen33", 120),
         ("unseen34", 150),
         ("unseen35", 150),
+        ("unseen36", 130),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -5,8 +5,8 @@
     python3 tests/diagnose/learn.py [--held-back SET..]
 
 Three questions: is what reads like the message of a failure in a document (document.tsv); are ordinary words of memory
-that runs out in a document, or in quiet telemetry (mention.tsv); are figures that rise steady work (steady.tsv). With --held-back nothing is written:
-it learns from all other sets and prints how it judges these.
+that runs out in a document, or in quiet telemetry (mention.tsv); are figures that rise steady work (steady.tsv). With
+--held-back nothing is written: it learns from all other sets and prints how it judges these.
 """
 
 import argparse

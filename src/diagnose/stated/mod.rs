@@ -8,6 +8,7 @@ mod amount;
 mod axis;
 mod column;
 mod numbers;
+mod profile;
 mod rows;
 mod sentence;
 mod tongue;
@@ -120,8 +121,8 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE));
         let by_version = by_version.map(|found| (Verdict::Regression, found));
         let grown = || {
-            columns
-                .by_time()
+            profile::difference(&rows.lines)
+                .or_else(|| columns.by_time())
                 .or_else(|| columns.rising().filter(|rows| STEADY.odds(&lines, line(&lines, rows)) < GROWTH))
         };
         if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, grown()?))) {
@@ -251,6 +252,10 @@ impl<'a> Rows<'a> {
         words.push(title);
         if statement.verdict == Verdict::HostGrowth && self.is_of_a_device(&words) {
             statement.verdict = Verdict::Leak;
+        }
+        // What remains while an engine sleeps.
+        if regex!(r"(?i)\basleep|after_sleep").is_match(&name) {
+            statement.verdict = Verdict::ResidualGrowth;
         }
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };
         statement.explanation = format!("Nothing failed, but the text states that memory {what}{agree}.");

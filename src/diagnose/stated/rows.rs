@@ -162,6 +162,7 @@ impl<'a> Columns<'a> {
                 && rise(&column.values)
                 && enough(column)
                 && !goes_on(column)
+                && !self.is_stored(column.cells[0].0)
                 && !self.follows_work(column)
         };
         self.columns.iter().filter(rises).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
@@ -247,7 +248,7 @@ impl<'a> Columns<'a> {
     /// Whether a row is of what is on a disk, which grows from day to day, whatever its name is.
     fn is_stored(&self, at: usize) -> bool {
         let stored = regex!(
-            r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bbackups?\b|\bbuckets?\b|\blogs? size"
+            r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bmount(?:ed|point)?\b|\bbackups?\b|\bbuckets?\b|\blogs? size"
         );
         self.lines[at.saturating_sub(ABOVE)..=at].iter().any(|line| stored.is_match(line))
     }

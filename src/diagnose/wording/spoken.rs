@@ -20,7 +20,7 @@ pub(in super::super) fn recognise(lines: &Lines, dismissed: &[u64]) -> Option<Si
     // wordings of their own.
     let limit = |at: usize| match dismissed.is_empty() && is_sentence(lines[at].message()) {
         true => REPORTS,
-        false => 2 * REPORTS,
+        false => 3 * REPORTS,
     };
     let (cause, at, _) = all.filter(|(_, at, odds)| *odds < limit(*at)).min_by_key(|(.., odds)| *odds)?;
     let mut sighting = Sighting::new(cause, &lines[at]);
@@ -41,7 +41,9 @@ fn is_sentence(text: &str) -> bool {
 /// What ran out, if line `at` speaks of that at all.
 pub(super) fn cause(lines: &Lines, at: usize) -> Option<Cause> {
     let text = lines[at].message();
-    if recovered::in_words(text) {
+    // An earlier run, and what the program does instead.
+    let earlier = regex!(r"(?i)\b(?:this|the (?:new|current)) (?:one|run|job) is (?:still )?(?:fine|ok|good)\b");
+    if recovered::in_words(text) || earlier.is_match(text) {
         return None;
     }
     let shared = regex!(r"(?i)/dev/shm|\bshared memory\b|\bshm\b|</torch_");
