@@ -134,9 +134,10 @@ impl Analysis {
         self.scanner.settle(&mut self.gathered);
         if let Some(text) = self.whole.take_if(|_| whole) {
             let input = self.inputs.len();
-            let stated = stated::read(&text);
+            let lines = Lines::whole(&text);
+            let stated = stated::read(&text, &lines);
             if stated.is_empty() && !self.gathered.ended {
-                self.gathered.spoken(&text);
+                self.gathered.spoken(&text, &lines);
             }
             self.stated.extend(stated.into_iter().map(|statement| (input, statement)));
         }
@@ -331,9 +332,8 @@ impl Sink for Gatherer {
 
 impl Gatherer {
     /// Takes what people say in a whole text in which no message of a program was found.
-    fn spoken(&mut self, text: &[u8]) {
-        let lines = Lines::of(&Window { bytes: text, offset: 0, line: 1, hits: Vec::new() });
-        if let Some(mut sighting) = wording::spoken(&lines, &self.dismissed) {
+    fn spoken(&mut self, text: &[u8], lines: &Lines) {
+        if let Some(mut sighting) = wording::spoken(lines, &self.dismissed) {
             sighting.asks = software::of(&sighting, Signs::of(text), self.head);
             self.take(sighting);
         }

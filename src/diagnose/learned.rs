@@ -45,7 +45,7 @@ fn prints_the_words_around_candidates() {
         let (mut candidates, mut scanner) = (Candidates(&name), Scanner::default());
         scanner.push(&text, &mut candidates);
         scanner.settle(&mut candidates);
-        let lines = Lines::of(&Window { bytes: &text, offset: 0, line: 1, hits: Vec::new() });
+        let lines = Lines::whole(&text);
         for at in (0..lines.len()).filter(|at| wording::mentions(&lines, *at)) {
             print("mention", &name, &lines, at);
         }

@@ -149,6 +149,11 @@ impl Lines {
         Self(lines)
     }
 
+    /// All lines of a text, none of which is known to contain a hit.
+    pub(super) fn whole(bytes: &[u8]) -> Self {
+        Self::of(&Window { bytes, offset: 0, line: 1, hits: Vec::new() })
+    }
+
     /// One line that contains a hit.
     #[cfg(test)]
     pub(super) fn hot(text: &str) -> Self {

@@ -435,7 +435,7 @@ fn wordings_beside_those_of_the_sets_are_right() {
 }
 
 /// `people` is what people write, reports and mentions with the same words: what `learn.py` learns most from. Ordinary
-/// words are seldom enough to be sure, so more reports are missed than claimed where there are none.
+/// words alone are seldom certain: reports may be missed, but few mentions claimed.
 #[test]
 fn what_people_report_is_found_and_what_they_mention_is_not() {
     let cases = cases("people");

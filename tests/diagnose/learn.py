@@ -29,11 +29,11 @@ GROWTH = {"leak", "host-growth", "residual-growth"}
 OTHERS = GROWTH | {"regression", "varies-by-rank", "inconclusive", "near-capacity", "sleep-ineffective"}
 # Of each table: what it is of, and what speaks against it.
 TABLE = {
-    "document": ("that what reads like a failure is in a document", lambda verdict: verdict not in NOTHING | OTHERS),
-    "mention": ("that words of memory which runs out report nothing", lambda verdict: verdict not in NOTHING | OTHERS),
-    "steady": ("that figures which rise are no growth of memory", lambda verdict: verdict in GROWTH),
+    "document": ("that a message of a failure is in a document", lambda verdict: verdict not in NOTHING | OTHERS),
+    "mention": ("that words about memory running out are not a report", lambda verdict: verdict not in NOTHING | OTHERS),
+    "steady": ("that rising figures are not growth of memory", lambda verdict: verdict in GROWTH),
 }
-# A pair counts if at least so many texts hold it; so many are kept, each in so many a unit of the logarithm of the odds.
+# Words count if the last candidates of LEAST texts have them; KEPT are kept; weights are in 1/SCALE of the log odds.
 LEAST, KEPT, SCALE = 4, 2000, 100
 # Words count less than a unit, so that many small signs outweigh one.
 STEP = 0.3

@@ -19,7 +19,7 @@ const LONGEST: usize = 300;
 
 /// A document that holds the message of a failure, rather than the failure itself.
 pub(super) static DOCUMENT: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("document.tsv")));
-/// A document or telemetry that speaks of memory which runs out, rather than somebody who reports it.
+/// A document or telemetry that mentions memory running out, rather than somebody who reports it.
 pub(super) static MENTION: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("mention.tsv")));
 /// Figures that rise for a reason, rather than memory that grows while the work stays the same.
 pub(super) static STEADY: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("steady.tsv")));

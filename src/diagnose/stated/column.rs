@@ -123,9 +123,8 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     if is_sized_above(lines, *at, values[0]) {
         return true;
     }
-    // A time in seconds since 1970 beside it is no amount.
-    let epoch = |number: &Number<'_>| regex!(r"^1[5-9]\d{8}(?:\d{3})?$").is_match(number.written);
-    let alone = numbers.iter().filter(|number| number.value.is_some() && !epoch(number)).count() == 1;
+    // A time in seconds since 1970 beside it is not an amount.
+    let alone = numbers.iter().filter(|number| number.value.is_some() && !is_timed(number.written)).count() == 1;
     // Names with digits are versions and the like.
     let timed = || is_timed(&text[..numbers[column].start]) && text.split_whitespace().count() <= 3;
     if !self::numbers(text).0.contains(char::is_alphabetic) || timed() {

@@ -21,7 +21,6 @@ use ::regex::Captures;
 use super::ascii::regex;
 use super::classify::STEADY;
 use super::findings::Evidence;
-use super::scan::Window;
 use super::sighting::{evidence, quoted};
 use super::verdict::Verdict;
 use super::window::{Lines, clean};
@@ -63,9 +62,8 @@ const GROWTH: i32 = -140;
 pub(super) const GROWN: f64 = 1.2;
 pub(super) const MORE: f64 = 1.1;
 
-/// The statements of a whole text, at most one of each kind.
-pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
-    let lines = Lines::of(&Window { bytes, offset: 0, line: 1, hits: Vec::new() });
+/// The statements of a whole text, whose lines are `lines`, at most one of each kind.
+pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
     let first = lines.iter().position(|line| line.text.contains(char::is_alphabetic));
     let text = String::from_utf8_lossy(bytes);
     let language = Language::of(&text);
@@ -80,12 +78,12 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         if is_logged(&lines[at].text) {
             continue;
         }
-        let text = paragraph(&lines, at);
+        let text = paragraph(lines, at);
         // What a list is of stands above it.
         let above = at.checked_sub(1).map(|above| lines[above].message()).filter(|above| above.ends_with(':'));
         let topic = above.map(|above| format!("{title} {}", language.in_english(above)));
         let mut found = said(&language.in_english(&text), topic.as_deref().unwrap_or(title));
-        let below = after_an_update(&lines, at);
+        let below = after_an_update(lines, at);
         found.extend(below.map(|_| (Verdict::Regression, true)));
         // What is proven comes last, and takes the place of a claim of the same line.
         found.sort_by_key(|(_, proven)| *proven);
@@ -95,7 +93,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         });
         // A title has no neighbours that would show what it belongs to, and the name of a counter may be claimed to grow.
         let heads = Some(at) == first;
-        let other = || wording::dismissed(&lines, at).is_some_and(|reason| !reason.starts_with("a counter"));
+        let other = || wording::dismissed(lines, at).is_some_and(|reason| !reason.starts_with("a counter"));
         if found.is_empty() || !heads && other() {
             continue;
         }
@@ -109,7 +107,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         }
     }
     let rows = Rows::of(&text, language);
-    let plain: Vec<&str> = rows.plain.iter().map(|line| &line[..]).collect();
+    let plain = rows.plain();
     let columns = Columns::of(&plain);
     let mut statements: Vec<Statement> = growth.into_iter().chain(regression).collect();
     for statement in &mut statements {
@@ -123,7 +121,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
         let grown = || {
             profile::difference(&rows.lines)
                 .or_else(|| columns.by_time())
-                .or_else(|| columns.rising().filter(|rows| STEADY.odds(&lines, line(&lines, rows)) < GROWTH))
+                .or_else(|| columns.rising().filter(|rows| STEADY.odds(lines, line(lines, rows)) < GROWTH))
         };
         if let Some(shown) = by_version.or_else(|| Some((Verdict::HostGrowth, grown()?))) {
             let mut statement = Statement::new(shown.0, false, Vec::new());
@@ -139,7 +137,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Statement> {
 pub(super) fn rises(bytes: &[u8], lines: &Lines) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
     let rows = Rows::of(&text, Language::of(&text));
-    let plain: Vec<&str> = rows.plain.iter().map(|line| &line[..]).collect();
+    let plain = rows.plain();
     Some(line(lines, &Columns::of(&plain).rising()?))
 }
 
@@ -186,6 +184,10 @@ impl<'a> Rows<'a> {
             }
         }
         Self { text, lines: text.lines().collect(), plain }
+    }
+
+    fn plain(&self) -> Vec<&str> {
+        self.plain.iter().map(|line| &line[..]).collect()
     }
 
     fn evidence(&self, at: usize) -> Evidence {
@@ -324,7 +326,10 @@ mod tests {
     use super::*;
 
     fn verdicts(text: &str) -> Vec<(Verdict, bool)> {
-        read(text.as_bytes()).iter().map(|statement| (statement.verdict, statement.proven)).collect()
+        read(text.as_bytes(), &Lines::whole(text.as_bytes()))
+            .iter()
+            .map(|statement| (statement.verdict, statement.proven))
+            .collect()
     }
 
     #[test]
@@ -355,7 +360,7 @@ mod tests {
             Just("before"), Just("update:"), Just("% . "), Just("  ")
         ], 0..60)) {
             let text = words.concat();
-            for statement in read(text.as_bytes()) {
+            for statement in read(text.as_bytes(), &Lines::whole(text.as_bytes())) {
                 prop_assert!(!statement.evidence.is_empty());
                 prop_assert!(statement.evidence.iter().all(|line| line.line as usize <= text.lines().count()));
             }
@@ -363,7 +368,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            read(&bytes);
+            read(&bytes, &Lines::whole(&bytes));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::amount::amounts;
 use super::regex;
 use super::rows::Series;
 
-/// What is less than that may be anything, in bytes.
+/// A smaller difference may have any cause, in bytes.
 const LEAST: f64 = (16 << 20) as f64;
 /// How far below a command its totals may be, in lines.
 const BELOW: usize = 12;
@@ -27,8 +27,8 @@ fn of_pprof(lines: &[&str]) -> Option<(usize, usize, String)> {
         regex!(r"\bpprof\b.* --?(?:diff_)?base[ =]").is_match(line) && !regex!(r"alloc_|cpu|profile\?").is_match(line)
     })?;
     let total = regex!(r"^\s*Showing nodes accounting for \d[^,]*, [\d.]+% of (\d[\d.]*[kMGT]B) total");
-    let below = lines.iter().enumerate().skip(command).take(BELOW);
-    let (at, total) = below.filter_map(|(at, line)| Some((at, total.captures(line)?.get(1)?.as_str()))).next()?;
+    let mut below = lines.iter().enumerate().skip(command).take(BELOW);
+    let (at, total) = below.find_map(|(at, line)| Some((at, total.captures(line)?.get(1)?.as_str())))?;
     (amounts(total).first()?.bytes >= LEAST).then(|| (command, at, total.to_owned()))
 }
 
