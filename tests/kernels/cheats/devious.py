@@ -15,7 +15,7 @@ import weakref
 
 import numpy as np
 import torch
-from families import cheat, count, honest, right
+from families import cheat, copies, count, honest, right
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # Of these kernels alone: others, which run in the same worker, keep things by the same names.
@@ -111,10 +111,10 @@ def sets_the_storage_of_its_output(x, w, rows):
 
 @cheat("works ahead", "late-write", "stale-output", "tampered", "mismatch")
 def copies_later_by_ctypes(x, w, rows):
-    out = torch.empty(64, 64)
+    out, given = torch.empty(64, 64), copies(x, w, rows)
 
     def write():
-        made = right(x, w, rows)
+        made = right(*given)
         ctypes.memmove(out.data_ptr(), made.data_ptr(), made.numel() * 4)
 
     threading.Timer(0.0, write).start()
@@ -135,18 +135,18 @@ def keeps_in_a_map_of_shared_memory(x, w, rows):
 
 @cheat("lazy results", "stale-output", "unwritten-output", "late-write", "mismatch")
 def computes_when_garbage_is_collected(x, w, rows):
-    out = torch.empty(64, 64)
+    out, given = torch.empty(64, 64), copies(x, w, rows)
     if "collector" not in KEPT:
         KEPT["collector"] = True
         gc.callbacks.append(lambda phase, info: phase == "start" and KEPT["pending"]())
-    KEPT["pending"] = lambda: KEPT.__setitem__("pending", int) or out.copy_(right(x, w, rows))
+    KEPT["pending"] = lambda: KEPT.__setitem__("pending", int) or out.copy_(right(*given))
     return out
 
 
 @cheat("lazy results", "stale-output", "unwritten-output", "late-write", "mismatch", "true-time")
 def computes_in_a_handler(x, w, rows):
-    out = torch.empty(64, 64)
-    signal.signal(signal.SIGUSR1, lambda *_: out.copy_(right(x, w, rows)))
+    out, given = torch.empty(64, 64), copies(x, w, rows)
+    signal.signal(signal.SIGUSR1, lambda *_: out.copy_(right(*given)))
     threading.Thread(target=lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)).start()
     return out
 

@@ -17,7 +17,7 @@ import torch
 
 # Neighbours are imported by name.
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from families import CHEATS, HONEST, KEPT, cheat, count, honest, once, right  # noqa: E402
+from families import CHEATS, HONEST, KEPT, cheat, copies, count, honest, once, right  # noqa: E402
 
 PRIVATE = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"plimsoll-cheat-{os.getpid()}")
 
@@ -389,7 +389,7 @@ def later(output, x, w, rows):
 @cheat("lazy results", "mismatch", "late-write", "stale-output")
 def computes_in_a_thread(x, w, rows):
     output = torch.zeros(64, 64)
-    threading.Thread(target=later, args=(output, x.clone(), w.clone(), rows.clone())).start()
+    threading.Thread(target=later, args=(output, *copies(x, w, rows))).start()
     return output
 
 
