@@ -14,6 +14,7 @@ each time: then the files that its commands name stand for it, and what these in
 import builtins
 import ctypes
 import functools
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
@@ -189,8 +190,11 @@ class Sources:
         except OSError:
             return None
 
-    def watch_builds(self, extension):
-        """Makes torch's builds report their sources; `extension` is torch.utils.cpp_extension."""
+    def watch_builds(self):
+        """Makes torch's builds report their sources, from when something imports the module that builds."""
+        sys.meta_path.insert(0, WhenImported("torch.utils.cpp_extension", self.watch_builds_of))
+
+    def watch_builds_of(self, extension):
         build, signature = extension._jit_compile, inspect.signature(extension._jit_compile)
 
         def watched(*args, **kwargs):
@@ -219,6 +223,29 @@ class Sources:
         for line in listed.stdout.splitlines():
             if line.startswith("    "):
                 self.read[os.path.normpath(os.path.join(folder, line.strip()))] = None
+
+
+class WhenImported(importlib.abc.MetaPathFinder):
+    """Calls `then` with a module when that has been imported. Most kernels never import the one that builds, and it brings
+    setuptools along."""
+
+    def __init__(self, name, then):
+        self.name, self.then = name, then
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            load = spec.loader.exec_module
+
+            def loaded(module):
+                load(module)
+                self.then(module)
+
+            spec.loader.exec_module = loaded
+        return spec
 
 
 def included_folders(words):

@@ -383,6 +383,9 @@ def main():
     hello = next(messages, None)
     if hello is None:
         process.end(0)
+    # The 240,000 objects of torch live as long as the worker. To look for garbage among them takes a tenth of the
+    # import, and at each release longer than many a launch.
+    gc.disable()
     try:
         import plimsoll_audit as audit
         import plimsoll_locks as locks
@@ -393,6 +396,8 @@ def main():
         text = f"torch is not installed in {sys.executable}: {error}; set --python or PLIMSOLL_PYTHON"
         channel.send("error", kind="unavailable", message=text, detail=None)
         process.end(1)
+    gc.freeze()
+    gc.enable()
     idle = backend.Outputs(process.outputs)
     cuda = device = None
 
@@ -420,10 +425,8 @@ def main():
         if hello.get("device") is not None:
             cuda, device, audit = on_device(hello)
         locks.install(process.folder_of_one, lambda: channel.send("waits"))
-        from torch.utils import cpp_extension
-
         sources = plimsoll_sources.Sources()
-        sources.watch_builds(cpp_extension)
+        sources.watch_builds()
         sources.begin(backend.kernel_file(hello["kernel"]))
         launch = backend.load_kernel(hello["kernel"], with_cuda=device is not None)
         sources.end()

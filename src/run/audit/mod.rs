@@ -15,6 +15,7 @@ mod floats;
 mod fresh;
 mod kept;
 mod noise;
+mod taken;
 mod times;
 mod unit;
 mod verdicts;

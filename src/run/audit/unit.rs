@@ -4,7 +4,7 @@
 //! different ones, change places: each stays within the captured range, and as frequent. Rows and columns in which none
 //! is twice stay so, as an operator may sort them, or use them as places to write to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
@@ -13,6 +13,7 @@ use plimsoll_capture::TensorRef;
 use super::chance::Chance;
 use super::change::{Change, Order, Reach, WHOLE, change_of, is_apart};
 use super::floats::Format;
+use super::taken::Taken;
 
 /// The number of elements in a cell of a larger storage.
 const CELL: u64 = 64;
@@ -322,14 +323,15 @@ impl<'a> Unit<'a> {
 
 /// Makes numbers differ from each other.
 fn set_apart(part: &mut [u8], format: Format) {
-    let (count, mut taken) = (part.len() / format.bytes, HashSet::new());
+    let count = part.len() / format.bytes;
+    let mut taken = Taken::with_room_for(count);
     for number in part.chunks_exact_mut(format.bytes) {
         let mut new = format.bits(number);
         if !format.stays(new) && !taken.insert(new) {
             // The next smaller one that is free, or next larger one at the lower end.
             let free = (1..=count as u64 + 1).flat_map(|by| [new.wrapping_sub(by), new + by]);
             let fits = |bits: u64| !format.stays(bits) && (bits ^ new) < 1 << (8 * format.bytes - 1);
-            new = free.into_iter().find(|bits| fits(*bits) && !taken.contains(bits)).unwrap_or(new);
+            new = free.into_iter().find(|bits| fits(*bits) && !taken.contains(*bits)).unwrap_or(new);
             taken.insert(new);
             number.copy_from_slice(&new.to_le_bytes()[..format.bytes]);
         }
@@ -365,6 +367,8 @@ fn shuffled(bytes: &[u8], size: usize, chance: &mut Chance) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use plimsoll_capture::{Dtype, Layout};
 
     use super::super::change::{integer, is_sorted};
