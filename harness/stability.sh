@@ -13,7 +13,8 @@ cargo nextest --version > /dev/null 2>&1 ||
     { echo "error: cargo-nextest is not installed: cargo install --locked cargo-nextest" >&2; exit 2; }
 
 # As harness/test.sh has it, so that nothing is built for this alone. Tests that need torch take part if there is one.
-tests=(cargo nextest run --workspace --exclude plimsoll-torch --all-features --locked --profile ci --color never)
+tests=(cargo nextest run --workspace --exclude plimsoll-torch --all-features --locked --profile ci --color never
+    --test-threads "$(($(nproc) + 2))")
 "${tests[@]}" --no-run
 
 stress-ng --quiet --cpu 6 --vm 2 --vm-bytes 10% --timeout 0 &

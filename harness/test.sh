@@ -19,6 +19,9 @@ target="$(cd "$target" && pwd)"
 everything=(--workspace --exclude plimsoll-torch --all-features --locked)
 with_libtorch=(--workspace --all-features --locked)
 
+# Tests wait for other processes a quarter of their time.
+at_once="$(($(nproc) + 2))"
+
 # Nothing of a run in CI is built again or debugged: what serves that alone is a fifth of the build.
 if [ -n "${CI:-}" ]; then
     export CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}" CARGO_PROFILE_DEV_DEBUG="${CARGO_PROFILE_DEV_DEBUG:-0}"
@@ -150,7 +153,7 @@ rust_tests() {
     RUSTDOCFLAGS="-D warnings" tests docs cargo doc "${everything[@]}" --no-deps
     if has_nextest; then
         PLIMSOLL_TESTS_OF_TORCH=elsewhere tests rust \
-            cargo nextest run "${everything[@]}" --profile ci -E "not ($of_torch)"
+            cargo nextest run "${everything[@]}" --profile ci --test-threads "$at_once" -E "not ($of_torch)"
         start_virtual_machine
         tests doctests cargo test "${everything[@]}" --doc --no-fail-fast
         engine openmpi mpirun
@@ -231,14 +234,14 @@ torch_tests() {
     export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
     run cargo clippy "${with_libtorch[@]}" --all-targets -- -D warnings || failed+=("clippy with torch")
     if has_nextest; then
-        tests "rust with torch" cargo nextest run "${with_libtorch[@]}" --profile ci -E "package(plimsoll-torch) | $of_torch"
+        tests "rust with torch" cargo nextest run "${with_libtorch[@]}" --profile ci --test-threads "$at_once" -E "package(plimsoll-torch) | $of_torch"
     else
         tests "rust with torch" cargo test "${with_libtorch[@]}" --no-fail-fast
     fi
     PYTHON="$python" engine torchrun "$python"
     PYTHON="$python" engine kubernetes "$python"
-    # The Python tests start the program that the Rust tests have built, in processes that wait for others half of their time.
-    tests python "$python" -m pytest --quiet --numprocesses "$((2 * $(nproc)))" --dist loadscope -p no:cacheprovider --durations 10 tests/python
+    # The Python tests start the program that the Rust tests have built.
+    tests python "$python" -m pytest --quiet --numprocesses "$at_once" --dist loadscope -p no:cacheprovider --durations 10 tests/python
 }
 
 part="${1:-all}"
