@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::batch::Told;
+use super::classify::Passages;
 use super::dump;
 use super::event::{Described, event};
 use super::findings::{Dismissal, Event, Findings, Form, InputReport, KnownBatch, SCHEMA};
@@ -135,9 +136,12 @@ impl Analysis {
         if let Some(text) = self.whole.take_if(|_| whole) {
             let input = self.inputs.len();
             let lines = Lines::whole(&text);
-            let stated = stated::read(&text, &lines);
+            let mut stated = stated::read(&text, &lines);
             if stated.is_empty() && !self.gathered.ended {
-                self.gathered.spoken(&text, &lines);
+                let passages = Passages::of(&lines);
+                if !self.gathered.spoken(&text, &passages) {
+                    stated.extend(stated::worded(&text, &passages));
+                }
             }
             self.stated.extend(stated.into_iter().map(|statement| (input, statement)));
         }
@@ -332,11 +336,11 @@ impl Sink for Gatherer {
 
 impl Gatherer {
     /// Takes what people say in a whole text in which no message of a program was found.
-    fn spoken(&mut self, text: &[u8], lines: &Lines) {
-        if let Some(mut sighting) = wording::spoken(lines, &self.dismissed) {
-            sighting.asks = software::of(&sighting, Signs::of(text), self.head);
-            self.take(sighting);
-        }
+    fn spoken(&mut self, text: &[u8], passages: &Passages) -> bool {
+        let Some(mut sighting) = wording::spoken(passages, &self.dismissed) else { return false };
+        sighting.asks = software::of(&sighting, Signs::of(text), self.head);
+        self.take(sighting);
+        true
     }
 
     fn take(&mut self, mut sighting: Sighting) {

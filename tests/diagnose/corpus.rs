@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen36/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen37/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,15 +143,12 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 158] = [
+const KNOWN: [(&str, &str); 151] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
     ("some/t-chat-pt", "Portuguese is not read"),
-    ("some/t-mail-fr-version", "amounts of two versions in sentences"),
     ("some/f-hip-mi210-shared-node", "the listing of processes that a person pasted below is not read"),
-    ("some/t-subsystem-heap-diff-table", "amounts in `Mi` in lines without a word that is searched for"),
-    ("some/t-changelog-known-memory-cost", "release notes, which are not read for what people say"),
     ("none/n-latency-regression-bench", "the one row of memory is telemetry, in which nothing is wrong"),
     ("some/gguf-compute-buffer-273g", "a device with more is on sale"),
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
@@ -172,7 +169,6 @@ const KNOWN: [(&str, &str); 158] = [
     ("some/longest-batch-asr", "the numbers' verdict comes before the length of the batch"),
     ("some/eval-wrapped-mail", "the numbers' verdict comes before the pass in which it failed"),
     ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
-    ("some/regression-ci-baseline", "rows in MB, which are searched for only below a header that names memory"),
     ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
     ("none/train-log-nan", "several figures are telemetry, in which nothing is wrong"),
     ("none/cache-falls-back-requests", "figures of a cache in a form of its own"),
@@ -219,17 +215,14 @@ const KNOWN: [(&str, &str); 158] = [
         "amounts without a unit are no telemetry, and the machine's free memory is not the program's",
     ),
     ("some/cupy-pool-used-bytes", "nobody says that the memory grows"),
-    ("some/heap-lines-baseline-threshold", "the amount and its baseline stand in lines of different forms"),
     ("some/prose-pool-onnx-like", "a cache that a person describes in sentences"),
     ("some/nvidia-smi-rank0-extra-contexts", "a table of the machine does not say which process is a rank"),
     ("some/prose-expert-parallel-ranks", "ranks and their amounts in one sentence"),
     ("some/alloc-retries-rising-fsdp", "counts of retries in a form of their own"),
-    ("some/rl-sleep-residual-table", "a column of amounts after sleep in a table of a person's own"),
     ("some/chat-bot-maxrss", "amounts in the sentences of a chat"),
     ("some/two-code-blocks-smaps", "nobody says that the amounts grow"),
     ("some/ci-runner-agent-free-m", "rows of numbers without a unit, of a column of `free` that a sentence names"),
     ("some/ysql-like-connection-cost", "several numbers without a unit for each version"),
-    ("some/mailing-list-kernel-boot", "what is free of several versions"),
     ("some/etl-job-internal-ticket", "the amounts of several nights in a sentence"),
     (
         "none/flat-telemetry-week",
@@ -243,8 +236,6 @@ const KNOWN: [(&str, &str); 158] = [
     ("some/leak-rocm-smi", "four readings, and nobody says that they grow"),
     ("some/leak-cupy-mempool", "the amounts rise by as much as is kept, in rows without a unit"),
     ("some/leak-blender-addon", "amounts of a total in a form of their own"),
-    ("some/leak-ffmpeg-nvdec", "nobody says that the amounts grow"),
-    ("some/regr-desktop-app-versions", "two versions in a sentence that says nothing of memory"),
     (
         "none/none-flat-telemetry",
         "rows of numbers in a form of their own are telemetry only if somebody says that they rise",
@@ -259,26 +250,19 @@ const KNOWN: [(&str, &str); 158] = [
     ("none/plateau-after-four-hours", "as above"),
     ("none/grafana-wiggle-csv", "as above"),
     ("some/f-llamacpp-ctx-huge", "what was free before it loaded is not what the device has"),
-    ("some/t-erl-binary", "numbers in brackets, whose unit stands in the expression above them"),
     ("some/t-smem-pss", "columns that a sentence names"),
-    ("some/t-jcmd-diff", "a difference that a tool of the JVM prints"),
     ("some/t-slabtop", "a table of caches of which each is printed again"),
     ("none/b15-none-loading-data", "what is loaded piece by piece, and then kept"),
     ("none/b15-none-rows-pandas", "a table of data frames by their rows is taken for telemetry"),
-    ("some/t-ps-puma-rss", "rows of `ps` behind a time that its columns do not have"),
     ("some/t-rocm-smi-watch", "what all programs use of a device, which one that starts takes as well"),
-    ("some/t-nvsmi-idle-service", "what all programs use of a device, which one that starts takes as well"),
     ("some/t-esp32-heap-ko", "amounts and times in Korean"),
-    ("some/t-erlang-binary-pl", "days in Polish, and a unit in a sentence above"),
     ("none/n-sql-runtime-settings", "settings of a database are taken for telemetry"),
     ("some/f-adam-state-step-one", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
-    ("some/t-inference-server-smi", "what all programs use of a device, which one that starts takes as well"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
     ("some/t-discord-bot-chat", "amounts whose unit is in another sentence of a chat"),
     ("some/t-dumpsys-rotation", "rows that count what was done, with amounts in kilobytes that nothing names"),
     ("some/t-esp-free-heap", "free bytes beside the least of them"),
-    ("some/t-erlang-console", "a comment between the readings says when they are"),
     ("some/t-memray-branch", "names of two branches head the columns"),
     ("some/t-notebook-caching", "a table without a time of what is reserved"),
     ("some/t-mail-francais", "French growth by the night"),
@@ -293,15 +277,10 @@ const KNOWN: [(&str, &str); 158] = [
     ("some/f-standup-longest-batch", "the longest batch is named in the words of a person"),
     ("some/f-pt-photoshop", "a message of Photoshop in Portuguese"),
     ("some/f-teams-someone-holds-gpu", "who holds the device is named in the words of a person"),
-    ("some/t-nvidia-smi-loop", "readings of a loop without their times"),
-    ("some/t-slack-sidecar", "amounts in several messages of a chat"),
     ("some/t-reddit-upgrade-peak", "two peaks in a sentence about an update"),
     ("some/t-chat-reserved-stays", "reserved memory that stays, in the words of a person"),
-    ("some/t-chrome-tab-it", "Italian growth by the hour"),
     ("some/t-prom-range-json", "pairs of times and values in one line of JSON"),
     ("some/t-game-vram-bug", "a bug report with a reading for each level"),
-    ("some/t-abnahmeprotokoll-de", "a German protocol of two releases"),
-    ("some/t-zh-epoch-vram", "a Chinese chat with a reading for each epoch"),
     ("some/f-slack-longest-batch", "a sentence in a chat, worded like a remark"),
     ("some/f-jira-pods-oomkilled", "a ticket that lists pods"),
     ("some/f-reddit-comfy-8gb", "a question of a beginner"),
@@ -310,13 +289,27 @@ const KNOWN: [(&str, &str); 158] = [
     ("some/f-handover-linker-137", "one line of a hand-over"),
     ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
     ("some/t-jmap-three-days", "histograms of three days, whose headings are file names"),
-    ("some/t-chat-embedding-vram", "amounts in several messages of a chat"),
-    ("some/t-valgrind-parser-lost", "what valgrind calls lost"),
     ("some/t-ps-loop-broker", "a loop of ps with two columns is read as telemetry"),
     ("some/t-bisect-mail", "a mail that lists builds"),
-    ("some/t-ci-bot-comment-cell", "a comment of a bot, with the change in one cell"),
     ("some/t-esp-free-heap-uptime", "free bytes beside the least of them"),
-    ("some/t-heaptrack-plugin-host", "a summary of heaptrack"),
+    ("some/f-solidworks-ticket", "a ticket that quotes the window of a program"),
+    ("some/t-node-heapused-json", "rows in JSON, worded like a steady server"),
+    ("some/f-people-comfy-video", "a video that does not fit, in a sentence of a forum"),
+    ("some/f-people-cycles-de", "a message of Blender in a German chat"),
+    ("some/f-people-handover-137", "one line of a hand-over"),
+    ("some/f-people-il2cpp-build-agent", "a build that ended, in the words of a person"),
+    ("some/t-celery-ps-cron", "rows of `ps` behind a time that its columns do not have"),
+    ("some/t-inference-host-rss", "two columns of which one stays"),
+    ("some/t-onnx-gpu-wddm-csharp", "pages as steps"),
+    ("some/t-people-agent-ru", "Russian growth in the words of a person"),
+    ("some/t-people-k8s-slack-operator", "two versions in several messages of a chat"),
+    ("some/t-people-workers-fr", "French growth in the words of a person"),
+    ("some/t-promql-working-set", "pairs of times and values in one line of JSON"),
+    ("some/t-rollout-release-note", "what stays after a release, in the words of a person"),
+    ("none/n-load-dataset-rss", "a table that is loaded in steps"),
+    ("some/f-people-lora-zh", "the stage of a failure in the words of a person"),
+    ("some/f-people-someone-else-on-card", "who holds the device is named in the words of a person"),
+    ("some/f-people-standup-longest", "the longest batch is named in the words of a person"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -342,6 +335,8 @@ const KNOWN: [(&str, &str); 158] = [
 /// 55 with none, with weights that were learnt without it; 121 and one without weights.
 /// `unseen36`, ordinary, 109 of 130 (failures 43 of 50, trends 17 of 30) and 49 of 50 with one, with weights that were
 /// learnt without it; 103 and one without weights.
+/// `unseen37`, ordinary, 63 of 90 (failures 44 of 55, trends 19 of 35) and 59 of 60 with none; 70 and 59 with concepts and
+/// texts of six more authors, and 74 after mends for leak detectors.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -383,6 +378,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen34", 150),
         ("unseen35", 150),
         ("unseen36", 130),
+        ("unseen37", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -434,17 +430,20 @@ fn wordings_beside_those_of_the_sets_are_right() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// `people` is what people write, reports and mentions with the same words: what `learn.py` learns most from. Ordinary
-/// words alone are seldom certain: reports may be missed, but few mentions claimed.
+/// `people` is what people write, reports and mentions with the same words, growth and steady work with the same figures:
+/// what `learn.py` learns most from. Ordinary words alone are seldom certain: reports may be missed, but few mentions
+/// claimed.
 #[test]
 fn what_people_report_is_found_and_what_they_mention_is_not() {
     let cases = cases("people");
-    let count = |what: &str, reports: bool| {
-        let of = cases.iter().filter(|case| (case.name.starts_with("reports")) == reports);
-        of.filter(|case| fares(case, &findings(case.text.as_bytes())) == what).count()
+    let count = |files: &str, fares_so: fn(&str) -> bool| {
+        let of = cases.iter().filter(|case| case.name.starts_with(files));
+        of.filter(|case| fares_so(fares(case, &findings(case.text.as_bytes())))).count()
     };
-    let (found, claimed) = (count("right", true), count("false claim", false));
-    assert!(cases.len() == 780 && found >= 210 && claimed <= 10, "{found} reports and {claimed} false claims of 780");
+    let [reports, growth] = ["reports", "growth"].map(|files| count(files, |fares| fares == "right"));
+    let [mentions, steady] = ["mentions", "steady"].map(|files| count(files, |fares| fares != "right"));
+    let counted = (cases.len(), reports, growth, mentions, steady);
+    assert!(cases.len() == 4140 && reports >= 1060 && growth >= 370 && mentions <= 18 && steady <= 20, "{counted:?}");
 }
 
 #[test]

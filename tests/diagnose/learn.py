@@ -4,9 +4,10 @@
     python3 -m pip install numpy scipy scikit-learn
     python3 tests/diagnose/learn.py [--held-back SET..]
 
-Three questions: is what reads like the message of a failure in a document (document.tsv); are ordinary words of memory
-that runs out in a document, or in quiet telemetry (mention.tsv); are figures that rise steady work (steady.tsv). With
---held-back nothing is written: it learns from all other sets and prints how it judges these.
+Six questions: is what reads like the message of a failure in a document (document.tsv); are ordinary words of memory that
+runs out in a document, or in quiet telemetry (mention.tsv), and what ran out (cause.tsv); are figures that rise steady
+work (steady.tsv); do figures of memory say nothing of growth (quiet.tsv), or that a newer version needs more (newer.tsv).
+With --held-back nothing is written: it learns from all other sets and prints how it judges these.
 """
 
 import argparse
@@ -26,29 +27,43 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 TABLES = FOLDER.parents[1] / "src/diagnose/classify"
 NOTHING = {"not-oom", "report-only", "none", "cache-not-leak"}
 GROWTH = {"leak", "host-growth", "residual-growth"}
-OTHERS = GROWTH | {"regression", "varies-by-rank", "inconclusive", "near-capacity", "sleep-ineffective"}
-# Of each table: what it is of, and what speaks against it.
+TRENDS = GROWTH | {"regression", "varies-by-rank", "inconclusive", "near-capacity", "sleep-ineffective"}
+ANY_FAILURE = {"any failure"}
+ON_A_DEVICE = {"library-alloc-fail", "capacity", "fragmentation", "other-process", "longest-batch", "first-backward",
+               "optimizer-step", "optimizer-state", "eval", "eval-accumulation", "single-huge-request", "private-pool"}
+# Of each table: what it is of, and the verdicts of each kind. With two kinds, weights speak for the second.
 TABLE = {
-    "document": ("that a message of a failure is in a document", lambda verdict: verdict not in NOTHING | OTHERS),
-    "mention": ("that words about memory running out are not a report", lambda verdict: verdict not in NOTHING | OTHERS),
-    "steady": ("that rising figures are not growth of memory", lambda verdict: verdict in GROWTH),
+    "document": ("The odds that a message of a failure is in a document", [ANY_FAILURE, NOTHING]),
+    "mention": ("The odds that words about memory running out are not a report", [ANY_FAILURE, NOTHING]),
+    "steady": ("The odds that rising figures are not growth of memory", [GROWTH, NOTHING]),
+    "quiet": ("The odds that figures of memory are no report of growth", [GROWTH | {"regression"}, NOTHING]),
+    "newer": ("The odds that memory is more in a newer version, not over time", [GROWTH, {"regression"}]),
+    "cause": ("The odds of each cause: Library, HostAlloc, Limit, Machine, Killed, SharedMemory",
+              [ON_A_DEVICE, {"host-alloc-fail", "host-single-huge-request", "process-cap"}, {"cgroup-kill"},
+               {"host-kill"}, {"sigkill-unattributed"}, {"shm-exhausted"}]),
 }
-# Words count if the last candidates of LEAST texts have them; KEPT are kept; weights are in 1/SCALE of the log odds.
-LEAST, KEPT, SCALE = 4, 2000, 100
+# Words count if the last candidates of LEAST texts have them; weights are in 1/SCALE of the log odds.
+LEAST, SCALE = 4, 100
+# How many words are kept: fewer where the kinds are easy to tell apart.
+KEPT = {"document": 4000, "mention": 2200, "steady": 2000, "quiet": 2000, "newer": 1000, "cause": 1000}
+# What people write is fewer than logs, and counts three times where it matters most.
+HEAVY = ("people", "growth")
 # Words count less than a unit, so that many small signs outweigh one.
-STEP = 0.3
+STEP = 0.4
 
 
 def cases(folder):
-    """Name, first verdict and text of each case of a folder (see corpus.rs for the format)."""
+    """Set, name, first verdict and text of each case of a folder (see corpus.rs for the format)."""
     for path in sorted(folder.glob("*.txt")):
+        # Each author of people/ is a set.
+        of = folder.name if folder.name != "people" else re.sub("reports|mentions", "people", path.stem).replace("steady", "growth")
         name, truth, text, heading = None, {}, [], False
         lines = path.read_text().split("\n")
         for at, line in enumerate(lines):
             begins = line.startswith("=== ") and at + 1 < len(lines) and lines[at + 1].startswith(("verdict:", "side:"))
             if begins:
                 if name:
-                    yield name, truth, "\n".join(text)
+                    yield of, name, truth, "\n".join(text)
                 name, truth, text, heading = line[4:].strip(), {}, [], True
             elif heading and line == "---":
                 heading = False
@@ -58,14 +73,14 @@ def cases(folder):
             elif name:
                 text.append(line)
         if name:
-            yield name, truth, "\n".join(text)
+            yield of, name, truth, "\n".join(text)
 
 
 def logs():
     """As `cases`, the logs with their truths."""
     for path in sorted((FOLDER / "logs").glob("*.log")):
         verdict = json.loads(path.with_suffix(".json").read_text())["verdict"]
-        yield path.stem, {"verdict": verdict}, path.read_text(errors="replace")
+        yield "logs", path.stem, {"verdict": verdict}, path.read_text(errors="replace")
 
 
 def wordings():
@@ -74,18 +89,18 @@ def wordings():
     for at, (side, block) in enumerate(re.findall(r"^- \*\*[^*]+\*\*, ([^:]+):.*?```text\n(.*?)\n  ```", page, re.M | re.S)):
         # The page breaks lines of 112 characters.
         text = re.sub(r"(?m)^(.{112})\n", r"\1", re.sub(r"(?m)^  ", "", block))
-        yield f"wording {at}", {"verdict": "none" if side == "nothing" else "event"}, text
+        yield "wordings", f"wording {at}", {"verdict": "none" if side == "nothing" else "event"}, text
 
 
 def examples(folders):
-    """For each table the set, the name, whether the text is one of its kind, and the words of each candidate."""
+    """For each table the set, the name, the kind, and the words of each candidate."""
     with tempfile.TemporaryDirectory() as scratch:
         known = {}
         for folder in folders:
-            for name, truth, text in {"logs": logs, "wordings": wordings}.get(folder.name, lambda: cases(folder))():
+            for of, name, truth, text in {"logs": logs, "wordings": wordings}.get(folder.name, lambda: cases(folder))():
                 verdict = truth.get("verdict") or ("none" if truth.get("side") == "none" else "event")
                 file = f"{len(known)}.txt"
-                known[file] = (folder.name, name, verdict)
+                known[file] = (of, name, verdict)
                 pathlib.Path(scratch, file).write_text(text)
         command = ["cargo", "test", "--quiet", "--package", "plimsoll-diagnose", "--lib", "--all-features", "--locked",
                    "prints_the_words", "--", "--ignored", "--nocapture"]
@@ -97,14 +112,15 @@ def examples(folders):
         if "\x01" in line:
             table, file, *words = line.split("\x01", 1)[1].split("\x02")
             of, name, verdict = known[file]
-            against = TABLE[table][1](verdict)
-            if against or verdict in NOTHING:
-                found[table][of, name, not against, frozenset(words)] = None
+            failed = {verdict} | (ANY_FAILURE if verdict not in NOTHING | TRENDS else set())
+            for kind, verdicts in enumerate(TABLE[table][1]):
+                if verdicts & failed:
+                    found[table][of, name, kind, frozenset(words)] = None
     return {table: list(examples) for table, examples in found.items()}
 
 
-def learn(examples):
-    """The intercept and the weight of each of the words kept."""
+def learn(examples, kept, heavy=HEAVY):
+    """The intercepts and the weights of each of the words kept: one of two kinds, or one for each of more."""
     counted = {}
     for words in {(example[0], example[1]): example[3] for example in examples}.values():
         for word in words:
@@ -114,8 +130,11 @@ def learn(examples):
     lines = {}
     for example in examples:
         lines[example[:2]] = lines.get(example[:2], 0) + 1
+    def counts(of):
+        return 3 if of == "wordings" or of.startswith(heavy) else 1
+
     # The example of a wording is sure to be a failure.
-    share = numpy.array([(3 if example[0] == "wordings" else 1) / lines[example[:2]] for example in examples])
+    share = numpy.array([counts(example[0]) / lines[example[:2]] for example in examples])
     truth = numpy.array([example[2] for example in examples])
 
     def fit(names):
@@ -124,12 +143,14 @@ def learn(examples):
         matrix = sparse.csr_matrix((numpy.full(sum(map(len, rows)), STEP), numpy.concatenate(rows).astype(int),
                                     numpy.cumsum([0, *map(len, rows)])), shape=(len(rows), len(names)))
         model = LogisticRegression(C=1, max_iter=5000).fit(matrix, truth, share)
-        return model.intercept_[0], model.coef_[0] * STEP
+        return model.intercept_, model.coef_ * STEP
 
     _, weights = fit(names)
-    kept = sorted(names[place] for place in numpy.argsort(-numpy.abs(weights), kind="stable")[:KEPT])
-    intercept, weights = fit(kept)
-    return round(intercept * SCALE), {name: round(weight * SCALE) for name, weight in zip(kept, weights)}
+    strength = numpy.abs(weights).max(axis=0)
+    names = sorted(names[place] for place in numpy.argsort(-strength, kind="stable")[:kept])
+    intercept, weights = fit(names)
+    whole = numpy.rint(numpy.column_stack([intercept, weights]) * SCALE).astype(int).T.tolist()
+    return dict(zip(["", *names], whole))
 
 
 def main():
@@ -139,23 +160,30 @@ def main():
     folders = sorted(path for path in FOLDER.iterdir() if path.name.startswith("unseen"))
     folders += [FOLDER / "talk", FOLDER / "siblings", FOLDER / "people", FOLDER / "logs", pathlib.Path("wordings")]
     for table, every in examples(folders).items():
-        intercept, weights = learn([example for example in every if example[0] not in held])
+        heavy = () if table in {"document", "steady"} else HEAVY
+        weights = learn([example for example in every if example[0] not in held], KEPT[table], heavy)
         if held:
-            judge(table, [example for example in every if example[0] in held], intercept, weights)
+            judge(table, [example for example in every if example[0] in held], weights)
             continue
-        lines = [f"{intercept}\t"] + [f"{weight}\t{name}" for name, weight in sorted(weights.items()) if weight]
-        what = f"# The odds {TABLE[table][0]}, as a logarithm in hundredths: tests/diagnose/learn.py."
-        (TABLES / f"{table}.tsv").write_text("\n".join([what, *lines]) + "\n")
-        print(f"{table}.tsv: {len(lines)} weights from {len(every)} candidates", file=sys.stderr)
+        rows = [(",".join(map(str, each)), name) for name, each in sorted(weights.items()) if any(each) or not name]
+        lines = [f"# {TABLE[table][0]}, as a logarithm in hundredths: tests/diagnose/learn.py."]
+        lines += [f"{each}\t{name}" for each, name in rows]
+        (TABLES / f"{table}.tsv").write_text("\n".join(lines) + "\n")
+        print(f"{table}.tsv: {len(rows)} weights from {len(every)} candidates", file=sys.stderr)
 
 
-def judge(table, held, intercept, weights):
+def judge(table, held, weights):
     """Print how the held-back examples are judged: a text by the candidate that is the least of its kind."""
-    for kind in (False, True):
+    zeros = [0] * len(weights[""])
+    sums = [[sum(each) for each in zip(weights[""], *(weights.get(word, zeros) for word in words))] for *_, words in held]
+    if len(zeros) > 1:
+        right = {(of, name): total.index(max(total)) == kind for (of, name, kind, _), total in zip(held, sums)}
+        print(f"{table}: {sum(right.values())} of {len(right)} texts are right")
+        return
+    for kind in (0, 1):
         odds = {}
-        for of, name, is_kind, words in held:
+        for (of, name, is_kind, _), [total] in zip(held, sums):
             if is_kind == kind:
-                total = intercept + sum(weights.get(word, 0) for word in words)
                 odds[of, name] = min(total, odds.get((of, name), total))
         above = {limit: sum(total > limit for total in odds.values()) for limit in (-200, -100, -50, 0, 50, 100, 200)}
         print(f"{'' if kind else 'not '}{table}: {len(odds)} texts; with odds above:", above)

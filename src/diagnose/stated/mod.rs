@@ -13,13 +13,14 @@ mod rows;
 mod sentence;
 mod tongue;
 mod versions;
+mod worded;
 
 use std::borrow::Cow;
 
 use ::regex::Captures;
 
 use super::ascii::regex;
-use super::classify::STEADY;
+use super::classify::{Passages, STEADY};
 use super::findings::Evidence;
 use super::sighting::{evidence, quoted};
 use super::verdict::Verdict;
@@ -28,6 +29,8 @@ use super::wording;
 use rows::{Columns, Series};
 use sentence::{after_an_update, is_logged, is_of_a_device, said};
 use tongue::Language;
+#[cfg(test)]
+pub(super) use worded::{candidates, signs};
 
 /// The longest text that is taken for a report.
 pub(super) const LONGEST: usize = 64 << 10;
@@ -119,7 +122,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
         let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE));
         let by_version = by_version.map(|found| (Verdict::Regression, found));
         let grown = || {
-            profile::difference(&rows.lines)
+            profile::concluded(&rows.lines)
                 .or_else(|| columns.by_time())
                 .or_else(|| columns.rising().filter(|rows| STEADY.odds(lines, line(lines, rows)) < GROWTH))
         };
@@ -130,6 +133,17 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
         }
     }
     statements
+}
+
+/// What all words of a text say of memory, if no sentence and no rows do.
+pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
+    let (verdict, at) = worded::verdict(passages)?;
+    let text = String::from_utf8_lossy(bytes);
+    let rows = Rows::of(&text, Language::of(&text));
+    let mut statement = Statement::new(verdict, true, vec![evidence(&passages.lines[at])]);
+    statement.claimed = false;
+    rows.prove(&mut statement, None, "");
+    Some(statement)
 }
 
 /// The row from which on figures of memory rise in a text, if any do.
@@ -167,8 +181,8 @@ impl<'a> Rows<'a> {
             before => format!("{before}{}", found["number"].replace([' ', ','], "")),
         };
         let closed = |line| match language.in_english(line) {
-            Cow::Borrowed(line) => spaced.replace_all(line, joined),
-            Cow::Owned(line) => Cow::Owned(spaced.replace_all(&line, joined).into_owned()),
+            Cow::Borrowed(line) => numbers::closed(spaced.replace_all(line, joined)),
+            Cow::Owned(line) => numbers::closed(Cow::Owned(spaced.replace_all(&line, joined).into_owned())),
         };
         let mut plain: Vec<Cow<'a, str>> = text.lines().map(closed).collect();
         // `1,42 GB`: no group of digits is as short.
@@ -255,8 +269,8 @@ impl<'a> Rows<'a> {
         if statement.verdict == Verdict::HostGrowth && self.is_of_a_device(&words) {
             statement.verdict = Verdict::Leak;
         }
-        // What remains while an engine sleeps.
-        if regex!(r"(?i)\basleep|after_sleep").is_match(&name) {
+        // What remains while an engine sleeps, or when it has given its memory back.
+        if regex!(r"(?i)\basleep|\bafter[_ ](?:\w+[_ ])?(?:sleep|offload|unload|release)").is_match(&name) {
             statement.verdict = Verdict::ResidualGrowth;
         }
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };

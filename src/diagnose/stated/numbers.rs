@@ -1,5 +1,9 @@
 //! The numbers of a row, and its shape, which is that of all rows that differ in their numbers alone.
 
+use std::borrow::Cow;
+
+use ::regex::Captures;
+
 use super::amount::unit;
 use super::axis::named_times;
 use super::regex;
@@ -16,6 +20,22 @@ pub(super) struct Number<'a> {
     pub(super) value: Option<f64>,
     /// Whether a unit of bytes follows.
     pub(super) sized: bool,
+}
+
+/// A row whose cells have no blanks between the digits of a number: `1 000      1 688`.
+pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
+    // A cell, and the gap behind it.
+    let cells = regex!(r"(?:\S+ ?)+(?:\s*$|\s{2,}|\t)");
+    let number = regex!(r"^(?:(?:after|step|nach|apr\x{e8}s) )?(?:\d{1,3}(?: \d{3})+)\s*$");
+    if !regex!(r"\d \d{3}(?:\s{2}|\s*$|\t)").is_match(&row) || cells.find_iter(&row).count() < 2 {
+        return row;
+    }
+    let digits = regex!(r"(\d) (\d)");
+    let close = |cell: &Captures<'_>| match number.is_match(&cell[0]) {
+        true => digits.replace_all(&digits.replace_all(&cell[0], "$1$2"), "$1$2").into_owned(),
+        false => cell[0].to_owned(),
+    };
+    Cow::Owned(cells.replace_all(&row, close).into_owned())
 }
 
 /// The shape of `text`, in which each number is alike, and its numbers.

@@ -1,4 +1,5 @@
-//! The difference of two profiles of a heap, an early and a late one: Go's `pprof -base`, Python's `tracemalloc`.
+//! What tools that look for leaks conclude: the difference of two profiles of a heap, an early and a late one (Go's
+//! `pprof -base`, Python's `tracemalloc`, the JVM's `summary.diff`), and what was lost at the end of a program.
 
 use super::amount::amounts;
 use super::regex;
@@ -9,16 +10,54 @@ const LEAST: f64 = (16 << 20) as f64;
 /// How far below a command its totals may be, in lines.
 const BELOW: usize = 12;
 
-/// What the late profile has more, if the lines are such a difference.
-pub(super) fn difference(lines: &[&str]) -> Option<Series> {
-    let (first, last, more) = of_pprof(lines).or_else(|| of_tracemalloc(lines))?;
+/// What is lost in fewer blocks, and less than this many bytes, a program needs once.
+const LOST: f64 = (1 << 20) as f64;
+const BLOCKS: f64 = 100.0;
+
+/// What the late profile has more, or what was lost, if the lines are of such a tool.
+pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
+    let profiles = || of_pprof(lines).or_else(|| of_tracemalloc(lines)).or_else(|| of_a_jvm(lines));
+    let (from, (first, last, more)) =
+        profiles().map(|found| ("the earlier profile", found)).or_else(|| Some(("nothing", lost(lines)?)))?;
     Some(Series {
         lines: [first, last],
-        first: "the earlier profile".to_owned(),
+        first: from.to_owned(),
         last: format!("{more} more"),
         readings: 2,
         ratio: None,
         name: "heap".to_owned(),
+    })
+}
+
+/// The summary of valgrind, LeakSanitizer, heaptrack, Dr. Memory or the `leaks` of macOS.
+fn lost(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let summary = regex!(concat!(
+        r"\bdefinitely lost: (?P<valgrind>[\d,]+) bytes in (?P<in>[\d,]+) blocks",
+        r"|SUMMARY: \w*Sanitizer: (?P<sanitizer>\d+) byte\(s\) leaked in (?P<times>\d+) allocation",
+        r"|\btotal memory leaked: (?P<heaptrack>[\d.]+[KMG]?)B?\b",
+        r"|\bProcess \d+: (?P<nodes>\d+) leaks? for (?P<macos>\d+) total leaked bytes",
+        r"|\b(?P<unique>\d+) unique, +(?P<total>\d+) total, +(?P<memory>\d+) byte\(s\) of leak\(s\)",
+    ));
+    let number = |text: &str| text.replace(',', "").parse::<f64>().unwrap_or(0.0);
+    lines.iter().enumerate().find_map(|(at, line)| {
+        let found = summary.captures(line)?;
+        let of = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|one| one.as_str());
+        let amount = of(&["heaptrack"]).map(|text| format!("{text}B"));
+        let bytes = amount.as_ref().and_then(|text| amounts(text).first().map(|amount| amount.bytes));
+        let bytes = bytes.or_else(|| of(&["valgrind", "sanitizer", "macos", "memory"]).map(number))?;
+        let blocks = of(&["in", "times", "nodes", "total"]).map_or(0.0, number);
+        let many = bytes >= LOST || blocks >= BLOCKS;
+        many.then(|| (at, at, amount.unwrap_or_else(|| format!("{bytes} bytes"))))
+    })
+}
+
+/// What a JVM has committed since its baseline: at least a fifth more.
+fn of_a_jvm(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let total = regex!(r"^Total: reserved=\d+[KM]B [+-]\d+[KM]B, committed=(\d+[KM]B) \+(\d+[KM]B)");
+    lines.iter().enumerate().find_map(|(at, line)| {
+        let found = total.captures(line)?;
+        let [committed, more] = [1, 2].map(|group| amounts(&found[group]).first().map_or(0.0, |amount| amount.bytes));
+        (more >= LEAST && 6.0 * more >= committed).then(|| (at, at, found[2].to_owned()))
     })
 }
 
@@ -51,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_the_late_profile_has_more_is_growth() {
-        let of = |text: &str| difference(&text.lines().collect::<Vec<_>>()).map(|found| found.last);
+        let of = |text: &str| concluded(&text.lines().collect::<Vec<_>>()).map(|found| found.last);
         let pprof = |command: &str, shown: &str| {
             of(&format!("$ go tool pprof {command}\nType: inuse_space\nShowing nodes accounting for {shown} total\n"))
         };
@@ -69,6 +108,27 @@ mod tests {
         assert_eq!(python("between 1,000 and 50,000 requests", grown), Some("305 MiB more".to_owned()));
         assert_eq!(python("after the start", grown), None);
         assert_eq!(python("after 10 requests", "size=311 MiB (+12 MiB), count=2450112 (+2401108)"), None);
+        assert_eq!(
+            of("Total: reserved=6402112KB +2911040KB, committed=5188320KB +2904212KB"),
+            Some("2904212KB more".to_owned())
+        );
+        assert_eq!(of("Total: reserved=6402112KB +2911KB, committed=5188320KB +2904KB"), None);
         assert_eq!(python("after 10 requests", "size=311 MiB (-305 MiB), count=2450112 (-2401108)"), None);
+    }
+
+    #[test]
+    fn what_was_lost_at_the_end_is_growth() {
+        let of = |text: &str| concluded(&[text]).map(|found| found.last);
+        for (text, expected) in [
+            ("==1== definitely lost: 41,472,000 bytes in 864,000 blocks", Some("41472000 bytes more")),
+            ("==1== definitely lost: 72 bytes in 1 blocks", None),
+            ("SUMMARY: AddressSanitizer: 393216 byte(s) leaked in 6144 allocation(s).", Some("393216 bytes more")),
+            ("SUMMARY: LeakSanitizer: 24 byte(s) leaked in 1 allocation(s).", None),
+            ("total memory leaked: 221.34M", Some("221.34MB more")),
+            ("Process 812: 5120 leaks for 41943040 total leaked bytes.", Some("41943040 bytes more")),
+            ("      12 unique,  4096 total, 262144 byte(s) of leak(s)", Some("262144 bytes more")),
+        ] {
+            assert_eq!(of(text).as_deref(), expected, "{text}");
+        }
     }
 }

@@ -218,7 +218,7 @@ const MANY_OF_A_DEVICE: usize = 15;
 /// Whether the readings of a device are more than those of a program that starts: they are many, or far above nothing
 /// from the first on.
 fn is_long(run: &[Point]) -> bool {
-    run.len() >= MANY_OF_A_DEVICE || (run.len() >= MANY && rise(run) <= run[0].figure.value() / 2.0)
+    run.len() >= MANY_OF_A_DEVICE || (run.len() >= MANY && rise(run) <= run[0].figure.value())
 }
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.

@@ -38,11 +38,13 @@ pub use table::{KnownWording, known_wordings};
 
 use super::ascii::regex;
 use super::classify::DOCUMENT;
+#[cfg(test)]
+use super::classify::Passages;
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
 /// The odds above which what reads like an event is in a document, as a logarithm in hundredths.
-const DOCUMENTS: i32 = 0;
+const DOCUMENTS: i32 = 15;
 
 /// Whether `by` dismisses the line of `text` that holds `what`.
 #[cfg(test)]
@@ -124,8 +126,8 @@ pub(super) fn matches(lines: &Lines, at: usize) -> bool {
     found.iter().any(|sighting| sighting.cause.is_event())
 }
 
-/// Whether ordinary words of line `at` may report one.
+/// Lines around which ordinary words may report one.
 #[cfg(test)]
-pub(super) fn mentions(lines: &Lines, at: usize) -> bool {
-    spoken::cause(lines, at).is_some()
+pub(super) fn mentions(passages: &Passages) -> impl Iterator<Item = usize> {
+    spoken::candidates(passages, &[])
 }

@@ -1,0 +1,62 @@
+//! What a text says of memory by all its words: that it grows, or that a newer version needs more, in forms and languages
+//! that no rule knows.
+
+use super::super::classify::{CAUSE, NEWER, Passages, QUIET, around};
+use super::amount::amounts;
+use super::{GROWN, Verdict};
+use crate::window::Line;
+
+/// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
+const REPORTS: i32 = -60;
+/// The odds above which such a report is of a newer version.
+const OF_A_VERSION: i32 = -110;
+
+/// What the words of a text say of memory, and the line that says it most.
+pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
+    let of = |at: usize| {
+        let range = around(passages.lines, at);
+        let [odds] = QUIET.odds_of(passages, range.clone(), &signs(&passages.lines[range]));
+        (odds, at)
+    };
+    let (_, at) = candidates(passages).map(of).min().filter(|(odds, _)| *odds < REPORTS)?;
+    let range = around(passages.lines, at);
+    let [newer] = NEWER.odds_of(passages, range.clone(), &signs(&passages.lines[range.clone()]));
+    let [of_a_device, of_a_host, ..] = CAUSE.odds_of(passages, range.clone(), &[]);
+    let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[]))?;
+    let verdict = match newer > OF_A_VERSION {
+        true => Verdict::Regression,
+        false if of_a_device > of_a_host => Verdict::Leak,
+        false => Verdict::HostGrowth,
+    };
+    Some((verdict, strongest))
+}
+
+/// Lines around which figures of memory stand.
+pub(in super::super) fn candidates(passages: &Passages) -> impl Iterator<Item = usize> {
+    passages.places().filter(|at| {
+        let figures = |at: usize| passages.lines[at].text.contains(|c: char| c.is_ascii_digit());
+        let mut around = around(passages.lines, *at);
+        around.clone().any(figures) && around.any(|at| passages.is_of_memory(at))
+    })
+}
+
+/// How the amounts in lines follow each other, as words of the tables.
+pub(in super::super) fn signs(lines: &[Line]) -> Vec<&'static str> {
+    let amounts: Vec<f64> = lines.iter().flat_map(|line| amounts(&line.text)).map(|amount| amount.bytes).collect();
+    let [first, .., last] = amounts[..] else {
+        return vec![if amounts.is_empty() { "<no-amount>" } else { "<one-amount>" }];
+    };
+    let rises = amounts.windows(2).filter(|two| two[1] > two[0]).count();
+    let mut signs = vec![match rises {
+        all if all + 1 == amounts.len() => "<rise>",
+        most if 3 * most > 2 * amounts.len() => "<mostly-rise>",
+        _ => "<rise-and-fall>",
+    }];
+    if last >= GROWN * first {
+        signs.push("<last-is-more>");
+    }
+    if first >= GROWN * last {
+        signs.push("<last-is-less>");
+    }
+    signs
+}
