@@ -256,7 +256,10 @@ impl<'a> Rows<'a> {
         let (mut agree, mut name, mut first_row) = (String::new(), String::new(), "");
         if let Some((verdict, rows)) = shown {
             (statement.verdict, statement.proven) = (verdict, true);
-            agree = format!(", and {} rows of it agree: {} -> {}", rows.readings, rows.first, rows.last);
+            agree = match rows.readings {
+                1 => format!(", and a tool that looks for leaks agrees: {}", rows.last),
+                readings => format!(", and {readings} rows of it agree: {} -> {}", rows.first, rows.last),
+            };
             if let Some(ratio) = rows.ratio {
                 agree.push_str(&format!(" ({:+.0} %)", 100.0 * (ratio - 1.0)));
             }

@@ -1,6 +1,8 @@
 //! What tools that look for leaks conclude: the difference of two profiles of a heap, an early and a late one (Go's
 //! `pprof -base`, Python's `tracemalloc`, the JVM's `summary.diff`), and what was lost at the end of a program.
 
+use plimsoll_memory::bytes::ByteSize;
+
 use super::amount::amounts;
 use super::regex;
 use super::rows::Series;
@@ -17,20 +19,17 @@ const BLOCKS: f64 = 100.0;
 /// What the late profile has more, or what was lost, if the lines are of such a tool.
 pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
     let profiles = || of_pprof(lines).or_else(|| of_tracemalloc(lines)).or_else(|| of_a_jvm(lines));
-    let (from, (first, last, more)) =
-        profiles().map(|found| ("the earlier profile", found)).or_else(|| Some(("nothing", lost(lines)?)))?;
-    Some(Series {
-        lines: [first, last],
-        first: from.to_owned(),
-        last: format!("{more} more"),
-        readings: 2,
-        ratio: None,
-        name: "heap".to_owned(),
-    })
+    let difference = || {
+        let (first, last, more) = profiles()?;
+        Some(([first, last], 2, "the earlier profile", format!("{more} more")))
+    };
+    let lost = || lost(lines).map(|(at, lost)| ([at, at], 1, "", format!("{lost} lost at the end")));
+    let (lines, readings, first, last) = difference().or_else(lost)?;
+    Some(Series { lines, first: first.to_owned(), last, readings, ratio: None, name: "heap".to_owned() })
 }
 
 /// The summary of valgrind, LeakSanitizer, heaptrack, Dr. Memory or the `leaks` of macOS.
-fn lost(lines: &[&str]) -> Option<(usize, usize, String)> {
+fn lost(lines: &[&str]) -> Option<(usize, ByteSize)> {
     let summary = regex!(concat!(
         r"\bdefinitely lost: (?P<valgrind>[\d,]+) bytes in (?P<in>[\d,]+) blocks",
         r"|SUMMARY: \w*Sanitizer: (?P<sanitizer>\d+) byte\(s\) leaked in (?P<times>\d+) allocation",
@@ -46,8 +45,7 @@ fn lost(lines: &[&str]) -> Option<(usize, usize, String)> {
         let bytes = amount.as_ref().and_then(|text| amounts(text).first().map(|amount| amount.bytes));
         let bytes = bytes.or_else(|| of(&["valgrind", "sanitizer", "macos", "memory"]).map(number))?;
         let blocks = of(&["in", "times", "nodes", "total"]).map_or(0.0, number);
-        let many = bytes >= LOST || blocks >= BLOCKS;
-        many.then(|| (at, at, amount.unwrap_or_else(|| format!("{bytes} bytes"))))
+        (bytes >= LOST || blocks >= BLOCKS).then(|| (at, ByteSize::new(bytes as u64)))
     })
 }
 
@@ -120,13 +118,16 @@ mod tests {
     fn what_was_lost_at_the_end_is_growth() {
         let of = |text: &str| concluded(&[text]).map(|found| found.last);
         for (text, expected) in [
-            ("==1== definitely lost: 41,472,000 bytes in 864,000 blocks", Some("41472000 bytes more")),
+            ("==1== definitely lost: 41,472,000 bytes in 864,000 blocks", Some("39.55 MiB lost at the end")),
             ("==1== definitely lost: 72 bytes in 1 blocks", None),
-            ("SUMMARY: AddressSanitizer: 393216 byte(s) leaked in 6144 allocation(s).", Some("393216 bytes more")),
+            (
+                "SUMMARY: AddressSanitizer: 393216 byte(s) leaked in 6144 allocation(s).",
+                Some("384.00 KiB lost at the end"),
+            ),
             ("SUMMARY: LeakSanitizer: 24 byte(s) leaked in 1 allocation(s).", None),
-            ("total memory leaked: 221.34M", Some("221.34MB more")),
-            ("Process 812: 5120 leaks for 41943040 total leaked bytes.", Some("41943040 bytes more")),
-            ("      12 unique,  4096 total, 262144 byte(s) of leak(s)", Some("262144 bytes more")),
+            ("total memory leaked: 221.34M", Some("221.34 MiB lost at the end")),
+            ("Process 812: 5120 leaks for 41943040 total leaked bytes.", Some("40.00 MiB lost at the end")),
+            ("      12 unique,  4096 total, 262144 byte(s) of leak(s)", Some("256.00 KiB lost at the end")),
         ] {
             assert_eq!(of(text).as_deref(), expected, "{text}");
         }
