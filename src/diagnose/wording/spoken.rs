@@ -8,7 +8,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::{recovered, regex};
 
 /// The odds below which ordinary words are a report, as a logarithm in hundredths.
-const REPORTS: i32 = -150;
+const REPORTS: i32 = -180;
 /// What the columns of the table of causes stand for.
 const OF_COLUMNS: [Cause; CAUSES] =
     [Cause::Library, Cause::HostAlloc, Cause::Limit, Cause::Machine, Cause::Killed, Cause::SharedMemory];
@@ -16,6 +16,9 @@ const OF_COLUMNS: [Cause; CAUSES] =
 /// What a text says by itself: the line that is worded most like a report, where the words are enough like one. Lines
 /// with the numbers `dismissed` are known to report nothing.
 pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Option<Sighting> {
+    if passages.lines.iter().any(|line| denies(line.message())) {
+        return None;
+    }
     let of = |at: usize| {
         let range = around(passages.lines, at);
         let [odds] = MENTION.odds_of(passages, range.clone(), &[]);
@@ -54,6 +57,21 @@ fn speaks(passages: &Passages, at: usize, dismissed: &[u64]) -> bool {
         && !earlier.is_match(line.message())
 }
 
+/// Whether `text` says that it was not memory: `No oom-killer line, memory was fine`.
+fn denies(text: &str) -> bool {
+    let denial = regex!(concat!(
+        r"(?i)\b(?:not|isn't|wasn't|never|nothing to do with) (?:a |the |about |due to |caused by |because of |from |related to )?(?:lack of |out of |low )?(?:memory|ram|vram|oom)(?:[^\w -]|$)",
+        r"|\b(?:no|zero|without (?:an|any|a single)) (?:oom(?:[- ]?kill\w*|s)?|memory pressure|sign of memory|trace of (?:an )?oom)\b",
+        r"|\b(?:memory|ram|vram|heap|swap)(?: usage| use| graph)?(?: \w+)? (?:is|was|were|looks?|looked|stays?|stayed|remains?|remained|sits|sat)? ?(?:steady|fine|okay|flat|normal|stable|healthy|boring|ample|(?:well|far|way) (?:below|under|within)|not the (?:problem|issue|cause|culprit))\b",
+        r"|(?P<not>\b(?:not|isn't|wasn't|never|nicht|kein\w*|nie) (?:have |even )?)?\b(?:(?:plenty of|lots of|enough|half of the|most of the) (?:free )?(?:memory|ram|vram)(?: was| is)? (?:free|left|available|unused)|plenty of (?:memory|ram|vram)|(?:genug|reichlich|gen\x{fc}gend) (?:freie[rn]? )?(?:\w*speicher|ram))\b",
+        r"|(?:speicher|\bram)\w* (?:ist|war|w\x{e4}re|gab es) (?:noch |es )?(?:genug|reichlich|ausreichend|jede menge|unauff\x{e4}llig|locker)\b|\bkein\w* (?:\w*speicher|oom)\w*(?:problem|mangel)",
+        r"|(?:pas|aucun\w*) (?:un |de )?(?:probl\x{e8}me|souci|manque) de (?:m\x{e9}moire|ram)|m\x{e9}moire [^.;]{0,20}\b(?:suffisante|normale|stable|tranquille)\b",
+        r"|\bno (?:es|era|fue) (?:la |un problema de |por |falta de )?(?:memoria|ram)\b|memoria [^.;]{0,20}\b(?:de sobra|estable|normal)\b|\bn\x{e3}o (?:\x{e9}|era|foi) (?:a |falta de |por )?(?:mem\x{f3}ria|ram)\b|\bnon (?:\x{e8}|era) (?:la |un problema di |colpa della )?(?:memoria|ram)\b",
+        r"|не в памяти|памяти (?:хватает|хватало|достаточно|полно|навалом)|不是(?:内存|显存)|(?:内存|显存)(?:充足|正常|够|还剩|没问题)|メモリ(?:は|に|も)(?:余裕|問題な|十分)|메모리(?:는|도) (?:충분|여유)",
+    ));
+    denial.captures(text).is_some_and(|found| found.name("not").is_none())
+}
+
 /// Whether a person may have written `text`: it has words enough.
 fn is_sentence(text: &str) -> bool {
     const WORDS: usize = 8;
@@ -89,6 +107,27 @@ mod tests {
             ),
         ] {
             assert_eq!(recognised(text).map(|sighting| sighting.cause), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_memory_is_no_report() {
+        for text in [
+            "The node rebooted last night, and it was not memory.",
+            "No oom-killer line in the journal.",
+            "Memory was fine, the disk was full.",
+            "Der Build ist rot, die Platte ist voll, Arbeitsspeicher ist reichlich frei.",
+            "不是显存的问题",
+        ] {
+            assert!(denies(text), "{text}");
+        }
+        for text in [
+            "Nicht gen\u{fc}gend Arbeitsspeicher",
+            "There was not enough memory available",
+            "m\u{e9}moire insuffisante",
+            "It did not have plenty of memory",
+        ] {
+            assert!(!denies(text), "{text}");
         }
     }
 
