@@ -13,8 +13,7 @@ cargo nextest --version > /dev/null 2>&1 ||
     { echo "error: cargo-nextest is not installed: cargo install --locked cargo-nextest" >&2; exit 2; }
 
 # As harness/test.sh has it, so that nothing is built for this alone. Tests that need torch take part if there is one.
-tests=(cargo nextest run --workspace --exclude plimsoll-torch --all-features --locked --profile ci --color never
-    --test-threads "$(($(nproc) + 2))")
+tests=(cargo nextest run --workspace --exclude plimsoll-torch --all-features --locked --profile ci --color never)
 "${tests[@]}" --no-run
 
 stress-ng --quiet --cpu 6 --vm 2 --vm-bytes 10% --timeout 0 &
@@ -25,7 +24,7 @@ trap 'kill "$load" 2> /dev/null; wait "$load" 2> /dev/null || true; rm -f "$log"
 
 failed=0
 for run in $(seq "$runs"); do
-    if "${tests[@]}" "$@" < /dev/null > "$log" 2>&1; then
+    if "${tests[@]}" --test-threads "$(($(nproc) + 2))" "$@" < /dev/null > "$log" 2>&1; then
         result=passed
     else
         result=FAILED
