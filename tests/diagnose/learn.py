@@ -8,6 +8,8 @@ Six questions: is what reads like the message of a failure in a document (docume
 runs out in a document, or in quiet telemetry (mention.tsv), and what ran out (cause.tsv); are figures that rise steady
 work (steady.tsv); do figures of memory say nothing of growth (quiet.tsv), or that a newer version needs more (newer.tsv).
 With --held-back nothing is written: it learns from all other sets and prints how it judges these.
+
+What is left to mention.tsv and quiet.tsv depends on document.tsv and steady.tsv as they are built: run it twice.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import typing
 
 import numpy
 from scipy import sparse
@@ -31,23 +34,31 @@ TRENDS = GROWTH | {"regression", "varies-by-rank", "inconclusive", "near-capacit
 ANY_FAILURE = {"any failure"}
 ON_A_DEVICE = {"library-alloc-fail", "capacity", "fragmentation", "other-process", "longest-batch", "first-backward",
                "optimizer-step", "optimizer-state", "eval", "eval-accumulation", "single-huge-request", "private-pool"}
-# Of each table: what it is of, and the verdicts of each kind. With two kinds, weights speak for the second.
+
+
+class Table(typing.NamedTuple):
+    """What a table is of, and the verdicts of each kind. With two kinds, weights speak for the second."""
+
+    of: str
+    kinds: list
+    # How many words are kept: fewer if the kinds are easy to tell apart.
+    kept: int
+    # How often a text by a person counts, as these are fewer than logs.
+    people: int
+
+
 TABLE = {
-    "document": ("The odds that a message of a failure is in a document", [ANY_FAILURE, NOTHING]),
-    "mention": ("The odds that words about memory running out are not a report", [ANY_FAILURE, NOTHING]),
-    "steady": ("The odds that rising figures are not growth of memory", [GROWTH, NOTHING]),
-    "quiet": ("The odds that figures of memory are no report of growth", [GROWTH | {"regression"}, NOTHING]),
-    "newer": ("The odds that memory is more in a newer version, not over time", [GROWTH, {"regression"}]),
-    "cause": ("The odds of each cause: Library, HostAlloc, Limit, Machine, Killed, SharedMemory",
-              [ON_A_DEVICE, {"host-alloc-fail", "host-single-huge-request", "process-cap"}, {"cgroup-kill"},
-               {"host-kill"}, {"sigkill-unattributed"}, {"shm-exhausted"}]),
+    "document": Table("The odds that a message of a failure is in a document", [ANY_FAILURE, NOTHING], 4000, 1),
+    "mention": Table("The odds that words about memory running out are not a report", [ANY_FAILURE, NOTHING], 2200, 3),
+    "steady": Table("The odds that rising figures are not growth of memory", [GROWTH, NOTHING], 2000, 1),
+    "quiet": Table("The odds that figures of memory do not report growth", [GROWTH | {"regression"}, NOTHING], 2000, 3),
+    "newer": Table("The odds that memory is more in a newer version, not over time", [GROWTH, {"regression"}], 1000, 3),
+    "cause": Table("The odds of each cause: Library, HostAlloc, Limit, Machine, Killed, SharedMemory",
+                   [ON_A_DEVICE, {"host-alloc-fail", "host-single-huge-request", "process-cap"}, {"cgroup-kill"},
+                    {"host-kill"}, {"sigkill-unattributed"}, {"shm-exhausted"}], 1000, 3),
 }
 # Words count if the last candidates of LEAST texts have them; weights are in 1/SCALE of the log odds.
 LEAST, SCALE = 4, 100
-# How many words are kept: fewer where the kinds are easy to tell apart.
-KEPT = {"document": 4000, "mention": 2200, "steady": 2000, "quiet": 2000, "newer": 1000, "cause": 1000}
-# What people write is fewer than logs, and counts three times where it matters most.
-HEAVY = ("people", "growth")
 # Words count less than a unit, so that many small signs outweigh one.
 STEP = 0.4
 
@@ -113,13 +124,13 @@ def examples(folders):
             table, file, *words = line.split("\x01", 1)[1].split("\x02")
             of, name, verdict = known[file]
             failed = {verdict} | (ANY_FAILURE if verdict not in NOTHING | TRENDS else set())
-            for kind, verdicts in enumerate(TABLE[table][1]):
+            for kind, verdicts in enumerate(TABLE[table].kinds):
                 if verdicts & failed:
                     found[table][of, name, kind, frozenset(words)] = None
     return {table: list(examples) for table, examples in found.items()}
 
 
-def learn(examples, kept, heavy=HEAVY):
+def learn(table, examples):
     """The intercepts and the weights of each of the words kept: one of two kinds, or one for each of more."""
     counted = {}
     for words in {(example[0], example[1]): example[3] for example in examples}.values():
@@ -130,10 +141,11 @@ def learn(examples, kept, heavy=HEAVY):
     lines = {}
     for example in examples:
         lines[example[:2]] = lines.get(example[:2], 0) + 1
-    def counts(of):
-        return 3 if of == "wordings" or of.startswith(heavy) else 1
 
-    # The example of a wording is sure to be a failure.
+    def counts(of):
+        # The example of a wording is sure to be a failure.
+        return 3 if of == "wordings" else TABLE[table].people if of.startswith(("people", "growth")) else 1
+
     share = numpy.array([counts(example[0]) / lines[example[:2]] for example in examples])
     truth = numpy.array([example[2] for example in examples])
 
@@ -147,7 +159,7 @@ def learn(examples, kept, heavy=HEAVY):
 
     _, weights = fit(names)
     strength = numpy.abs(weights).max(axis=0)
-    names = sorted(names[place] for place in numpy.argsort(-strength, kind="stable")[:kept])
+    names = sorted(names[place] for place in numpy.argsort(-strength, kind="stable")[:TABLE[table].kept])
     intercept, weights = fit(names)
     whole = numpy.rint(numpy.column_stack([intercept, weights]) * SCALE).astype(int).T.tolist()
     return dict(zip(["", *names], whole))
@@ -160,13 +172,12 @@ def main():
     folders = sorted(path for path in FOLDER.iterdir() if path.name.startswith("unseen"))
     folders += [FOLDER / "talk", FOLDER / "siblings", FOLDER / "people", FOLDER / "logs", pathlib.Path("wordings")]
     for table, every in examples(folders).items():
-        heavy = () if table in {"document", "steady"} else HEAVY
-        weights = learn([example for example in every if example[0] not in held], KEPT[table], heavy)
+        weights = learn(table, [example for example in every if example[0] not in held])
         if held:
             judge(table, [example for example in every if example[0] in held], weights)
             continue
         rows = [(",".join(map(str, each)), name) for name, each in sorted(weights.items()) if any(each) or not name]
-        lines = [f"# {TABLE[table][0]}, as a logarithm in hundredths: tests/diagnose/learn.py."]
+        lines = [f"# {TABLE[table].of}, as a logarithm in hundredths: tests/diagnose/learn.py."]
         lines += [f"{each}\t{name}" for each, name in rows]
         (TABLES / f"{table}.tsv").write_text("\n".join(lines) + "\n")
         print(f"{table}.tsv: {len(rows)} weights from {len(every)} candidates", file=sys.stderr)

@@ -17,6 +17,13 @@ pub(in super::super) struct Meaning([u128; 2]);
 
 static CONCEPTS: LazyLock<Concepts> = LazyLock::new(|| Concepts::of(include_str!("concepts.tsv")));
 
+/// The concepts of which a line speaks if memory may have run out: a bit each.
+static OF_MEMORY: LazyLock<u128> = LazyLock::new(|| {
+    let names = CONCEPTS.names.iter().enumerate();
+    let of_memory = names.filter(|(_, name)| ["memory", "limit", "killed", "out"].contains(name));
+    of_memory.fold(0, |mask, (bit, _)| mask | 1 << bit)
+});
+
 /// The bits of half a meaning.
 const WIDE: usize = u128::BITS as usize;
 
@@ -75,7 +82,7 @@ impl Concepts {
 }
 
 /// Whether a character belongs to a script without blanks between words.
-fn is_unspaced(c: char) -> bool {
+pub(in super::super) fn is_unspaced(c: char) -> bool {
     c >= '\u{2e80}'
 }
 
@@ -118,12 +125,6 @@ impl Meaning {
         Self([self.0[0] | other.0[0], self.0[1] | other.0[1]])
     }
 
-    /// Whether it speaks of one of the concepts with these names.
-    fn is_of(self, names: &[&str]) -> bool {
-        let known = CONCEPTS.names.iter().enumerate().filter(|(_, name)| names.contains(name));
-        known.fold(0, |mask, (bit, _)| mask | 1 << bit) & self.0[0] != 0
-    }
-
     /// The places of the bits that are set.
     pub(super) fn bits(self) -> impl Iterator<Item = usize> {
         (0..2 * WIDE).filter(move |bit| self.0[bit / WIDE] >> (bit % WIDE) & 1 == 1)
@@ -163,7 +164,7 @@ impl<'a> Passages<'a> {
 
     /// Whether line `at` may speak of memory that ran out.
     pub(in super::super) fn is_of_memory(&self, at: usize) -> bool {
-        self.meanings[at].is_of(&["memory", "limit", "killed", "out"])
+        self.meanings[at].0[0] & *OF_MEMORY != 0
     }
 }
 

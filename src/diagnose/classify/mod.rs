@@ -17,7 +17,7 @@ use foldhash::fast::{FixedState, RandomState};
 use super::prefix::boundary;
 use super::window::{Line, Lines};
 use concepts::Meaning;
-pub(super) use concepts::Passages;
+pub(super) use concepts::{Passages, is_unspaced};
 
 /// How many lines above and below a line are read.
 pub(super) const AROUND: usize = 16;
@@ -59,7 +59,10 @@ impl<const N: usize> Model<N> {
             let (weights, words) = line.split_once('\t').expect("weights and what they are of");
             let mut each = weights.split(',').map(|weight| weight.parse().expect("a weight in hundredths"));
             let weights = std::array::from_fn(|_| each.next().expect("a weight for each question"));
-            if let Some(bit) = names.iter().position(|name| name == words) {
+            // Few rows are of concepts, and a table is read when it is first asked.
+            if words.starts_with('<')
+                && let Some(bit) = names.iter().position(|name| name == words)
+            {
                 model.concepts[bit] = weights;
                 continue;
             }

@@ -26,14 +26,16 @@ pub(super) struct Number<'a> {
 pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
     // A cell, and the gap behind it.
     let cells = regex!(r"(?:\S+ ?)+(?:\s*$|\s{2,}|\t)");
-    let number = regex!(r"^(?:(?:after|step|nach|apr\x{e8}s) )?(?:\d{1,3}(?: \d{3})+)\s*$");
+    let number = regex!(r"^(?P<before>(?:after|step|nach|apr\x{e8}s) )?(?P<digits>\d{1,3}(?: \d{3})+)(?P<gap>\s*)$");
     if !regex!(r"\d \d{3}(?:\s{2}|\s*$|\t)").is_match(&row) || cells.find_iter(&row).count() < 2 {
         return row;
     }
-    let digits = regex!(r"(\d) (\d)");
-    let close = |cell: &Captures<'_>| match number.is_match(&cell[0]) {
-        true => digits.replace_all(&digits.replace_all(&cell[0], "$1$2"), "$1$2").into_owned(),
-        false => cell[0].to_owned(),
+    let close = |cell: &Captures<'_>| match number.captures(&cell[0]) {
+        Some(number) => {
+            let before = number.name("before").map_or("", |before| before.as_str());
+            format!("{before}{}{}", number["digits"].replace(' ', ""), &number["gap"])
+        }
+        None => cell[0].to_owned(),
     };
     Cow::Owned(cells.replace_all(&row, close).into_owned())
 }

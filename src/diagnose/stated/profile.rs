@@ -3,7 +3,7 @@
 
 use plimsoll_memory::bytes::ByteSize;
 
-use super::amount::amounts;
+use super::amount::{amounts, unit};
 use super::regex;
 use super::rows::Series;
 
@@ -30,22 +30,19 @@ pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
 
 /// The summary of valgrind, LeakSanitizer, heaptrack, Dr. Memory or the `leaks` of macOS.
 fn lost(lines: &[&str]) -> Option<(usize, ByteSize)> {
-    let summary = regex!(concat!(
-        r"\bdefinitely lost: (?P<valgrind>[\d,]+) bytes in (?P<in>[\d,]+) blocks",
-        r"|SUMMARY: \w*Sanitizer: (?P<sanitizer>\d+) byte\(s\) leaked in (?P<times>\d+) allocation",
-        r"|\btotal memory leaked: (?P<heaptrack>[\d.]+[KMG]?)B?\b",
-        r"|\bProcess \d+: (?P<nodes>\d+) leaks? for (?P<macos>\d+) total leaked bytes",
-        r"|\b(?P<unique>\d+) unique, +(?P<total>\d+) total, +(?P<memory>\d+) byte\(s\) of leak\(s\)",
-    ));
+    // Of each the bytes, their unit and the blocks, as far as it prints them.
+    let summaries = [
+        regex!(r"\bdefinitely lost: (?P<bytes>[\d,]+)(?P<unit>) bytes in (?P<blocks>[\d,]+) blocks"),
+        regex!(r"SUMMARY: \w*Sanitizer: (?P<bytes>\d+)(?P<unit>) byte\(s\) leaked in (?P<blocks>\d+) allocation"),
+        regex!(r"\btotal memory leaked: (?P<bytes>[\d.]+)(?P<unit>[KMG]?)(?P<blocks>)B?\b"),
+        regex!(r"\bProcess \d+: (?P<blocks>\d+) leaks? for (?P<bytes>\d+)(?P<unit>) total leaked bytes"),
+        regex!(r"\b\d+ unique, +(?P<blocks>\d+) total, +(?P<bytes>\d+)(?P<unit>) byte\(s\) of leak\(s\)"),
+    ];
     let number = |text: &str| text.replace(',', "").parse::<f64>().unwrap_or(0.0);
     lines.iter().enumerate().find_map(|(at, line)| {
-        let found = summary.captures(line)?;
-        let of = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|one| one.as_str());
-        let amount = of(&["heaptrack"]).map(|text| format!("{text}B"));
-        let bytes = amount.as_ref().and_then(|text| amounts(text).first().map(|amount| amount.bytes));
-        let bytes = bytes.or_else(|| of(&["valgrind", "sanitizer", "macos", "memory"]).map(number))?;
-        let blocks = of(&["in", "times", "nodes", "total"]).map_or(0.0, number);
-        (bytes >= LOST || blocks >= BLOCKS).then(|| (at, ByteSize::new(bytes as u64)))
+        let found = summaries.iter().find_map(|summary| summary.captures(line))?;
+        let bytes = number(&found["bytes"]) * unit(&found["unit"]);
+        (bytes >= LOST || number(&found["blocks"]) >= BLOCKS).then(|| (at, ByteSize::new(bytes as u64)))
     })
 }
 

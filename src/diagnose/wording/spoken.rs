@@ -3,7 +3,7 @@
 //! Such words stand in documents as well, so a line counts only if those around it are worded like a report, and only if
 //! no program's message was found in the text.
 
-use super::super::classify::{CAUSE, CAUSES, MENTION, Passages, around};
+use super::super::classify::{CAUSE, CAUSES, MENTION, Passages, around, is_unspaced};
 use super::super::sighting::{Cause, Sighting};
 use super::{recovered, regex};
 
@@ -13,26 +13,26 @@ const REPORTS: i32 = -180;
 const OF_COLUMNS: [Cause; CAUSES] =
     [Cause::Library, Cause::HostAlloc, Cause::Limit, Cause::Machine, Cause::Killed, Cause::SharedMemory];
 
-/// What a text says by itself: the line that is worded most like a report, where the words are enough like one. Lines
+/// What a text says by itself: the line that is worded most like a report, if the words are enough like one. Lines
 /// with the numbers `dismissed` are known to report nothing.
 pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Option<Sighting> {
-    if passages.lines.iter().any(|line| denies(line.message())) {
-        return None;
-    }
     let of = |at: usize| {
         let range = around(passages.lines, at);
         let [odds] = MENTION.odds_of(passages, range.clone(), &[]);
-        let lines = range.filter(|at| speaks(passages, *at, dismissed));
-        (odds, at, lines.min_by_key(|at| MENTION.odds_of(passages, *at..*at + 1, &[])))
+        let lines = range.filter(|at| odds < REPORTS && speaks(passages, *at, dismissed));
+        Some((odds, at, lines.min_by_key(|at| MENTION.odds_of(passages, *at..*at + 1, &[]))?))
     };
-    // Where some of the lines report nothing, the others do so seldom; and so do lines of programs, whose failures have
+    // If some of the lines report nothing, the others do so seldom; and so do lines of programs, whose failures have
     // wordings of their own.
     let limit = |line: usize| match dismissed.is_empty() && is_sentence(passages.lines[line].message()) {
         true => REPORTS,
         false => 2 * REPORTS,
     };
-    let all = candidates(passages, dismissed).map(of).filter_map(|(odds, at, line)| Some((odds, at, line?)));
+    let all = candidates(passages, dismissed).filter_map(of);
     let (_, at, line) = all.filter(|(odds, _, line)| *odds < limit(*line)).min()?;
+    if passages.lines.iter().any(|line| denies(line.message())) {
+        return None;
+    }
     let odds = CAUSE.odds_of(passages, around(passages.lines, at), &[]);
     let column = (0..CAUSES).max_by_key(|column| odds[*column])?;
     let mut sighting = Sighting::new(OF_COLUMNS[column].clone(), &passages.lines[line]);
@@ -76,7 +76,7 @@ fn denies(text: &str) -> bool {
 fn is_sentence(text: &str) -> bool {
     const WORDS: usize = 8;
     let letters = |word: &&str| word.trim_matches(|c: char| c.is_ascii_punctuation()).chars().all(char::is_alphabetic);
-    let ideographs = text.chars().filter(|c| *c >= '\u{2e80}').count();
+    let ideographs = text.chars().filter(|c| is_unspaced(*c)).count();
     text.split_whitespace().filter(letters).count() >= WORDS || ideographs >= WORDS
 }
 

@@ -27,7 +27,7 @@ impl Taken {
         self.slots[self.slot(number)] != 0
     }
 
-    /// The slot of a number, or the free one where it would be.
+    /// The slot that holds a number, or the free slot that it would be put into.
     fn slot(&self, number: u64) -> usize {
         let last = self.slots.len() - 1;
         let mut slot = (number.wrapping_mul(SPREAD) >> 32) as usize & last;
