@@ -1,12 +1,12 @@
 //! An [`Incident`] as an [`Event`]: verdict, explanation, advice.
 
 use super::advice::{Known, advice};
-use super::decide::{decide, identify};
+use super::decide::{Decision, decide, identify};
 use super::findings::{Event, KnownBatch, Numbers};
 use super::incident::{Class, Incident};
 use super::optimizer::{Optimizer, State};
 use super::progress::Progress;
-use super::sighting::{Lengths, Work};
+use super::sighting::{Lengths, Sighting, Work};
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
@@ -29,15 +29,11 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::VramOom, Verdict::ProcessCap, text.to_owned())
         }
         Class::Device => {
-            identify(&mut numbers, &sighting.processes);
-            let mut decision = decide(&numbers);
-            if sighting.work == Work::Serving && numbers.tried.is_none() {
-                decision.explanation =
-                    "The memory left on the device after weights and other data is too small for the server's KV \
-                     cache."
-                        .to_owned();
-            }
-            (Kind::VramOom, decision.verdict, decision.explanation)
+            let (verdict, explanation) = match sighting.stated {
+                Some(verdict) => (verdict, stated(verdict).to_owned()),
+                None => on_a_device(&mut numbers, &sighting),
+            };
+            (Kind::VramOom, verdict, explanation)
         }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
         Class::HostAlloc => host_allocation(numbers.tried, sighting.huge),
@@ -157,6 +153,35 @@ fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
         ),
         (Some(tried), None) => format!("One request of {tried} is larger than the largest possible allocation."),
         (None, _) => "One request is larger than the memory of any device.".to_owned(),
+    }
+}
+
+/// What the numbers of an allocator say.
+fn on_a_device(numbers: &mut Numbers, sighting: &Sighting) -> (Verdict, String) {
+    identify(numbers, &sighting.processes);
+    let Decision { verdict, explanation } = decide(numbers);
+    if sighting.work == Work::Serving && numbers.tried.is_none() {
+        let text = "The memory left on the device after weights and other data is too small for the server's KV cache.";
+        return (verdict, text.to_owned());
+    }
+    (verdict, explanation)
+}
+
+/// What ordinary words say of a device's failure.
+fn stated(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fragmentation => "The allocator held memory that no tensor used, in pieces that were too small.",
+        Verdict::SingleHugeRequest => "One request was larger than what the device had left, or than all of it.",
+        Verdict::OtherProcess => "Other processes held memory of the device.",
+        Verdict::ProcessCap => "The process reached a limit below the memory of the device.",
+        Verdict::PrivatePool => "Private pools (CUDA graphs) held memory that other work could not use.",
+        Verdict::FirstBackward => {
+            "Memory of the device ran out in a backward pass, when gradients are added to the stored activations."
+        }
+        Verdict::OptimizerStep => "Memory of the device ran out in the optimizer's step, which may allocate its state.",
+        Verdict::Eval => "Memory of the device ran out in an evaluation.",
+        Verdict::LongestBatch => "Memory of the device ran out at an input that was longer than those before it.",
+        _ => "The device could not hold what the work needs.",
     }
 }
 

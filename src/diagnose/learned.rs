@@ -73,7 +73,7 @@ fn prints_the_words_around_candidates() {
         for at in stated::candidates(&passages) {
             let range = around(&lines, at);
             let words = all_of(&passages, range.clone(), &stated::signs(&lines[range]));
-            print("newer", &name, &words);
+            print("trend", &name, &words);
             if !stated {
                 print("quiet", &name, &words);
             }

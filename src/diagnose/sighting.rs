@@ -99,6 +99,8 @@ pub(super) struct Sighting {
     pub(super) meaning: Option<&'static str>,
     /// Whether the words are ordinary ones: next to a more specific event they add nothing.
     pub(super) weak: bool,
+    /// The verdict on a device's failure that ordinary words give: such a text has no numbers to decide by.
+    pub(super) stated: Option<Verdict>,
     /// Whether a request is larger than any memory, or than one allocation may be.
     pub(super) huge: bool,
     /// Whether the full resource is a pool or a share of the device given to the process.
@@ -136,6 +138,7 @@ impl Sighting {
             asks: None,
             meaning: None,
             weak: false,
+            stated: None,
             huge: false,
             capped: false,
             progress: Progress::default(),

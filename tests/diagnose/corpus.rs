@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen38/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen40/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,9 +143,8 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 170] = [
+const KNOWN: [(&str, &str); 204] = [
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
-    ("some/t-vmstat-replay", "memory that is free falls, then swap rises: neither does so to the end"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
     ("some/t-chat-pt", "Portuguese is not read"),
     ("some/f-hip-mi210-shared-node", "the listing of processes that a person pasted below is not read"),
@@ -154,7 +153,6 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/rl-asleep-between-commits", "amounts of two commits in sentences of a person"),
     ("some/tf-train-current-rises", "amounts without a unit"),
     ("some/loader-gpu-epochs", "four readings are too few to be more than a start"),
-    ("some/theano-usage-creep", "amounts without a unit"),
     ("some/wallet-agent-rss", "a tenth more in three minutes may be the start of a program"),
     ("some/nim-self-build-peak", "amounts of two versions in sentences, without a unit"),
     ("some/browser-memory-dashboard", "the amounts are in units that the words leave out"),
@@ -167,7 +165,6 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/adamw-exp-avg-sq", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/longest-batch-asr", "the numbers' verdict comes before the length of the batch"),
     ("some/eval-wrapped-mail", "the numbers' verdict comes before the pass in which it failed"),
-    ("some/leak-jsonl-serving", "a server holds more with each request, and nothing says that the requests are alike"),
     ("some/regression-host-chat", "amounts of two versions in sentences of a chat"),
     ("none/train-log-nan", "several figures are telemetry, in which nothing is wrong"),
     ("none/cache-falls-back-requests", "figures of a cache in a form of its own"),
@@ -219,7 +216,6 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/prose-expert-parallel-ranks", "ranks and their amounts in one sentence"),
     ("some/alloc-retries-rising-fsdp", "counts of retries in a form of their own"),
     ("some/chat-bot-maxrss", "amounts in the sentences of a chat"),
-    ("some/two-code-blocks-smaps", "nobody says that the amounts grow"),
     ("some/ci-runner-agent-free-m", "rows of numbers without a unit, of a column of `free` that a sentence names"),
     ("some/ysql-like-connection-cost", "several numbers without a unit for each version"),
     ("some/etl-job-internal-ticket", "the amounts of several nights in a sentence"),
@@ -270,20 +266,14 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/f-jira-oomkilled", "the reason stands in another line of the ticket than the exit code"),
     ("some/f-colab-es", "a session of Colab that restarts"),
     ("some/f-review-game-phone", "a game that closes itself, in the words of a player"),
-    ("some/f-labbook-first-backward", "a laboratory book in one sentence"),
-    ("some/f-wechat-zh-eval", "a chat in Chinese"),
     ("some/f-gh-issue-137", "the body of an issue that asks about its exit code"),
-    ("some/f-standup-longest-batch", "the longest batch is named in the words of a person"),
     ("some/f-pt-photoshop", "a message of Photoshop in Portuguese"),
-    ("some/f-teams-someone-holds-gpu", "who holds the device is named in the words of a person"),
     ("some/t-reddit-upgrade-peak", "two peaks in a sentence about an update"),
     ("some/t-chat-reserved-stays", "reserved memory that stays, in the words of a person"),
     ("some/t-prom-range-json", "pairs of times and values in one line of JSON"),
     ("some/t-game-vram-bug", "a bug report with a reading for each level"),
     ("some/f-slack-longest-batch", "a sentence in a chat, worded like a remark"),
-    ("some/f-jira-pods-oomkilled", "a ticket that lists pods"),
     ("some/f-reddit-comfy-8gb", "a question of a beginner"),
-    ("some/f-labbook-validation", "a laboratory book in one sentence"),
     ("some/f-chat-gpu2-neighbour", "who holds the device is named in the words of a person"),
     ("some/f-handover-linker-137", "one line of a hand-over"),
     ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
@@ -298,16 +288,12 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/f-people-il2cpp-build-agent", "a build that ended, in the words of a person"),
     ("some/t-celery-ps-cron", "rows of `ps` behind a time that its columns do not have"),
     ("some/t-inference-host-rss", "two columns of which one stays"),
-    ("some/t-onnx-gpu-wddm-csharp", "pages as steps"),
     ("some/t-people-agent-ru", "Russian growth in the words of a person"),
     ("some/t-people-k8s-slack-operator", "two versions in several messages of a chat"),
     ("some/t-people-workers-fr", "French growth in the words of a person"),
     ("some/t-promql-working-set", "pairs of times and values in one line of JSON"),
     ("some/t-rollout-release-note", "what stays after a release, in the words of a person"),
     ("none/n-load-dataset-rss", "a table that is loaded in steps"),
-    ("some/f-people-lora-zh", "the stage of a failure in the words of a person"),
-    ("some/f-people-someone-else-on-card", "who holds the device is named in the words of a person"),
-    ("some/f-people-standup-longest", "the longest batch is named in the words of a person"),
     ("some/f-people-cryosparc-notebook", "a laboratory book in one sentence"),
     ("some/f-bug-ios-extension", "a limit of an extension of iOS, in a report of a bug"),
     ("some/f-chat-zh-gpu-busy", "who holds the device is named in a Chinese chat"),
@@ -316,7 +302,6 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/f-handover-shm", "one line of a hand-over"),
     ("some/f-ko-short", "a short sentence in Korean"),
     ("some/f-mail-lambda-customer", "a function that ended, in the words of a customer"),
-    ("some/f-mail-login-ulimit", "a limit of a login node, in a mail"),
     ("some/f-qa-validation", "the stage of a failure in the words of a person"),
     ("some/f-standup-api", "one line of a stand-up"),
     ("some/f-ticket-es-sqlserver", "a ticket in Spanish"),
@@ -329,6 +314,55 @@ const KNOWN: [(&str, &str); 170] = [
     ("some/t-print-reserved-high", "prints of a cache that nobody names"),
     ("some/f-ios-jetsam-38", "a limit of a process in iOS is taken for that of a group"),
     ("some/f-postmortem-pg-kernel", "the kernel is named in another sentence than the kill"),
+    ("some/trend-host-free-days", "memory that is free falls over days, in a table of a person's own"),
+    ("some/mailing-list-kernel-boot", "two kernels by name, and their memory in a sentence"),
+    ("some/t-erlang-binary-pl", "Polish, with readings in a sentence"),
+    ("some/t-chrome-tab-it", "Italian, with two readings in a sentence"),
+    ("some/t-node-heapused-json", "readings of JSON objects that a person pasted"),
+    ("some/t-nightly-gpu-peak", "two nightly builds by date in a table"),
+    ("none/n-39-016", "a cache that is loaded at the start, named in the heading alone"),
+    ("some/f-39-004", "the listing of processes that a person pasted below is not read"),
+    ("some/f-39-036", "a chat in Russian that quotes a state and its limit"),
+    ("some/f-39-039", "a line of the kernel in a list of a ticket, which is read as an ordinary report"),
+    ("some/f-39-040", "a message of Redis in quotation marks within a timeline"),
+    ("some/f-39-042", "an ordinary report in Korean, below the limit"),
+    ("some/f-39-047", "an ordinary report without a word of memory"),
+    ("some/f-39-053", "an ordinary report of a renderer, below the limit"),
+    ("some/f-39-060", "an ordinary report in Ukrainian, below the limit"),
+    ("some/t-39-001", "columns without headings: the command above names them"),
+    ("some/t-39-007", "two versions side by side in the columns of a table"),
+    ("some/t-39-014", "readings of /proc/meminfo one after another"),
+    ("some/t-39-020", "Chinese, with readings in a sentence"),
+    ("some/t-39-023", "what stays on a card while an engine sleeps, in sentences"),
+    ("some/t-39-025", "a question about the allocator's cache in sentences"),
+    ("some/t-39-028", "Russian, with readings in a sentence"),
+    ("some/t-39-029", "two readings in a sentence of a list about other things"),
+    ("some/t-39-031", "Korean, with readings in a line"),
+    ("some/t-perfmon-paged-pool", "a counter of Windows by its own name, in a table"),
+    ("none/n-40-024", "memory used of a total behind a version's number"),
+    ("none/n-40-035", "Italian, with readings that level off in a sentence"),
+    ("none/n-40-040", "readings beside the number of tenants, and what each takes"),
+    ("some/f-40-033", "a ticket in German that quotes a state"),
+    ("some/f-40-034", "an ordinary report of a long prompt, below the limit"),
+    ("some/f-40-035", "an ordinary report in French of shared memory, below the limit"),
+    ("some/f-40-038", "an ordinary report of another's process, below the limit"),
+    ("some/f-40-040", "an ordinary report in Italian that quotes an exception"),
+    ("some/f-40-041", "a mail in Polish about an exit code"),
+    ("some/f-40-043", "an ordinary report of an optimizer's step, below the limit"),
+    ("some/f-40-044", "an ordinary report of an evaluation, below the limit"),
+    ("some/f-40-047", "an ordinary report of a dialog of macOS, below the limit"),
+    ("some/f-40-050", "an ordinary report of memory in pieces, below the limit"),
+    ("some/f-40-056", "Spanish, with a limit that somebody set"),
+    ("some/f-40-060", "an ordinary report of one large tensor, below the limit"),
+    ("some/t-40-007", "a key of JSON that names no memory"),
+    ("some/t-40-015", "commits that are good and bad below a heading with a batch size"),
+    ("some/t-40-016", "what stays after an unload in a table of models that differ"),
+    ("some/t-40-022", "what stays on a card while an engine sleeps, in sentences"),
+    ("some/t-40-023", "a question about the allocator's cache in sentences"),
+    ("some/t-40-024", "French, with readings in a sentence"),
+    ("some/t-40-026", "Japanese, with readings in a sentence"),
+    ("some/t-40-027", "two versions in a sentence about a game"),
+    ("some/t-40-028", "readings of a person in sentences"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -358,6 +392,10 @@ const KNOWN: [(&str, &str); 170] = [
 /// texts of six more authors, and 74 after mends for leak detectors.
 /// `unseen38`, half of its failures in the words of people, 42 of 80 (failures 29 of 50, trends 13 of 30) and 59 of 60 with
 /// none before that; 58 (36 and 22) and 56 with 3 after it, 58 with one if denials count.
+/// `unseen39`, ordinary, 60 of 95 (failures 41 of 60, trends 19 of 35) and 64 of 65 with none before what ran out was learnt
+/// in more columns and from six more authors; 69 (50 and 19) and 63 with none after it. `unseen40`, ordinary, after that
+/// and with amounts of other languages, 66 of 95 (failures 46 of 60, trends 20 of 35) and 62 of 65 with none, 62 and 61
+/// before all of it.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -401,6 +439,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen36", 130),
         ("unseen37", 150),
         ("unseen38", 140),
+        ("unseen39", 160),
+        ("unseen40", 160),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -465,7 +505,7 @@ fn what_people_report_is_found_and_what_they_mention_is_not() {
     let [reports, growth] = ["reports", "growth"].map(|files| count(files, |fares| fares == "right"));
     let [mentions, steady] = ["mentions", "steady"].map(|files| count(files, |fares| fares != "right"));
     let counted = (cases.len(), reports, growth, mentions, steady);
-    assert!(cases.len() == 4140 && reports >= 980 && growth >= 370 && mentions <= 18 && steady <= 20, "{counted:?}");
+    assert!(cases.len() == 6460 && reports >= 1500 && growth >= 610 && mentions <= 38 && steady <= 24, "{counted:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 Six questions: is what reads like the message of a failure in a document (document.tsv); are ordinary words of memory that
 runs out in a document, or in quiet telemetry (mention.tsv), and what ran out (cause.tsv); are figures that rise steady
-work (steady.tsv); do figures of memory say nothing of growth (quiet.tsv), or that a newer version needs more (newer.tsv).
+work (steady.tsv); do figures of memory say nothing of growth (quiet.tsv), and what grew (trend.tsv).
 With --held-back nothing is written: it learns from all other sets and prints how it judges these.
 
 What is left to mention.tsv and quiet.tsv depends on document.tsv and steady.tsv as they are built: run it twice.
@@ -32,8 +32,6 @@ NOTHING = {"not-oom", "report-only", "none", "cache-not-leak"}
 GROWTH = {"leak", "host-growth", "residual-growth"}
 TRENDS = GROWTH | {"regression", "varies-by-rank", "inconclusive", "near-capacity", "sleep-ineffective"}
 ANY_FAILURE = {"any failure"}
-ON_A_DEVICE = {"library-alloc-fail", "capacity", "fragmentation", "other-process", "longest-batch", "first-backward",
-               "optimizer-step", "optimizer-state", "eval", "eval-accumulation", "single-huge-request", "private-pool"}
 
 
 class Table(typing.NamedTuple):
@@ -49,13 +47,17 @@ class Table(typing.NamedTuple):
 
 TABLE = {
     "document": Table("The odds that a message of a failure is in a document", [ANY_FAILURE, NOTHING], 4000, 1),
-    "mention": Table("The odds that words about memory running out are not a report", [ANY_FAILURE, NOTHING], 2200, 3),
+    "mention": Table("The odds that words about memory running out are not a report", [ANY_FAILURE, NOTHING], 3000, 3),
     "steady": Table("The odds that rising figures are not growth of memory", [GROWTH, NOTHING], 2000, 1),
     "quiet": Table("The odds that figures of memory do not report growth", [GROWTH | {"regression"}, NOTHING], 2000, 3),
-    "newer": Table("The odds that memory is more in a newer version, not over time", [GROWTH, {"regression"}], 1000, 3),
-    "cause": Table("The odds of each cause: Library, HostAlloc, Limit, Machine, Killed, SharedMemory",
-                   [ON_A_DEVICE, {"host-alloc-fail", "host-single-huge-request", "process-cap"}, {"cgroup-kill"},
-                    {"host-kill"}, {"sigkill-unattributed"}, {"shm-exhausted"}], 1000, 3),
+    "cause": Table("The odds of each cause, in the order of spoken.rs",
+                   [{"capacity"}, {"library-alloc-fail"}, {"fragmentation"}, {"single-huge-request"}, {"other-process"},
+                    {"process-cap"}, {"private-pool"}, {"first-backward"}, {"optimizer-step", "optimizer-state"},
+                    {"eval", "eval-accumulation"}, {"longest-batch"}, {"host-alloc-fail", "host-single-huge-request"},
+                    {"cgroup-kill"}, {"host-kill"}, {"sigkill-unattributed"}, {"shm-exhausted"}, {"ray-memory-monitor"},
+                    {"dataloader-worker-kill"}], 600, 3),
+    "trend": Table("The odds of growth of a host, of a device, of a regression, of what stays after a release",
+                   [{"growth of a host"}, {"growth of a device"}, {"regression"}, {"residual-growth"}], 800, 3),
 }
 # Words count if the last candidates of LEAST texts have them; weights are in 1/SCALE of the log odds.
 LEAST, SCALE = 4, 100
@@ -64,7 +66,7 @@ STEP = 0.4
 
 
 def cases(folder):
-    """Set, name, first verdict and text of each case of a folder (see corpus.rs for the format)."""
+    """Set, name, verdicts and sides, and text of each case of a folder (see corpus.rs for the format)."""
     for path in sorted(folder.glob("*.txt")):
         # Each author of people/ is a set.
         of = folder.name if folder.name != "people" else re.sub("reports|mentions", "people", path.stem).replace("steady", "growth")
@@ -80,7 +82,7 @@ def cases(folder):
                 heading = False
             elif heading:
                 what, _, said = line.partition(":")
-                truth[what.strip()] = said.split("|")[0].strip()
+                truth[what.strip()] = [each.strip() for each in said.split("|")]
             elif name:
                 text.append(line)
         if name:
@@ -91,7 +93,7 @@ def logs():
     """As `cases`, the logs with their truths."""
     for path in sorted((FOLDER / "logs").glob("*.log")):
         verdict = json.loads(path.with_suffix(".json").read_text())["verdict"]
-        yield "logs", path.stem, {"verdict": verdict}, path.read_text(errors="replace")
+        yield "logs", path.stem, {"verdict": [verdict]}, path.read_text(errors="replace")
 
 
 def wordings():
@@ -100,7 +102,24 @@ def wordings():
     for at, (side, block) in enumerate(re.findall(r"^- \*\*[^*]+\*\*, ([^:]+):.*?```text\n(.*?)\n  ```", page, re.M | re.S)):
         # The page breaks lines of 112 characters.
         text = re.sub(r"(?m)^(.{112})\n", r"\1", re.sub(r"(?m)^  ", "", block))
-        yield "wordings", f"wording {at}", {"verdict": "none" if side == "nothing" else "event"}, text
+        yield "wordings", f"wording {at}", {"verdict": ["none" if side == "nothing" else "event"]}, text
+
+
+def kinds(truth):
+    """What a text is an example of: its first verdict, and what follows from all of them."""
+    sides = truth.get("side", [""])
+    verdicts = truth.get("verdict") or ["none" if sides[0] == "none" else "event"]
+    first = verdicts[0]
+    if first in ("leak", "host-growth"):
+        return {first, "growth of a device" if sides[0] == "device" else "growth of a host"}
+    if first in NOTHING | TRENDS:
+        return {first}
+    # Nothing of a library is said if too little memory may be meant, and a limit of a process on a host is one of many.
+    if first == "library-alloc-fail" and "capacity" in verdicts:
+        first = "capacity"
+    if first == "process-cap" and sides[0] == "host":
+        first = "host-alloc-fail"
+    return ANY_FAILURE | {first}
 
 
 def examples(folders):
@@ -109,9 +128,8 @@ def examples(folders):
         known = {}
         for folder in folders:
             for of, name, truth, text in {"logs": logs, "wordings": wordings}.get(folder.name, lambda: cases(folder))():
-                verdict = truth.get("verdict") or ("none" if truth.get("side") == "none" else "event")
                 file = f"{len(known)}.txt"
-                known[file] = (of, name, verdict)
+                known[file] = (of, name, kinds(truth))
                 pathlib.Path(scratch, file).write_text(text)
         command = ["cargo", "test", "--quiet", "--package", "plimsoll-diagnose", "--lib", "--all-features", "--locked",
                    "prints_the_words", "--", "--ignored", "--nocapture"]
@@ -122,10 +140,9 @@ def examples(folders):
     for line in done.stdout.decode().split("\n"):
         if "\x01" in line:
             table, file, *words = line.split("\x01", 1)[1].split("\x02")
-            of, name, verdict = known[file]
-            failed = {verdict} | (ANY_FAILURE if verdict not in NOTHING | TRENDS else set())
+            of, name, of_kinds = known[file]
             for kind, verdicts in enumerate(TABLE[table].kinds):
-                if verdicts & failed:
+                if verdicts & of_kinds:
                     found[table][of, name, kind, frozenset(words)] = None
     return {table: list(examples) for table, examples in found.items()}
 
@@ -176,11 +193,15 @@ def main():
         if held:
             judge(table, [example for example in every if example[0] in held], weights)
             continue
-        rows = [(",".join(map(str, each)), name) for name, each in sorted(weights.items()) if any(each) or not name]
+        # What has the same weights is written behind them.
+        alike = {}
+        for name, each in sorted(weights.items()):
+            if any(each) or not name:
+                alike.setdefault(tuple(each), []).append(name)
         lines = [f"# {TABLE[table].of}, as a logarithm in hundredths: tests/diagnose/learn.py."]
-        lines += [f"{each}\t{name}" for each, name in rows]
+        lines += ["\t".join([",".join(map(str, each)), *names]) for each, names in sorted(alike.items())]
         (TABLES / f"{table}.tsv").write_text("\n".join(lines) + "\n")
-        print(f"{table}.tsv: {len(rows)} weights from {len(every)} candidates", file=sys.stderr)
+        print(f"{table}.tsv: {len(weights)} weights from {len(every)} candidates", file=sys.stderr)
 
 
 def judge(table, held, weights):

@@ -295,7 +295,8 @@ def families(*only):
             print(name, *failed, sep="\n  ", flush=True)
             if rows:
                 table[name] = rows
-    text = ",\n".join(f"{json.dumps(name)}: {json.dumps(table[name])}" for name in sorted(table))
+    rows = (f"{json.dumps(name)}:{json.dumps(table[name], separators=(',', ':'))}" for name in sorted(table))
+    text = ",\n".join(rows)
     TABLE.write_text("{\n" + text + "\n}\n")
     print(len(table), "families,", TABLE.stat().st_size, "bytes")
 

@@ -32,13 +32,13 @@ pub(super) static MENTION: LazyLock<Model> = LazyLock::new(|| Model::of(include_
 pub(super) static STEADY: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("steady.tsv")));
 /// Figures of memory that nobody complains of, rather than memory that grows or a version that needs more.
 pub(super) static QUIET: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("quiet.tsv")));
-/// A version that needs more memory than another, rather than memory that grows.
-pub(super) static NEWER: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("newer.tsv")));
+/// What grew, in words that report it: memory of a host, of a device, from a version to the next, what stays after a
+/// release.
+pub(super) static TREND: LazyLock<Model<4>> = LazyLock::new(|| Model::of(include_str!("trend.tsv")));
 
-/// The causes that [`CAUSE`] knows, in the order of its columns.
-pub(super) const CAUSES: usize = 6;
-/// What ran out, in words that report it: memory of a device, of a host, the limit of a group, the memory of a machine
-/// whose kernel killed something, what a kill without a cause ended, shared memory.
+/// How many causes [`CAUSE`] knows.
+pub(super) const CAUSES: usize = 18;
+/// What ran out, in words that report it: `spoken.rs` has what its columns stand for.
 pub(super) static CAUSE: LazyLock<Model<CAUSES>> = LazyLock::new(|| Model::of(include_str!("cause.tsv")));
 
 /// The weights of words, pairs of words and concepts for `N` questions, in hundredths of the logarithm of the odds.
@@ -52,29 +52,33 @@ pub(super) struct Model<const N: usize = 1> {
 }
 
 impl<const N: usize> Model<N> {
+    /// Reads a table: weights, and after them all that have these; a sum begins with the weights of nothing.
     fn of(table: &str) -> Self {
         let names = Meaning::names();
         let mut model = Self { intercept: [0; N], weights: HashMap::default(), concepts: vec![[0; N]; names.len()] };
         for line in table.lines().filter(|line| !line.starts_with("# ")) {
-            let (weights, words) = line.split_once('\t').expect("weights and what they are of");
+            let mut fields = line.split('\t');
+            let weights = fields.next().expect("a line has a first field");
             let mut each = weights.split(',').map(|weight| weight.parse().expect("a weight in hundredths"));
             let weights = std::array::from_fn(|_| each.next().expect("a weight for each question"));
-            // Few rows are of concepts, and a table is read when it is first asked.
-            if words.starts_with('<')
-                && let Some(bit) = names.iter().position(|name| name == words)
-            {
-                model.concepts[bit] = weights;
-                continue;
-            }
-            let key = match words.split_once(' ') {
-                None if words.is_empty() => {
-                    model.intercept = weights;
+            for words in fields {
+                // Few are of concepts, and a table is read when it is first asked.
+                if words.starts_with('<')
+                    && let Some(bit) = names.iter().position(|name| name == words)
+                {
+                    model.concepts[bit] = weights;
                     continue;
                 }
-                None => key(words),
-                Some((first, second)) => pair(key(first), key(second)),
-            };
-            model.weights.insert(key, (model.weights.len(), weights));
+                let key = match words.split_once(' ') {
+                    None if words.is_empty() => {
+                        model.intercept = weights;
+                        continue;
+                    }
+                    None => key(words),
+                    Some((first, second)) => pair(key(first), key(second)),
+                };
+                model.weights.insert(key, (model.weights.len(), weights));
+            }
         }
         model
     }

@@ -26,6 +26,27 @@ pub(super) fn matrix(line: &str) -> Option<Across<'_>> {
     (numbers.len() > 1).then(|| Across { name: memory[1].to_owned(), numbers, values })
 }
 
+/// The values of a series as promtool and the console of Prometheus write them, below the query:
+/// `118.2 @[1722470400]`. Each has the name of its metric, and its values with their lines.
+pub(super) fn instants<'a>(lines: &[&'a str]) -> Vec<(String, Vec<(usize, Number<'a>)>)> {
+    let reading = regex!(r"^\s*(?P<value>\d+(?:\.\d+)?(?:e[+-]?\d+)?) @ ?\[?1\d{9}(?:\.\d+)?\]?\s*$");
+    let metric = regex!(r"\b\w*(?:memory|_rss|heap|alloc)\w*bytes\w*");
+    let read = |at: usize| {
+        let value = reading.captures(lines[at])?.name("value")?;
+        let number =
+            Number { start: value.start(), written: value.as_str(), value: value.as_str().parse().ok(), sized: true };
+        Some((at, number))
+    };
+    let all: Vec<_> = (0..lines.len()).filter_map(read).collect();
+    let blocks = all.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| block.len() > 1);
+    let named = blocks.filter_map(|block| {
+        let above = lines[block[0].0.saturating_sub(ABOVE)..block[0].0].iter().rev();
+        let name = above.filter_map(|line| metric.find(line)).next()?;
+        Some((name.as_str().to_owned(), block.to_vec()))
+    });
+    named.collect()
+}
+
 /// The readings of a line behind the name of what they are of, below a header of their times: `t0  t20  t40`.
 pub(super) fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Option<Across<'a>> {
     const READINGS: usize = 5;

@@ -1,6 +1,40 @@
 //! Amounts of memory in the words of people: `1.2 to 4 GB`, `112Mi`, `2.6g`.
 
+use std::borrow::Cow;
+
+use ::regex::Captures;
+
 use super::regex;
+
+/// A line whose amounts have English units, neither blanks within their numbers nor commas before decimals:
+/// `1 093 МБ` is `1093 MB`, `2,4 Go` is `2.4 GB`.
+pub(super) fn plain(line: Cow<'_, str>) -> Cow<'_, str> {
+    let french = regex!(r"\d ?[KMGT]i?o\b");
+    if line.is_ascii() && !french.is_match(&line) {
+        return line;
+    }
+    let grouped = regex!(r"[1-9]\d{0,2}(?:[\x{a0}\x{202f}\x{2009}]\d{3})+");
+    let closed = grouped.replace_all(&line, |found: &Captures<'_>| found[0].replace(is_gap, ""));
+    let foreign = regex!(
+        r"(?P<whole>[1-9]\d{0,2}(?: \d{3})+|\d+)(?:[.,](?P<part>\d{1,2}))?[ \x{a0}\x{202f}\x{2009}]?(?P<unit>[ГМК]и?[Бб]|[Гг]иг\pL*|[Мм]ег\pL*|[KMGT]i?o\b|ギガ(?:バイト)?|メガ(?:バイト)?|기가(?:바이트)?|메가(?:바이트)?)"
+    );
+    let english = |found: &Captures<'_>| {
+        let part = found.name("part").map_or(String::new(), |part| format!(".{}", part.as_str()));
+        let unit = match found["unit"].chars().next() {
+            Some('Г' | 'г' | 'ギ' | '기') => 'G',
+            Some('М' | 'м' | 'メ' | '메') => 'M',
+            Some('К') => 'K',
+            other => other.unwrap_or_default(),
+        };
+        format!("{}{part} {unit}B", found["whole"].replace(is_gap, ""))
+    };
+    Cow::Owned(foreign.replace_all(&closed, english).into_owned())
+}
+
+/// Whether a blank may stand between the digits of a number.
+fn is_gap(c: char) -> bool {
+    matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
 
 /// An amount in a text.
 pub(super) struct Amount {
@@ -55,6 +89,20 @@ pub(super) fn amounts(text: &str) -> Vec<Amount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_of_other_languages_are_written_as_in_english() {
+        for (line, expected) in [
+            ("20:00 \u{2014} 1 093 МБ", "20:00 \u{2014} 1093 MB"),
+            ("2,4 Go puis 3,1 Go", "2.4 GB puis 3.1 GB"),
+            ("RSS 1\u{202f}744 MiB", "RSS 1744 MiB"),
+            ("уже 7 гигов", "уже 7 GB"),
+            ("\u{30e1}\u{30e2}\u{30ea} 512 \u{30e1}\u{30ac}", "\u{30e1}\u{30e2}\u{30ea} 512 MB"),
+            ("GPU 0 412 MiB, 3 go", "GPU 0 412 MiB, 3 go"),
+        ] {
+            assert_eq!(plain(line.into()), expected);
+        }
+    }
 
     #[test]
     fn amounts_are_found_in_any_spelling() {

@@ -38,7 +38,7 @@ pub(super) const LONGEST: usize = 64 << 10;
 /// What a text says of memory.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
-    /// `host-growth`, `leak` or `regression`.
+    /// `host-growth`, `leak`, `regression` or `residual-growth`.
     pub(super) verdict: Verdict,
     /// Whether the text has the amounts.
     pub(super) proven: bool,
@@ -85,7 +85,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
         // What a list is of stands above it.
         let above = at.checked_sub(1).map(|above| lines[above].message()).filter(|above| above.ends_with(':'));
         let topic = above.map(|above| format!("{title} {}", language.in_english(above)));
-        let mut found = said(&language.in_english(&text), topic.as_deref().unwrap_or(title));
+        let mut found = said(&amount::plain(language.in_english(&text)), topic.as_deref().unwrap_or(title));
         let below = after_an_update(lines, at);
         found.extend(below.map(|_| (Verdict::Regression, true)));
         // What is proven comes last, and takes the place of a claim of the same line.
@@ -180,7 +180,7 @@ impl<'a> Rows<'a> {
             "" if counted => found[0].to_owned(),
             before => format!("{before}{}", found["number"].replace([' ', ','], "")),
         };
-        let closed = |line| match language.in_english(line) {
+        let closed = |line| match amount::plain(language.in_english(line)) {
             Cow::Borrowed(line) => numbers::closed(spaced.replace_all(line, joined)),
             Cow::Owned(line) => numbers::closed(Cow::Owned(spaced.replace_all(&line, joined).into_owned())),
         };
@@ -279,7 +279,7 @@ impl<'a> Rows<'a> {
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };
         statement.explanation = format!("Nothing failed, but the text states that memory {what}{agree}.");
         statement.of_host = !regex!(
-            r"(?i)gpu|cuda|vram|\bhbm\b|nvidia|memory\.used|torch|tensor|\bjax\b|\bnpu|\btpu|\bloss\b|\bepoch|train|\bmodel|gradient|optimizer|\brank\b|\bllm"
+            r"(?i)gpu|cuda|vram|\bhbm|nvidia|memory\.used|torch|tensor|\bjax\b|\bnpu|\btpu|\bloss\b|\bepoch|train|\bmodel|gradient|optimizer|\brank\b|\bllm"
         )
         .is_match(self.text);
     }
@@ -289,7 +289,7 @@ impl<'a> Rows<'a> {
         let host =
             regex!(r"(?i)\b(?:rss|ram|resident|heap\w*|host|system memory|cpu memory|working set|process memory)\b");
         let device = regex!(
-            r"(?i)\btorch\.cuda|\b(?:cuda|gpu):\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\b(?:nvidia|amd|rocm|xpu|npu)-smi\b|\bdcgmi\b|\bloss: \d"
+            r"(?i)\btorch\.cuda|\b(?:cuda|gpu):\d|\bmemory_allocated\b|\bbytes_in_use\b|\b[ahv]100\b|\brtx ?\d|\b[34]0[6-9]0\b|\bvram\b|\b(?:nvidia|amd|rocm|xpu|npu)-smi\b|\bdcgmi\b|\bloss(?::|=| )[ =]?\d"
         );
         let sides = words.iter().map(|text| (is_of_a_device(text), host.is_match(text)));
         let named = sides.into_iter().find(|(device, host)| device != host);

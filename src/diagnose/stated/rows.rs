@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::across::{Across, across, matrix};
+use super::across::{Across, across, instants, matrix};
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::numbers::{Number, numbers};
@@ -68,6 +68,7 @@ impl<'a> Columns<'a> {
             }
         }
         columns.extend(listed(lines, list));
+        columns.extend(instants(lines).into_iter().map(|(name, cells)| Column::of_instants(name, cells)));
         for rows in order.iter().map(|shape| &rows[shape][..]).filter(|rows| rows.len() > 1) {
             // All of them, or those of one block.
             let blocks = rows.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| (2..rows.len()).contains(&block.len()));
@@ -268,6 +269,11 @@ impl<'a> Columns<'a> {
 impl<'a> Column<'a> {
     fn of_a_line(at: usize, Across { name, numbers, values }: Across<'a>) -> Self {
         let cells = numbers.into_iter().map(|number| (at, number)).collect();
+        Self { cells, values, name, sized: true, alike: true, timed: true }
+    }
+
+    fn of_instants(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
+        let values = cells.iter().filter_map(|(_, number)| number.value).collect();
         Self { cells, values, name, sized: true, alike: true, timed: true }
     }
 }

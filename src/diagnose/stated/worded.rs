@@ -1,15 +1,15 @@
 //! What a text says of memory by all its words: that it grows, or that a newer version needs more, in forms and languages
 //! that no rule knows.
 
-use super::super::classify::{CAUSE, NEWER, Passages, QUIET, around};
-use super::amount::amounts;
+use super::super::classify::{Passages, QUIET, TREND, around};
+use super::amount::{amounts, plain};
 use super::{GROWN, Verdict};
 use crate::window::Line;
 
 /// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
 const REPORTS: i32 = -60;
-/// The odds above which such a report is of a newer version.
-const OF_A_VERSION: i32 = -110;
+/// What the columns of the table of trends stand for.
+const COLUMNS: [Verdict; 4] = [Verdict::HostGrowth, Verdict::Leak, Verdict::Regression, Verdict::ResidualGrowth];
 
 /// What the words of a text say of memory, and the line that says it most.
 pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
@@ -20,14 +20,9 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
     };
     let (_, at) = candidates(passages).map(of).min().filter(|(odds, _)| *odds < REPORTS)?;
     let range = around(passages.lines, at);
-    let [newer] = NEWER.odds_of(passages, range.clone(), &signs(&passages.lines[range.clone()]));
-    let [of_a_device, of_a_host, ..] = CAUSE.odds_of(passages, range.clone(), &[]);
+    let odds = TREND.odds_of(passages, range.clone(), &signs(&passages.lines[range.clone()]));
+    let verdict = COLUMNS[(0..COLUMNS.len()).max_by_key(|column| odds[*column])?];
     let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[]))?;
-    let verdict = match newer > OF_A_VERSION {
-        true => Verdict::Regression,
-        false if of_a_device > of_a_host => Verdict::Leak,
-        false => Verdict::HostGrowth,
-    };
     Some((verdict, strongest))
 }
 
@@ -42,7 +37,8 @@ pub(in super::super) fn candidates(passages: &Passages) -> impl Iterator<Item = 
 
 /// How the amounts in lines follow each other, as words of the tables.
 pub(in super::super) fn signs(lines: &[Line]) -> Vec<&'static str> {
-    let amounts: Vec<f64> = lines.iter().flat_map(|line| amounts(&line.text)).map(|amount| amount.bytes).collect();
+    let of_line = |line: &Line| amounts(&plain((&line.text[..]).into()));
+    let amounts: Vec<f64> = lines.iter().flat_map(of_line).map(|amount| amount.bytes).collect();
     let [first, .., last] = amounts[..] else {
         return vec![if amounts.is_empty() { "<no-amount>" } else { "<one-amount>" }];
     };

@@ -115,7 +115,7 @@ impl Reader {
         for process in self.processes.values_mut() {
             process.blocks.finish(samples);
         }
-        self.settle(from, samples);
+        self.settle(from, samples, "");
         samples[from..].sort_by_key(|sample| sample.position);
     }
 
@@ -128,7 +128,7 @@ impl Reader {
         if process.versions.take(line, [&process.said, &process.heading], samples)
             || process.columns.take(line, samples)
         {
-            self.settle(from, samples);
+            self.settle(from, samples, &line.text);
             return true;
         }
         if !marks.has(Marks::NEEDLE) {
@@ -153,7 +153,7 @@ impl Reader {
                 process.says(line);
             }
         }
-        self.settle(from, samples);
+        self.settle(from, samples, &line.text);
         taken || step.is_some() || samples.len() > from
     }
 
@@ -166,13 +166,51 @@ impl Reader {
         self.processes.entry(known).or_default()
     }
 
-    /// Sets the step of the log in the samples from `from` on that have none of their own.
-    fn settle(&mut self, from: usize, samples: &mut [Sample]) {
+    /// Sets the step of the log, and the time of the last line, in the samples from `from` on that have none of their own.
+    fn settle(&mut self, from: usize, samples: &mut [Sample], text: &str) {
+        let clock = if samples.len() > from { clock(text) } else { None };
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);
+            sample.clock = sample.clock.or(clock);
             if let Some(label) = &mut sample.label {
                 label.truncate(cut(label, LONGEST_LABEL).len());
             }
+        }
+    }
+}
+
+/// The time of day at the beginning of a line, in seconds: `2025-01-14 02:00:01`, `[14:05]`.
+fn clock(text: &str) -> Option<u32> {
+    const NEAR: usize = 40;
+    let head = cut(text, NEAR).as_bytes();
+    let pair = |at: usize, most: u8| {
+        let [tens, ones] = *head.get(at..at + 2)? else { return None };
+        let number = tens.wrapping_sub(b'0').checked_mul(10)?.checked_add(ones.wrapping_sub(b'0'))?;
+        (tens.is_ascii_digit() && ones.is_ascii_digit() && number < most).then_some(u32::from(number))
+    };
+    let colons = head.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at);
+    colons.filter(|at| *at >= 2).find_map(|at| {
+        let alone = at == 2 || !head[at - 3].is_ascii_alphanumeric() || head[at - 3] == b'T';
+        let second = if head.get(at + 3) == Some(&b':') { pair(at + 4, 60) } else { Some(0) };
+        alone.then(|| Some(3600 * pair(at - 2, 24)? + 60 * pair(at + 1, 60)? + second?)).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_stands_at_the_beginning() {
+        for (text, expected) in [
+            ("2025/01/14 02:00:01.113, 0, 64 %, 5120 MiB", Some(7201)),
+            ("2024-03-04T23:59:59Z rss", Some(86_399)),
+            ("[14:05] VRAM used", Some(50_700)),
+            ("22:30  VRAM Total Used Memory (B): 2491416576", Some(81_000)),
+            ("GPU 0: 12 of 16 GiB, eta 1:02", None),
+            ("a:b 25:00 100:20", None),
+        ] {
+            assert_eq!(clock(text), expected, "{text}");
         }
     }
 }

@@ -168,6 +168,9 @@ pub struct Sample {
     /// The index of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
+    /// The time of day at the beginning of the line, in seconds.
+    #[serde(skip)]
+    pub(crate) clock: Option<u32>,
     /// How many other processes wrote the same line, according to Ray.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<u64>,
@@ -196,6 +199,7 @@ impl Sample {
             pid: None,
             host: None,
             device: None,
+            clock: None,
             repeated: None,
             figures: BTreeMap::new(),
             seconds: None,

@@ -117,7 +117,7 @@ impl Collector {
                 continue;
             };
             self.kept += usize::from(!workers.contains_key(&of));
-            workers.entry(of).or_default().push(step, sample.pid, figure, sample.position);
+            workers.entry(of).or_default().push(step, sample, figure);
         }
     }
 

@@ -147,7 +147,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
         // Any program may use a device: what rises as evenly as this is one that keeps what it takes.
-        Metric::DeviceUsed if growing && rise(&run) > GIB && rises_evenly(&run) && is_long(&run) => {
+        Metric::DeviceUsed if growing && rise(&run) > GIB && rises_evenly(&run) && (is_long(&run) || is_slow(&run)) => {
             judged.verdict = Verdict::Leak;
             judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");
         }
@@ -219,6 +219,17 @@ const MANY_OF_A_DEVICE: usize = 15;
 /// from the first on.
 fn is_long(run: &[Point]) -> bool {
     run.len() >= MANY_OF_A_DEVICE || (run.len() >= MANY && rise(run) <= run[0].figure.value())
+}
+
+/// Whether the readings have times, most of which lie further apart than those of a program that starts.
+fn is_slow(run: &[Point]) -> bool {
+    const APART: u32 = 5 * 60;
+    const DAY: u32 = 24 * 3600;
+    let clocks: Option<Vec<u32>> = run.iter().map(|point| point.clock).collect();
+    clocks.is_some_and(|clocks| {
+        let apart = clocks.windows(2).filter(|two| (DAY + two[1] - two[0]) % DAY >= APART).count();
+        2 * apart >= run.len()
+    })
 }
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.

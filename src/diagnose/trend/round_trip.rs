@@ -67,7 +67,7 @@ impl RoundTrips {
     fn finding(&self, end: &Sample, start: &Sample, far: &Sample, out: f64, grown: f64) -> Option<Finding> {
         let point = |sample: &Sample| {
             let figure = sample.figure(Metric::HostUsed)?;
-            Some(Point { step: sample.step, figure, position: sample.position, run: 0 })
+            Some(Point { step: sample.step, figure, position: sample.position, clock: sample.clock, run: 0 })
         };
         let readings = [point(start)?, point(far)?, point(end)?];
         let (pattern, statistics) = pattern(&readings)?;

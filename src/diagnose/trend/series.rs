@@ -29,6 +29,8 @@ pub(super) struct Point {
     pub(super) step: Option<u64>,
     pub(super) figure: Figure,
     pub(super) position: Position,
+    /// The time of day, in seconds.
+    pub(super) clock: Option<u32>,
     /// The run of the program, if a log holds several.
     pub(super) run: u32,
 }
@@ -48,12 +50,13 @@ pub(super) struct Series {
 
 impl Series {
     /// Adds a reading. A step that goes back, or another process of the same rank, begins a new run.
-    pub(super) fn push(&mut self, step: Option<u64>, pid: Option<u64>, figure: Figure, position: Position) {
+    pub(super) fn push(&mut self, step: Option<u64>, sample: &Sample, figure: Figure) {
+        let Sample { pid, position, clock, .. } = *sample;
         let back = self.last.is_some_and(|last| matches!((last.step, step), (Some(a), Some(b)) if b < a));
         let other = matches!((self.pid, pid), (Some(a), Some(b)) if a != b);
         self.run += u32::from(back || other);
         self.pid = pid.or(self.pid);
-        let point = Point { step, figure, position, run: self.run };
+        let point = Point { step, figure, position, clock, run: self.run };
         self.last = Some(point);
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {

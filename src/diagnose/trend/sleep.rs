@@ -31,7 +31,7 @@ impl Sleeps {
             if let Some(figure) = sample.figure(metric)
                 && (kept.len() < MOST_PROCESSES || kept.contains_key(&of))
             {
-                kept.entry(of).or_default().push(sample.step, sample.pid, figure, sample.position);
+                kept.entry(of).or_default().push(sample.step, sample, figure);
             }
         }
     }

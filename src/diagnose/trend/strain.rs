@@ -82,7 +82,13 @@ pub(super) fn idle(sample: &Sample) -> Option<Finding> {
 fn finding(sample: &Sample, verdict: Verdict, explanation: String) -> Option<Finding> {
     let reserved = sample.figure(Metric::Reserved);
     let metric = if reserved.is_some() { Metric::Reserved } else { *sample.figures.keys().next()? };
-    let point = Point { step: sample.step, figure: sample.figure(metric)?, position: sample.position, run: 0 };
+    let point = Point {
+        step: sample.step,
+        figure: sample.figure(metric)?,
+        position: sample.position,
+        clock: sample.clock,
+        run: 0,
+    };
     let (pattern, statistics) = pattern(&[point])?;
     Some(Finding {
         verdict,

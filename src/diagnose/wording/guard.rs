@@ -116,7 +116,9 @@ fn roff(lines: &Lines, at: usize) -> bool {
 
 /// A row of a list of errors: an indented name, or a number in a table.
 fn list(text: &str) -> bool {
-    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*(?:\d{1,3}\s+E[A-Z]{3,}|E[A-Z]{3,}\s+\d{1,3})\s+[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
+    // PM2 writes the number and the name of a program before its lines.
+    let managed = regex!(r"^\d{1,3}\|[\w.@-]+\s*\| ").is_match(text);
+    !managed && regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s*(?:\d{1,3}\s+E[A-Z]{3,}|E[A-Z]{3,}\s+\d{1,3})\s+[A-Z][a-z]|^\s*\|\s*`?-?\d{1,3}`?\s*\|(?:[^|]*\|){2,}\s*$|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
 }
 
 /// The text after a line's prefixes, with its indentation and the bar of its table, which were taken for prefixes.

@@ -3,15 +3,40 @@
 //! Such words stand in documents as well, so a line counts only if those around it are worded like a report, and only if
 //! no program's message was found in the text.
 
+use std::ops::Range;
+
 use super::super::classify::{CAUSE, CAUSES, MENTION, Passages, around, is_unspaced};
 use super::super::sighting::{Cause, Sighting};
+use super::super::verdict::Verdict;
 use super::{recovered, regex};
 
 /// The odds below which ordinary words are a report, as a logarithm in hundredths.
-const REPORTS: i32 = -180;
-/// What the columns of the table of causes stand for.
-const OF_COLUMNS: [Cause; CAUSES] =
-    [Cause::Library, Cause::HostAlloc, Cause::Limit, Cause::Machine, Cause::Killed, Cause::SharedMemory];
+const REPORTS: i32 = -150;
+/// What the columns of the table of causes stand for: those of a device, then those of a host.
+const COLUMNS: [Verdict; CAUSES] = [
+    Verdict::Capacity,
+    Verdict::LibraryAllocFail,
+    Verdict::Fragmentation,
+    Verdict::SingleHugeRequest,
+    Verdict::OtherProcess,
+    Verdict::ProcessCap,
+    Verdict::PrivatePool,
+    Verdict::FirstBackward,
+    Verdict::OptimizerStep,
+    Verdict::Eval,
+    Verdict::LongestBatch,
+    Verdict::HostAllocFail,
+    Verdict::CgroupKill,
+    Verdict::HostKill,
+    Verdict::SigkillUnattributed,
+    Verdict::ShmExhausted,
+    Verdict::RayMemoryMonitor,
+    Verdict::DataloaderWorkerKill,
+];
+/// The first column of a host.
+const OF_A_HOST: usize = 11;
+/// Why memory of a device ran out is said if it is this likely: else that there was too little.
+const SURE: f64 = 0.5;
 
 /// What a text says by itself: the line that is worded most like a report, if the words are enough like one. Lines
 /// with the numbers `dismissed` are known to report nothing.
@@ -33,13 +58,38 @@ pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Opt
     if passages.lines.iter().any(|line| denies(line.message())) {
         return None;
     }
-    let odds = CAUSE.odds_of(passages, around(passages.lines, at), &[]);
-    let column = (0..CAUSES).max_by_key(|column| odds[*column])?;
-    let mut sighting = Sighting::new(OF_COLUMNS[column].clone(), &passages.lines[line]);
-    sighting.weak = true;
-    sighting.meaning =
-        Some("Somebody reports this in ordinary words: the text has no message of a program that is known.");
-    Some(sighting)
+    let sighting = Sighting { weak: true, ..Sighting::new(Cause::Device, &passages.lines[line]) };
+    let sighting = match cause(passages, around(passages.lines, at)) {
+        Verdict::HostAllocFail => Sighting { cause: Cause::HostAlloc, ..sighting },
+        Verdict::CgroupKill => Sighting { cause: Cause::Limit, ..sighting },
+        Verdict::HostKill => Sighting { cause: Cause::Machine, ..sighting },
+        Verdict::SigkillUnattributed => Sighting { cause: Cause::Killed, ..sighting },
+        Verdict::ShmExhausted => Sighting { cause: Cause::SharedMemory, ..sighting },
+        Verdict::RayMemoryMonitor => Sighting { cause: Cause::Ray, ..sighting },
+        Verdict::DataloaderWorkerKill => Sighting { cause: Cause::LoaderKilled, ..sighting },
+        Verdict::LibraryAllocFail => Sighting { cause: Cause::Library, ..sighting },
+        of_a_device => Sighting { stated: Some(of_a_device), ..sighting },
+    };
+    let meaning = "Somebody reports this in ordinary words: the text has no message of a program that is known.";
+    Some(Sighting { meaning: Some(meaning), ..sighting })
+}
+
+/// What ran out, by the words of a part of a text.
+fn cause(passages: &Passages, range: Range<usize>) -> Verdict {
+    let odds = CAUSE.odds_of(passages, range, &[]);
+    let most = odds.into_iter().max().unwrap_or(0);
+    let shares = odds.map(|odds| (f64::from(odds - most) / 100.0).exp());
+    let likeliest = |columns: Range<usize>| {
+        let share = shares[columns.clone()].iter().sum::<f64>();
+        (share, columns.max_by(|a, b| shares[*a].total_cmp(&shares[*b])).expect("a side has columns"))
+    };
+    let (of_device, device) = likeliest(0..OF_A_HOST);
+    let (of_host, host) = likeliest(OF_A_HOST..CAUSES);
+    match of_device > of_host {
+        true if shares[device] < SURE * of_device => Verdict::Capacity,
+        true => COLUMNS[device],
+        false => COLUMNS[host],
+    }
 }
 
 /// Lines around which memory may be said to have run out.
@@ -91,22 +141,36 @@ mod tests {
 
     #[test]
     fn what_ran_out_is_known_by_the_words_of_people() {
-        for (text, expected) in [
+        for (text, expected, stated) in [
             (
                 "Last night the finetune died on my 3090 with a cuda oom, I restarted it with a smaller batch.",
-                Cause::Library,
+                Cause::Device,
+                Some(Verdict::Capacity),
             ),
-            ("Our pod went over its limit of 8G at 16:05 and was killed, third time this week.", Cause::Limit),
             (
-                "MySQL isn't running since last night, the kernel killed it because the machine had no memory left.",
+                "My training dies with a CUDA out of memory in the very first loss.backward(), the forward pass still fits.",
+                Cause::Device,
+                Some(Verdict::FirstBackward),
+            ),
+            (
+                "My CUDA OOM had a simple reason: somebody else's job sits on GPU 2 with 60 GB, so my training died at its start.",
+                Cause::Device,
+                Some(Verdict::OtherProcess),
+            ),
+            ("Our pod went over its limit of 8G at 16:05 and was killed, third time this week.", Cause::Limit, None),
+            (
+                "Last night our MySQL was down for an hour: the kernel killed it because the machine had no memory left.",
                 Cause::Machine,
+                None,
             ),
             (
                 "Gestern Abend ist mir Photoshop abgest\u{fc}rzt, weil der Arbeitsspeicher voll war, mein Plakat ist weg.",
                 Cause::HostAlloc,
+                None,
             ),
         ] {
-            assert_eq!(recognised(text).map(|sighting| sighting.cause), Some(expected), "{text}");
+            let found = recognised(text).map(|sighting| (sighting.cause, sighting.stated));
+            assert_eq!(found, Some((expected, stated)), "{text}");
         }
     }
 
