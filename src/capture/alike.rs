@@ -12,7 +12,7 @@ use super::call::Call;
 use super::content::Payload;
 use super::snapshot::Snapshot;
 use super::source::SourceFile;
-use super::storage::{Place, Storage};
+use super::storage::{Storage, StoragePlace};
 
 /// The most kinds of entries that are kept, the last used ones.
 const KINDS: usize = 8;
@@ -63,7 +63,7 @@ impl Kind {
     fn of(snapshot: &Arc<Snapshot>, frame: Frame, (call, storages, payloads): &Parts) -> Option<Self> {
         let crc = |key: &str| frame.crcs.iter().find(|(known, _)| known == key).map(|(_, at)| *at);
         let placed = |storage: &Storage| match storage.place {
-            Place::File { .. } if storage.unread.is_none() => Some((storage.clone(), crc(&storage.key)?)),
+            StoragePlace::File { .. } if storage.unread.is_none() => Some((storage.clone(), crc(&storage.key)?)),
             _ => None,
         };
         let storages = storages.iter().map(placed).collect::<Option<_>>()?;
@@ -88,8 +88,8 @@ impl Kind {
         let crc = |at: usize| u32::from_le_bytes(snapshot[at..at + 4].try_into().expect("four bytes"));
         let storages = self.storages.iter().map(|(storage, at)| {
             let Storage { key, bytes, place, .. } = storage;
-            let (Place::File { offset, .. } | Place::Encoded { offset, .. }) = place;
-            let place = Place::File { path: Arc::clone(source.path()), offset: *offset };
+            let (StoragePlace::File { offset, .. } | StoragePlace::Encoded { offset, .. }) = place;
+            let place = StoragePlace::File { path: Arc::clone(source.path()), offset: *offset };
             let crc32 = super::archive::known_crc(crc(*at), bytes.bytes());
             Storage { key: key.clone(), bytes: *bytes, crc32, place, unread: None }
         });

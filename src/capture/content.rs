@@ -7,7 +7,7 @@ use super::error::CaptureError;
 use super::object::{Locate, LocateError, Objects};
 use super::pickle::{self, Document, PickleBytes};
 use super::source::SourceFile;
-use super::storage::{Place, Storage};
+use super::storage::{Storage, StoragePlace};
 
 /// The content of a file: its values, its tensors, and the places of its storages.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ impl Payload {
     /// The payloads of `storages`, in a format without CRCs.
     pub(super) fn without_crc(storages: &[Storage]) -> Vec<Self> {
         let payload = |storage: &Storage| match storage.place {
-            Place::File { offset, .. } => {
+            StoragePlace::File { offset, .. } => {
                 Some(Self { key: storage.key.clone(), range: offset..offset + storage.bytes.bytes(), has_crc: false })
             }
-            Place::Encoded { .. } => None,
+            StoragePlace::Encoded { .. } => None,
         };
         storages.iter().filter_map(payload).collect()
     }

@@ -9,7 +9,7 @@ use super::error::CaptureError;
 use super::kernel::{Call, CapturedOutput, looked_up, table};
 use super::mapped::MappedEntry;
 use super::origin;
-use super::storage::Place;
+use super::storage::StoragePlace;
 
 /// Bytes fetched for a launch, which stay available while this lives.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl Entry {
     /// # Errors
     /// If bytes cannot be fetched, or the file changed since it was opened.
     pub fn fetch(&self, bound: &Bound, looks_up: bool) -> Result<Fetched, CaptureError> {
-        let is_elsewhere = |place: &Place| {
-            let (Place::File { path, .. } | Place::Encoded { path, .. }) = place;
+        let is_elsewhere = |place: &StoragePlace| {
+            let (StoragePlace::File { path, .. } | StoragePlace::Encoded { path, .. }) = place;
             origin::address(path).is_some()
         };
         if !self.storages().iter().any(|storage| is_elsewhere(storage.place())) {
@@ -66,9 +66,9 @@ impl Entry {
                 0 => &[],
                 _ if Some(index) == table => mapped.unfetched(index),
                 _ => match self.storages()[index].place() {
-                    Place::File { .. } => mapped.storage(index)?,
+                    StoragePlace::File { .. } => mapped.storage(index)?,
                     // The reader decodes it, and fetches it at that time.
-                    Place::Encoded { .. } => &[],
+                    StoragePlace::Encoded { .. } => &[],
                 },
             });
         }

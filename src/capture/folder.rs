@@ -12,7 +12,7 @@ use super::bind::{OrderBuilder, ParameterOrder};
 use super::entry::{Entry, OpenEntry};
 use super::error::{CaptureError, FolderError, SourceError};
 use super::origin;
-use super::storage::Place;
+use super::storage::StoragePlace;
 use super::store::inside::Item;
 use super::store::places::Places;
 use plimsoll_memory::bytes::ByteSize;
@@ -233,7 +233,7 @@ impl Capture {
 /// The files that hold the storages of an entry, in order.
 fn objects(entry: &Entry) -> Vec<PathBuf> {
     let places = entry.storages().iter().map(|storage| storage.place());
-    places.map(|(Place::File { path, .. } | Place::Encoded { path, .. })| path.to_path_buf()).collect()
+    places.map(|(StoragePlace::File { path, .. } | StoragePlace::Encoded { path, .. })| path.to_path_buf()).collect()
 }
 
 /// The digest of the headers of entries.

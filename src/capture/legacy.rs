@@ -12,7 +12,7 @@ use super::map::MappedFile;
 use super::object::{Claim, Locate, LocateError, Located, claim};
 use super::pickle::{self, Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
-use super::storage::{Place, Storage};
+use super::storage::{Storage, StoragePlace};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The number that starts such a file: 0x1950a86a20f9469cfc6c.
@@ -98,7 +98,7 @@ pub(super) fn sized_storage(source: &SourceFile, key: String, at: u64, element: 
     // A product beyond 64 bits is beyond every file.
     let bytes = count.saturating_mul(element);
     source.check_range(at + 8, bytes)?;
-    let place = Place::File { path: Arc::clone(source.path()), offset: at + 8 };
+    let place = StoragePlace::File { path: Arc::clone(source.path()), offset: at + 8 };
     Ok(Storage { key, bytes: ByteSize::new(bytes), crc32: None, place, unread: None })
 }
 

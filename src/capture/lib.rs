@@ -86,7 +86,10 @@ pub use pickle::NodeId;
 pub use regular::open_regular;
 pub use residency::{Residency, StorageId};
 pub use source::Stamp;
-pub use storage::{Encoding, Place, Storage};
+pub use storage::{Encoding, Storage, StoragePlace};
+#[deprecated(note = "renamed to `StoragePlace`: kernels are launched at a `gpu::Place`")]
+/// The former name of [`StoragePlace`].
+pub type Place = StoragePlace;
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
 pub use verify::Verified;
 pub use walk::{Alias, Item, TorchFile};

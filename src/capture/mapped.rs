@@ -11,7 +11,7 @@ use super::checksum;
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::{Access, MappedFile};
 use super::source::SourceFile;
-use super::storage::{Encoding, Place, Storage};
+use super::storage::{Encoding, Storage, StoragePlace};
 use super::tensor::TensorView;
 
 /// The storages of an entry, mapped from its file. Bytes are read when they are touched; only storages that are
@@ -60,7 +60,7 @@ impl MappedEntry {
     /// If there is no such storage.
     pub fn fetch(&self, index: usize, ranges: Option<&[Range<u64>]>) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
-        let Place::File { offset, .. } = storage.place else {
+        let StoragePlace::File { offset, .. } = storage.place else {
             // A storage that must be decoded is fetched by the calls that read it.
             return self.check_header(index);
         };
@@ -80,7 +80,7 @@ impl MappedEntry {
     pub(super) fn fetch_whole(&self) -> Result<(), CaptureError> {
         let mut wanted: Vec<Vec<Range<u64>>> = vec![Vec::new(); self.maps.len()];
         for (index, storage) in self.storages.iter().enumerate() {
-            if let Place::File { offset, .. } = storage.place {
+            if let StoragePlace::File { offset, .. } = storage.place {
                 let start = storage.unread.unwrap_or(offset);
                 wanted[self.which[index]].push(start..offset + storage.bytes.bytes());
             }
@@ -95,7 +95,7 @@ impl MappedEntry {
         if let Some(header) = storage.unread
             && self.checked[index].get().is_none()
         {
-            let (Place::File { offset, .. } | Place::Encoded { offset, .. }) = storage.place;
+            let (StoragePlace::File { offset, .. } | StoragePlace::Encoded { offset, .. }) = storage.place;
             archive::check_local(&self.source, header, offset, &storage.key)?;
             let _ = self.checked[index].set(());
         }
@@ -104,7 +104,7 @@ impl MappedEntry {
 
     /// Whether storage `index` has to be decoded.
     pub(super) fn is_encoded(&self, index: usize) -> bool {
-        matches!(self.storages[index].place, Place::Encoded { .. })
+        matches!(self.storages[index].place, StoragePlace::Encoded { .. })
     }
 
     /// The bytes of storage `index` as they are in the file, fetched or not: only fetched bytes are meaningful. Empty
@@ -114,8 +114,8 @@ impl MappedEntry {
     /// If there is no such storage.
     pub fn unfetched(&self, index: usize) -> &[u8] {
         match self.storages[index].place {
-            Place::File { offset, .. } => self.in_place(index, offset),
-            Place::Encoded { .. } => &[],
+            StoragePlace::File { offset, .. } => self.in_place(index, offset),
+            StoragePlace::Encoded { .. } => &[],
         }
     }
 
@@ -129,11 +129,11 @@ impl MappedEntry {
     pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => {
+            StoragePlace::File { offset, .. } => {
                 self.fetch(index, None)?;
                 Ok(self.in_place(index, *offset))
             }
-            Place::Encoded { offset, encoding, .. } => {
+            StoragePlace::Encoded { offset, encoding, .. } => {
                 let cell = &self.decoded[index];
                 if let Some(bytes) = cell.get() {
                     return Ok(bytes);
@@ -155,8 +155,8 @@ impl MappedEntry {
     pub fn read_storage(&self, index: usize) -> Result<Cow<'_, [u8]>, CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { .. } => self.storage(index).map(Cow::Borrowed),
-            Place::Encoded { offset, encoding, .. } => self.decode(index, *offset, *encoding).map(Cow::Owned),
+            StoragePlace::File { .. } => self.storage(index).map(Cow::Borrowed),
+            StoragePlace::Encoded { offset, encoding, .. } => self.decode(index, *offset, *encoding).map(Cow::Owned),
         }
     }
 
@@ -190,7 +190,7 @@ impl MappedEntry {
     pub fn verify_storage(&self, index: usize) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
         match storage.place {
-            Place::File { offset, .. } if storage.crc32.is_some() => {
+            StoragePlace::File { offset, .. } if storage.crc32.is_some() => {
                 self.fetch(index, None)?;
                 self.check_crc(index, checksum::crc_of(&self.maps[self.which[index]], in_file(storage, offset)))
             }
@@ -214,13 +214,13 @@ impl MappedEntry {
             central: 0,
         };
         let mut content = match (self.source.packed(), &storage.place) {
-            (Some(packed), Place::Encoded { path, .. }) if encoding.zstd.is_some() => {
+            (Some(packed), StoragePlace::Encoded { path, .. }) if encoding.zstd.is_some() => {
                 let content = packed.decompressed(path, offset, record.compressed);
                 let content = content.map_err(|error| self.source.error(error).in_record(&record.name))?;
                 archive::check_crc(&self.source, &record, &content)?;
                 content
             }
-            (Some(_), Place::Encoded { path, .. }) => {
+            (Some(_), StoragePlace::Encoded { path, .. }) => {
                 archive::content(&SourceFile::open_object(path)?, &record, bytes)?.into_owned()
             }
             _ => archive::content(&self.source, &record, bytes)?.into_owned(),
@@ -263,7 +263,7 @@ impl MappedEntry {
     /// If there is no such storage, or `range` reaches beyond it.
     pub fn release_storage(&self, index: usize, range: Range<usize>) {
         let storage = &self.storages[index];
-        if let Place::File { offset, .. } = storage.place {
+        if let StoragePlace::File { offset, .. } = storage.place {
             let whole = in_file(storage, offset);
             let part = whole.start + range.start..whole.start + range.end;
             assert!(range.start <= range.end && part.end <= whole.end, "the range lies within the storage");
@@ -282,7 +282,7 @@ fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), Ca
     let (mut maps, mut which, mut known) = (Vec::new(), Vec::new(), HashMap::new());
     for storage in storages {
         which.push(match &storage.place {
-            Place::File { path, .. } => match known.get(path) {
+            StoragePlace::File { path, .. } => match known.get(path) {
                 Some(&index) => index,
                 None => {
                     maps.push(MappedFile::unfetched(&SourceFile::open_object(path)?)?);
@@ -291,7 +291,7 @@ fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), Ca
                 }
             },
             // The storage is decoded, so this is never looked up.
-            Place::Encoded { .. } => 0,
+            StoragePlace::Encoded { .. } => 0,
         });
     }
     Ok((maps, which))

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::argument::Argument;
-use super::storage::{Place, Storage};
+use super::storage::{Storage, StoragePlace};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The identity of a storage across the entries of a capture.
@@ -28,7 +28,7 @@ impl StorageId {
     /// The identity of `storage`.
     pub fn of(storage: &Storage) -> Self {
         match storage.place() {
-            Place::File { path, offset } | Place::Encoded { path, offset, .. } => {
+            StoragePlace::File { path, offset } | StoragePlace::Encoded { path, offset, .. } => {
                 Self::in_file(Arc::clone(path), *offset)
             }
         }

@@ -7,7 +7,7 @@ use plimsoll_memory::bytes::ByteSize;
 
 /// The place of the bytes of a [`Storage`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StoragePlace {
     /// In the file as they are. For an entry of a store, the file is an object, which entries share.
     File {
         /// The file.
@@ -45,7 +45,7 @@ pub struct Storage {
     pub(super) key: String,
     pub(super) bytes: ByteSize,
     pub(super) crc32: Option<u32>,
-    pub(super) place: Place,
+    pub(super) place: StoragePlace,
     /// See [`Record::unread`](super::archive::Record::unread).
     pub(super) unread: Option<u64>,
 }
@@ -68,7 +68,7 @@ impl Storage {
     }
 
     /// The place of the storage's bytes.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoragePlace {
         &self.place
     }
 }

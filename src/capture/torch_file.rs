@@ -4,7 +4,7 @@ use super::content::Content;
 use super::error::{CaptureError, PackedError};
 use super::pickle::PickleBytes;
 use super::source::SourceFile;
-use super::storage::{Encoding, Place, Storage};
+use super::storage::{Encoding, Storage, StoragePlace};
 use super::store::packed::Packed;
 use super::{archive, legacy, tar, zipped};
 use plimsoll_memory::bytes::ByteSize;
@@ -32,8 +32,8 @@ impl Content {
 /// Changes the place of `storage` from its offset in the packed file to its place in the store.
 fn move_to_object(storage: &mut Storage, packed: &Packed) -> Result<(), PackedError> {
     let (offset, encoding) = match &storage.place {
-        Place::File { offset, .. } => (*offset, None),
-        Place::Encoded { offset, encoding, .. } => (*offset, Some(*encoding)),
+        StoragePlace::File { offset, .. } => (*offset, None),
+        StoragePlace::Encoded { offset, encoding, .. } => (*offset, Some(*encoding)),
     };
     let stored = encoding.and_then(|encoding| encoding.deflated).unwrap_or(storage.bytes);
     let found = packed.place(offset, stored.bytes()).ok_or_else(|| PackedError::Cut(storage.key.clone()))?;
@@ -43,10 +43,10 @@ fn move_to_object(storage: &mut Storage, packed: &Packed) -> Result<(), PackedEr
         return Err(PackedError::Twice(storage.key.clone()));
     }
     storage.place = match (encoding, zstd) {
-        (None, None) => Place::File { path, offset: found.at },
+        (None, None) => StoragePlace::File { path, offset: found.at },
         (encoding, zstd) => {
             let Encoding { deflated, swapped, .. } = encoding.unwrap_or_default();
-            Place::Encoded { path, offset: found.at, encoding: Encoding { deflated, swapped, zstd } }
+            StoragePlace::Encoded { path, offset: found.at, encoding: Encoding { deflated, swapped, zstd } }
         }
     };
     Ok(())

@@ -10,7 +10,7 @@ use super::map::MappedFile;
 use super::object::{Claim, Locate, LocateError, Located, StorageClaim, claim, swap_width};
 use super::pickle::{Document, NodeId, PickleBytes};
 use super::source::SourceFile;
-use super::storage::{Encoding, Place, Storage};
+use super::storage::{Encoding, Storage, StoragePlace};
 use plimsoll_memory::bytes::{ByteSize, MIB};
 
 /// The name of the pickle's record.
@@ -124,13 +124,13 @@ impl Records<'_> {
         Ok(index)
     }
 
-    fn place(&self, record: &Record, claim: &StorageClaim) -> Place {
+    fn place(&self, record: &Record, claim: &StorageClaim) -> StoragePlace {
         let (path, offset) = (Arc::clone(self.source.path()), record.offset);
         let deflated = (record.method == Method::Deflated).then(|| ByteSize::new(record.compressed));
         let swapped = self.big_endian.then(|| claim.dtype.map_or(1, swap_width));
         match (deflated, swapped) {
-            (None, None) => Place::File { path, offset },
-            _ => Place::Encoded { path, offset, encoding: Encoding { deflated, swapped, zstd: None } },
+            (None, None) => StoragePlace::File { path, offset },
+            _ => StoragePlace::Encoded { path, offset, encoding: Encoding { deflated, swapped, zstd: None } },
         }
     }
 }

@@ -11,7 +11,7 @@ use super::sighting::Work;
 use super::snapshot::Category;
 use super::terms;
 use super::verdict::{Kind, Verdict};
-use crate::estimate::{Ladder, Mark, Rung};
+use crate::estimate::{Effect, Ladder, Rung};
 
 /// What is known in addition to an event.
 #[derive(Clone, Copy, Default)]
@@ -121,7 +121,7 @@ fn data_side(event: &Event) -> bool {
 }
 
 fn plain(what: String) -> Advice {
-    Advice { rung: None, what, class: Mark::KeepsTheMath, saving: None, fits: None, batch: None }
+    Advice { rung: None, what, class: Effect::KeepsTheMath, saving: None, fits: None, batch: None }
 }
 
 impl From<Remedy> for Advice {

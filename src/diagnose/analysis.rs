@@ -120,7 +120,7 @@ impl Analysis {
     /// Takes the next piece of the input.
     pub fn push(&mut self, bytes: &[u8]) {
         self.scanner.push(bytes, &mut self.gathered);
-        self.whole = self.whole.take().filter(|text| text.len() + bytes.len() <= stated::LONGEST);
+        self.whole = self.whole.take().filter(|text| text.len() + bytes.len() <= stated::LONGEST_TEXT);
         if let Some(text) = &mut self.whole {
             text.extend_from_slice(bytes);
         }

@@ -17,7 +17,7 @@ pub(super) enum Stand {
 
 /// A counter of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct StepCount {
     pub(super) number: u64,
     pub(super) stand: Stand,
     pub(super) epoch: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Mark {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     /// Its last counter of steps.
-    pub(super) mark: Option<Mark>,
+    pub(super) mark: Option<StepCount>,
     pub(super) epoch: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Counted {
 }
 
 /// The last counter of a training in `text`.
-fn mark(text: &str) -> Option<Mark> {
+fn mark(text: &str) -> Option<StepCount> {
     if text.len() > 4096 {
         return None;
     }
@@ -54,13 +54,13 @@ fn mark(text: &str) -> Option<Mark> {
     match bar(text) {
         Bar::OfSteps { number, stand, named } => {
             let named = named || epoch.is_some();
-            return Some(Mark { number, stand, epoch, from_0, named });
+            return Some(StepCount { number, stand, epoch, from_0, named });
         }
         Bar::Other => return None,
         Bar::None => {}
     }
     let (number, stand) = counter(text)?;
-    Some(Mark { number, stand, epoch, from_0, named: true })
+    Some(StepCount { number, stand, epoch, from_0, named: true })
 }
 
 /// The whole number of the epoch that `text` states.

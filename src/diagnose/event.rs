@@ -112,7 +112,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
         && needs_more
         && !elsewhere
         && trains
-        && reached.is_some_and(|step| step > FEW)
+        && reached.is_some_and(|step| step > FEW_STEPS)
         && sighting.lengths != Lengths::Ruled;
     name_what_grew(&mut event);
     Described { event, may_be_longest }
@@ -143,7 +143,7 @@ pub(super) struct Described {
 }
 
 /// After this many steps at one level of memory, the next step differs by its input.
-const FEW: u64 = 10;
+const FEW_STEPS: u64 = 10;
 
 fn huge(tried: Option<ByteSize>, most: Option<ByteSize>) -> String {
     match (tried, most) {
@@ -244,7 +244,7 @@ fn aside(event: &Event, progress: &Progress, optimizer: Option<&Optimizer>, work
                 }
                 Verdict::Eval => " It happened in an evaluation.",
                 Verdict::EvalAccumulation => " Its predictions were being concatenated: they accumulate on the device.",
-                Verdict::LongestBatch => LONGEST,
+                Verdict::LongestBatch => AT_THE_LONGEST,
                 Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
                 _ => "",
             }),
@@ -265,7 +265,7 @@ fn aside(event: &Event, progress: &Progress, optimizer: Option<&Optimizer>, work
 }
 
 /// What a late failure means if lengths may vary.
-pub(super) const LONGEST: &str = " It happened late: most likely at the longest input so far.";
+pub(super) const AT_THE_LONGEST: &str = " It happened late: most likely at the longest input so far.";
 
 /// What a failure in the optimizer's step means, by the optimizer's name and by how far the run had come.
 fn in_the_step(progress: &Progress, optimizer: Option<&Optimizer>) -> String {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::snapshot::{Difference, SnapshotFindings};
 use super::trend::Trends;
 use super::verdict::{Kind, Verdict};
-use crate::estimate::Mark;
+use crate::estimate::Effect;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the documents that this version writes.
@@ -160,7 +160,7 @@ pub struct Advice {
     /// What to do.
     pub what: String,
     /// What the advice changes in addition to memory.
-    pub class: Mark,
+    pub class: Effect,
     /// Memory saved on the device, if there is an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<ByteSize>,

@@ -57,7 +57,7 @@ fn prints_the_words_around_candidates() {
         if let Some(at) = stated::rises(&text, &lines) {
             print("steady", &name, &all(&lines[around(&lines, at)]));
         }
-        if text.len() > stated::LONGEST {
+        if text.len() > stated::LONGEST_TEXT {
             continue;
         }
         let passages = Passages::of(&lines);

@@ -3,21 +3,21 @@
 use super::findings::Event;
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
-use crate::estimate::Mark;
+use crate::estimate::Effect;
 
 /// A piece of advice that is not a rung of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remedy {
     pub(super) what: &'static str,
-    pub(super) class: Mark,
+    pub(super) class: Effect,
 }
 
 const fn keeps(what: &'static str) -> Remedy {
-    Remedy { what, class: Mark::KeepsTheMath }
+    Remedy { what, class: Effect::KeepsTheMath }
 }
 
 const fn moves(what: &'static str) -> Remedy {
-    Remedy { what, class: Mark::MovesState }
+    Remedy { what, class: Effect::MovesState }
 }
 
 /// What helps a host that ran out of memory: changes to the data side, never the model.
@@ -33,7 +33,7 @@ pub(super) const LISTS: Remedy = keeps(
 );
 
 /// What helps if a longer input is the cause.
-pub(super) const LONGEST: Remedy =
+pub(super) const OF_THE_LONGEST: Remedy =
     keeps("size for the longest batch: bucket by length (group_by_length), cap the tokens of a batch");
 
 /// Advice before the ladder.
@@ -151,7 +151,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
         ));
     }
     if event.also.contains(&Verdict::LongestBatch) {
-        list.push(LONGEST);
+        list.push(OF_THE_LONGEST);
     }
     if event.verdict == Verdict::SingleHugeRequest && event.numbers.tried > event.numbers.capacity {
         list.insert(0, keeps("check the shape of the request: logits over a large vocabulary, a full attention matrix, an image or clip that was not resized"));

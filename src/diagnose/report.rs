@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
 use super::advice::{Known, advice};
-use super::event::LONGEST;
+use super::event::AT_THE_LONGEST;
 use super::findings::{Event, Evidence, Numbers, TelemetryReport};
 use super::remedy;
 use super::sighting::quoted;
 use super::telemetry::{Figure, Format, Metric, Position};
-use super::trend::{Finding, Pattern, Trends, Verdict as Trend, Watch};
+use super::trend::{Finding, Pattern, TrendVerdict as Trend, Trends, Watch};
 use super::unfold::unfold;
 use super::verdict::{Kind, Verdict};
 use super::window::clean;
@@ -118,8 +118,8 @@ impl Reported {
             && self.report.trends.findings.iter().any(|finding| keeps_its_level(finding, event))
         {
             event.also.push(Verdict::LongestBatch);
-            event.explanation.push_str(LONGEST);
-            event.advice.insert(0, remedy::LONGEST.into());
+            event.explanation.push_str(AT_THE_LONGEST);
+            event.advice.insert(0, remedy::OF_THE_LONGEST.into());
         }
         let mut told = Vec::new();
         for finding in &self.report.trends.findings {
@@ -136,7 +136,7 @@ impl Reported {
         if told.contains(&Verdict::Leak) {
             // Growth explains a late failure better than a long input does.
             event.also.retain(|also| *also != Verdict::LongestBatch);
-            event.explanation = event.explanation.replace(LONGEST, "");
+            event.explanation = event.explanation.replace(AT_THE_LONGEST, "");
             let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
             event.advice.splice(0..0, advice(&leak, Known::default()));
         }
@@ -146,14 +146,14 @@ impl Reported {
 
 /// Whether `finding` shows that tensors held the same amount in many steps before the failure in `event`.
 fn keeps_its_level(finding: &Finding, event: &Event) -> bool {
-    const MANY: u64 = 8;
+    const MANY_READINGS: u64 = 8;
     let still = matches!(finding.pattern, Pattern::Steady | Pattern::FirstStepOnly | Pattern::Plateau);
     let elsewhere = matches!((finding.worker.rank, event.rank), (Some(a), Some(b)) if a != b);
     let before = event.evidence.iter().any(|evidence| finding.evidence.iter().all(|at| at.line < evidence.line));
     matches!(finding.metric, Metric::Allocated | Metric::Reserved)
         && finding.verdict < Trend::Regression
         && still
-        && finding.statistics.readings >= MANY
+        && finding.statistics.readings >= MANY_READINGS
         && before
         && !elsewhere
 }

@@ -6,7 +6,7 @@ use super::remedy;
 use super::report::{Reported, gravity};
 use super::stated::{GROWN, MORE, Statement};
 use super::telemetry::Metric;
-use super::trend::{Finding, Pattern, Verdict as Trend};
+use super::trend::{Finding, Pattern, TrendVerdict as Trend};
 use super::verdict::{Kind, Verdict};
 
 /// Adds what is stated in the text `file` to the events: as [`add`] does, if figures prove it.

@@ -34,14 +34,14 @@ const SHAPES: usize = 1 << 15;
 
 /// The shape of `line`: a hash that ignores its numbers, except those with a meaning.
 pub(super) fn of(line: &[u8]) -> u64 {
-    const LONGEST: usize = 600;
-    let line = &line[..line.len().min(LONGEST)];
+    const LONGEST_SHAPE: usize = 600;
+    let line = &line[..line.len().min(LONGEST_SHAPE)];
     // Two numbers that are compared with each other: the limit and the use of AWS Lambda.
     static COMPARED: LazyLock<Finder> = LazyLock::new(|| Finder::new("Memory Used"));
     if COMPARED.find(line).is_some() {
         return FixedState::default().hash_one(line);
     }
-    let mut shape = [0u8; LONGEST];
+    let mut shape = [0u8; LONGEST_SHAPE];
     let (mut length, mut at) = (0, 0);
     while at < line.len() {
         let start = line[at..].iter().position(u8::is_ascii_digit).map_or(line.len(), |next| at + next);

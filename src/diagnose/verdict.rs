@@ -113,20 +113,20 @@ pub enum Verdict {
     Mixed,
 }
 
-impl From<trend::Verdict> for Verdict {
-    fn from(verdict: trend::Verdict) -> Self {
+impl From<trend::TrendVerdict> for Verdict {
+    fn from(verdict: trend::TrendVerdict) -> Self {
         match verdict {
-            trend::Verdict::ReportOnly => Self::ReportOnly,
-            trend::Verdict::VariesByRank => Self::VariesByRank,
-            trend::Verdict::Inconclusive => Self::Inconclusive,
-            trend::Verdict::NearCapacity => Self::NearCapacity,
-            trend::Verdict::Fragmentation => Self::Fragmentation,
-            trend::Verdict::CacheNotLeak => Self::CacheNotLeak,
-            trend::Verdict::Regression => Self::Regression,
-            trend::Verdict::HostGrowth => Self::HostGrowth,
-            trend::Verdict::Leak => Self::Leak,
-            trend::Verdict::ResidualGrowth => Self::ResidualGrowth,
-            trend::Verdict::SleepIneffective => Self::SleepIneffective,
+            trend::TrendVerdict::ReportOnly => Self::ReportOnly,
+            trend::TrendVerdict::VariesByRank => Self::VariesByRank,
+            trend::TrendVerdict::Inconclusive => Self::Inconclusive,
+            trend::TrendVerdict::NearCapacity => Self::NearCapacity,
+            trend::TrendVerdict::Fragmentation => Self::Fragmentation,
+            trend::TrendVerdict::CacheNotLeak => Self::CacheNotLeak,
+            trend::TrendVerdict::Regression => Self::Regression,
+            trend::TrendVerdict::HostGrowth => Self::HostGrowth,
+            trend::TrendVerdict::Leak => Self::Leak,
+            trend::TrendVerdict::ResidualGrowth => Self::ResidualGrowth,
+            trend::TrendVerdict::SleepIneffective => Self::SleepIneffective,
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Row {
     /// Its name.
     pub name: String,
     /// How it compares with the baseline.
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
     /// The verdict in words, with remarks.
     pub reading: String,
     /// The number of runs behind its figures.
@@ -94,7 +94,7 @@ pub struct Change {
 /// How a configuration compares with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RowVerdict {
     /// The configuration is the baseline.
     Baseline,
     /// Allocated memory is above the baseline.
@@ -117,7 +117,7 @@ pub enum Verdict {
     Unknown,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RowVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Baseline => "baseline",

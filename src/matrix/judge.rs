@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{Change, Matrix, Row, SCHEMA, Verdict};
+use super::document::{Change, Matrix, Row, RowVerdict, SCHEMA};
 use super::figure::Figure;
 use super::plan::{Configuration, Expect, Plan};
 use super::run::Run;
@@ -111,8 +111,8 @@ fn row(plan: &Plan, baseline: &Side<'_>, side: &Side<'_>) -> Row {
         }
     }
     let verdict = match (is_baseline, side.good.is_empty(), side.failed.is_empty()) {
-        (_, true, false) => Verdict::Failed,
-        (true, ..) => Verdict::Baseline,
+        (_, true, false) => RowVerdict::Failed,
+        (true, ..) => RowVerdict::Baseline,
         _ => verdict(plan, &baseline.readings(), &readings, &figures),
     };
     let spreads = [readings.allocated_spread, readings.reserved_spread];
@@ -149,31 +149,31 @@ fn beside(plan: &Plan, figure: Figure, base: Option<&Change>, change: &mut Chang
 }
 
 /// Compares the logs if both sides have allocated and reserved memory, otherwise the meter's readings.
-fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figure, Change>) -> Verdict {
+fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figure, Change>) -> RowVerdict {
     let allowance = trend::Allowance {
         allocated: plan.gate.near(Figure::Allocated),
         reserved: plan.gate.near(Figure::Reserved),
         time: plan.gate.near(Figure::StepTime),
     };
     match compare(base, own, &allowance).verdict {
-        ConfigurationVerdict::Leak => return Verdict::Leak,
-        ConfigurationVerdict::Fragmentation => return Verdict::Fragmentation,
+        ConfigurationVerdict::Leak => return RowVerdict::Leak,
+        ConfigurationVerdict::Fragmentation => return RowVerdict::Fragmentation,
         // Without step times, the time of the process decides.
         ConfigurationVerdict::Cured | ConfigurationVerdict::Solved => {
             return if time(figures).is_some_and(|time| time.near == Some(true)) {
-                Verdict::Solved
+                RowVerdict::Solved
             } else {
-                Verdict::Cured
+                RowVerdict::Cured
             };
         }
         ConfigurationVerdict::Unknown => {}
     }
     let metered = [Figure::PeakRss, Figure::PeakAnon, Figure::GpuPeak].map(|figure| figures.get(&figure)?.near);
     match time(figures).and_then(|time| time.near) {
-        _ if metered.contains(&Some(false)) => Verdict::MoreMemory,
-        Some(false) if metered.contains(&Some(true)) => Verdict::MoreTime,
-        Some(true) if metered.contains(&Some(true)) => Verdict::Near,
-        _ => Verdict::Unknown,
+        _ if metered.contains(&Some(false)) => RowVerdict::MoreMemory,
+        Some(false) if metered.contains(&Some(true)) => RowVerdict::MoreTime,
+        Some(true) if metered.contains(&Some(true)) => RowVerdict::Near,
+        _ => RowVerdict::Unknown,
     }
 }
 
@@ -183,23 +183,23 @@ fn time(figures: &BTreeMap<Figure, Change>) -> Option<&Change> {
     of(Figure::StepTime).or_else(|| of(Figure::WallTime))
 }
 
-fn words(verdict: Verdict, figures: &BTreeMap<Figure, Change>) -> String {
+fn words(verdict: RowVerdict, figures: &BTreeMap<Figure, Change>) -> String {
     let share = time(figures).and_then(|time| time.share);
     match (verdict, share) {
-        (Verdict::Cured, Some(share)) => format!("cured at {:+.1} % time", share * 100.0),
-        (Verdict::Cured, None) => "cured at unknown time".to_owned(),
-        (Verdict::MoreTime, Some(share)) => format!("near the baseline at {:+.1} % time", share * 100.0),
+        (RowVerdict::Cured, Some(share)) => format!("cured at {:+.1} % time", share * 100.0),
+        (RowVerdict::Cured, None) => "cured at unknown time".to_owned(),
+        (RowVerdict::MoreTime, Some(share)) => format!("near the baseline at {:+.1} % time", share * 100.0),
         _ => verdict.to_string(),
     }
 }
 
 /// Whether a configuration passes the gate; `None` if undecided or not judged.
-fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
+fn passes(plan: &Plan, verdict: RowVerdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
     if plan.gate.is_empty() || side.configuration.name == plan.baseline().name {
         return None;
     }
     // A configuration is not usable if any of its runs fails.
-    if verdict == Verdict::Failed || !side.failed.is_empty() {
+    if verdict == RowVerdict::Failed || !side.failed.is_empty() {
         return Some(false);
     }
     let near = |figure: Figure| match figure {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use plimsoll_diagnose::telemetry::{Position, Reader};
-use plimsoll_diagnose::trend::{Collector, Readings, Verdict};
+use plimsoll_diagnose::trend::{Collector, Readings, TrendVerdict};
 
 /// Longer lines are split.
 const LONGEST_LINE: u64 = 64 << 10;
@@ -18,7 +18,7 @@ pub struct LogReadings {
     #[serde(flatten)]
     pub readings: Readings,
     /// The trend of the log's figures over its steps.
-    pub trend: Verdict,
+    pub trend: TrendVerdict,
 }
 
 impl LogReadings {

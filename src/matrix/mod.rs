@@ -29,7 +29,7 @@ pub mod schema;
 mod state;
 mod validate;
 
-pub use document::{Change, Matrix, Row, SCHEMA, Verdict};
+pub use document::{Change, Matrix, Row, RowVerdict, SCHEMA};
 pub use error::MatrixError;
 pub use figure::Figure;
 pub use gate::Gate;
@@ -37,3 +37,7 @@ pub use log::LogReadings;
 pub use plan::{Configuration, Expect, MOST_REPEATS, Plan, Turn};
 pub use run::Run;
 pub use state::State;
+
+/// The former name of [`RowVerdict`].
+#[deprecated(note = "renamed to `RowVerdict`, as other verdicts are of other things")]
+pub type Verdict = RowVerdict;

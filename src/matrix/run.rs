@@ -60,7 +60,7 @@ impl Run {
     /// Uses the figures that the plan contains.
     #[must_use]
     pub fn given(mut self, readings: Readings) -> Self {
-        self.log = Some(LogReadings { readings, trend: trend::Verdict::ReportOnly });
+        self.log = Some(LogReadings { readings, trend: trend::TrendVerdict::ReportOnly });
         self
     }
 

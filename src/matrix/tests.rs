@@ -19,10 +19,10 @@ fn nemo_rl_2003_s_table_is_reproduced_from_its_logs() {
     let table = sample::nemo_rl_2003();
     let readings: Vec<_> = table.rows.iter().map(|row| (row.verdict, &*row.reading)).collect();
     let expected = [
-        (Verdict::Baseline, "baseline"),
-        (Verdict::Leak, "leak, growing"),
-        (Verdict::Fragmentation, "fragmentation, varies by rank"),
-        (Verdict::Cured, "cured at +33.7 % time"),
+        (RowVerdict::Baseline, "baseline"),
+        (RowVerdict::Leak, "leak, growing"),
+        (RowVerdict::Fragmentation, "fragmentation, varies by rank"),
+        (RowVerdict::Cured, "cured at +33.7 % time"),
     ];
     assert_eq!(readings, expected);
     let of = |row: &Row, figure| row.figures[&figure].value as f64;
@@ -50,7 +50,7 @@ fn another_gate_is_another_judgement_of_the_same_runs() {
         assert_eq!(table.rows[3].passes, expected, "{time}");
     }
     let table = Matrix::of(&Plan { gate: Gate::default(), ..plan.clone() }, &runs);
-    assert_eq!((table.outcome, table.rows[1].verdict), (Outcome::Pass, Verdict::Leak));
+    assert_eq!((table.outcome, table.rows[1].verdict), (Outcome::Pass, RowVerdict::Leak));
     let gate = Gate { peak_rss: Some("5%".parse().unwrap()), ..Gate::default() };
     assert_eq!(Matrix::of(&Plan { gate, ..plan.clone() }, &runs).exit_code(), 3, "no log has it");
     assert_eq!(Matrix::of(&plan, &runs[1..]).exit_code(), 3, "the baseline has no run");
@@ -87,7 +87,7 @@ fn runs_are_interleaved_and_figures_are_medians() {
     let table = Matrix::of(&plan, &runs);
     let time = table.rows[1].figures[&Figure::WallTime];
     assert_eq!((time.value, time.lowest, time.highest, time.share), (300, 200, 1000, Some(2.0)));
-    assert_eq!((table.rows[1].verdict, &*table.rows[1].reading), (Verdict::MoreTime, "near the baseline at +200.0 % time"));
+    assert_eq!((table.rows[1].verdict, &*table.rows[1].reading), (RowVerdict::MoreTime, "near the baseline at +200.0 % time"));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_state_is_read_as_it_was_written_and_broken_ones_are_refused() {
     state.write(&path).unwrap();
     assert_eq!(State::read(&path).unwrap(), state);
     assert!(plan.turns().all(|turn| state.done(&plan, &turn).is_some()));
-    assert_eq!(state.runs[1].log.as_ref().unwrap().trend, trend::Verdict::Leak);
+    assert_eq!(state.runs[1].log.as_ref().unwrap().trend, trend::RowVerdict::Leak);
     for text in ["", "{}", "{\"schema\": \"plimsoll.matrix-state/2\", \"runs\": []}"] {
         std::fs::write(&path, text).unwrap();
         let error = State::read(&path).unwrap_err().to_string();

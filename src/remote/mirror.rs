@@ -29,7 +29,7 @@ const PREFIX: &str = "plimsoll-remote-";
 const GAP: u64 = 16 << 10;
 
 /// The fewest bytes that one read fetches.
-const LEAST: u64 = 64 << 10;
+const LEAST_BYTES: u64 = 64 << 10;
 
 /// A folder of local files that are filled as they are read, until this is dropped.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ impl Shared {
     /// Returns once `ranges` of file `index` are here.
     fn fetch(self: &Arc<Self>, index: usize, ranges: &[Range<u64>]) -> Result<(), RemoteError> {
         let asked: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
-        let is_whole = asked > LEAST && asked >= self.files[index].remote.size / 2;
+        let is_whole = asked > LEAST_BYTES && asked >= self.files[index].remote.size / 2;
         if is_whole {
             let is_here = self.has(index, ranges);
             self.ahead.read(index, is_here);
@@ -259,7 +259,7 @@ impl Shared {
             }
         }
         if let [only] = &mut joined[..] {
-            only.end = only.end.max(only.start.saturating_add(LEAST)).min(size);
+            only.end = only.end.max(only.start.saturating_add(LEAST_BYTES)).min(size);
         }
         if self.client.cache.is_some() {
             // If most of a piece is missing, it is fetched whole, which the cache can keep.

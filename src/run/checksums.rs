@@ -1,6 +1,6 @@
 //! [`Checksums`]: checks captured outputs against the CRC-32s of their files, using the compared bytes.
 
-use plimsoll_capture::{CaptureError, Entry, MappedEntry, Place, TensorRef, TensorView};
+use plimsoll_capture::{CaptureError, Entry, MappedEntry, StoragePlace, TensorRef, TensorView};
 
 /// A storage that is not covered by one tensor is read for its CRC-32 if it has at most this many times the tensor's
 /// bytes.
@@ -62,7 +62,7 @@ impl<'a> Checksums<'a> {
 
     fn is_due(&self, index: usize) -> bool {
         let storage = &self.entry.storages()[index];
-        let in_file = matches!(storage.place(), Place::File { .. });
+        let in_file = matches!(storage.place(), StoragePlace::File { .. });
         in_file && storage.crc32().is_some() && !self.checked.contains(&index)
     }
 

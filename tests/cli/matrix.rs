@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use plimsoll::matrix::{Figure, Matrix, Verdict};
+use plimsoll::matrix::{Figure, Matrix, RowVerdict};
 use plimsoll::record::Record;
 use tempfile::TempDir;
 
@@ -61,7 +61,7 @@ fn configurations_run_in_turn_and_are_metered() {
     assert_eq!(code, 1, "{said}");
     assert_eq!(fs::read_to_string(bench.path("order")).unwrap(), "16 112 16 112 ");
     let large = &table.rows[1];
-    assert_eq!((large.verdict, large.runs, large.passes), (Verdict::MoreMemory, 2, Some(false)));
+    assert_eq!((large.verdict, large.runs, large.passes), (RowVerdict::MoreMemory, 2, Some(false)));
     let more = large.figures[&Figure::PeakRss].value - table.rows[0].figures[&Figure::PeakRss].value;
     assert!((90 << 20..104 << 20).contains(&more), "{more}");
     assert!(fs::read_to_string(bench.path("t.md")).unwrap().contains("✗ fails | more memory |"));
@@ -108,7 +108,7 @@ expect = "any"
     fs::File::options().write(true).open(bench.path("m.toml")).unwrap().set_modified(old).unwrap();
     let (code, table, said) = bench.table(&[]);
     let verdicts: Vec<_> = table.rows.iter().map(|row| row.verdict).collect();
-    assert_eq!((code, &verdicts[..2]), (1, &[Verdict::Baseline, Verdict::Fragmentation][..]), "{said}");
+    assert_eq!((code, &verdicts[..2]), (1, &[RowVerdict::Baseline, RowVerdict::Fragmentation][..]), "{said}");
     assert!(table.rows[2].notes[0].contains("did not write its log"), "{:?}", table.rows[2].notes);
 }
 
@@ -131,7 +131,7 @@ expect = "fail"
     let bench = Bench::new(plan);
     let (code, table, said) = bench.table(&[]);
     assert!(code == 1 && table.message.contains("`fails`") && !table.message.contains("`hangs`"), "{said}");
-    assert_eq!(table.rows[1].verdict, Verdict::Failed);
+    assert_eq!(table.rows[1].verdict, RowVerdict::Failed);
     let note = &table.rows[1].notes[0];
     let log = Path::new(note.strip_prefix("run 1 exited with code 3: see ").unwrap());
     assert_eq!(fs::read_to_string(log).unwrap(), "why\n");
@@ -220,7 +220,11 @@ time = "127s"
     );
     let (code, table, said) = bench.table(&[]);
     let verdicts: Vec<_> = table.rows.iter().map(|row| row.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Baseline, Verdict::Leak, Verdict::Fragmentation, Verdict::Cured], "{said}");
+    assert_eq!(
+        verdicts,
+        [RowVerdict::Baseline, RowVerdict::Leak, RowVerdict::Fragmentation, RowVerdict::Cured],
+        "{said}"
+    );
     assert!(code == 1 && table.rows[3].reading.contains("+33.7 % time"), "{}", table.rows[3].reading);
     let both = Bench::new("[[configuration]]\nname = \"a\"\nallocated = \"1GB\"\nlog = \"a.log\"\n");
     let (code, _, err) = run(&mut both.command(&[]));
@@ -251,7 +255,7 @@ log = "seen.log"
     fs::write(bench.path("base.log"), log("", 4)).unwrap();
     fs::write(bench.path("seen.log"), log(" [repeated 62x across cluster]", 1)).unwrap();
     let (code, table, _) = bench.table(&[]);
-    assert_eq!((code, table.rows[1].verdict, table.rows[1].passes), (3, Verdict::Unknown, None), "{table:?}");
+    assert_eq!((code, table.rows[1].verdict, table.rows[1].passes), (3, RowVerdict::Unknown, None), "{table:?}");
     assert!(
         table.rows[1].notes.iter().any(|note| note.contains("62 ranks") && note.contains("RAY_DEDUP_LOGS=0")),
         "{table:?}"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll::config::{Preset, SECTIONS, Setting, settings};
-use plimsoll::diagnose::estimate::Verdict as Fit;
+use plimsoll::diagnose::estimate::FitVerdict as Fit;
 use plimsoll::gate::Outcome;
 use plimsoll::record::{FailureKind, Verdict, VerdictStatus, exit_code};
 use serde::Serialize;
@@ -113,10 +113,10 @@ fn the_page_of_verdicts_is_up_to_date() {
         table(&values("record", "VerdictStatus"), Some(&of_status)),
         table(&failures, None),
         table(&values("gate", "Outcome"), Some(&of_outcome)),
-        table(&values("matrix", "Verdict"), None),
+        table(&values("matrix", "RowVerdict"), None),
         table(&values("findings", "Kind"), None),
         table(&values("findings", "Verdict"), None),
-        table(&values("estimate", "Verdict"), Some(&of_fit)),
+        table(&values("estimate", "FitVerdict"), Some(&of_fit)),
     );
     hold("verdicts.md", &text);
 }

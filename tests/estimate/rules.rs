@@ -2,8 +2,8 @@
 
 use plimsoll::ByteSize;
 use plimsoll::estimate::{
-    Attention, Convention, Estimate, EstimateError, Group, Item, Limits, Mark, Model, Offload, Optimizer, Phase,
-    Precision, Rung, Setup, Tuning, Verdict, ZeroStage, ladder,
+    Attention, Convention, Effect, Estimate, EstimateError, FitVerdict, Group, Item, Limits, Model, Offload, Optimizer,
+    Phase, Precision, Rung, Setup, Tuning, ZeroStage, ladder,
 };
 
 use super::support::{GB, device, estimate, fixed_rate, gib, items, shaped};
@@ -217,9 +217,9 @@ fn m13_qlora_of_65e9_parameters_fits_in_48_gb() {
     assert!(found.fit(&limits).unwrap().verdict.holds());
     // With a sequence of 512 and checkpointing, as in the paper.
     let work = Setup { batch: Some(1), sequence: Some(512), checkpointing: true, ..found.setup };
-    assert_eq!(estimate(65 * GB, work).fit(&limits).unwrap().verdict, Verdict::Fits);
+    assert_eq!(estimate(65 * GB, work).fit(&limits).unwrap().verdict, FitVerdict::Fits);
     let whole = estimate(65 * GB, Setup { tuning: Tuning::Lora { rank: 16 }, ..Setup::default() });
-    assert_eq!(whole.fit(&limits).unwrap().verdict, Verdict::ExceedsDevice);
+    assert_eq!(whole.fit(&limits).unwrap().verdict, FitVerdict::ExceedsDevice);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn m17_the_jump_from_step_1_to_step_2_is_the_optimizer_state() {
 #[test]
 fn m4_the_ladder_is_in_order_and_marked() {
     let titles: Vec<_> = Rung::ALL.iter().map(|rung| (rung.number(), rung.mark())).collect();
-    use Mark::{ChangesCapacity, ChangesTheScience, KeepsTheMath, MovesState};
+    use Effect::{ChangesCapacity, ChangesTheScience, KeepsTheMath, MovesState};
     let expected =
         [KeepsTheMath; 5].into_iter().chain([ChangesTheScience, KeepsTheMath, MovesState, MovesState, ChangesCapacity]);
     assert_eq!(titles, (1..=10).zip(expected).collect::<Vec<_>>());

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_capture::inspect::{Options as InspectOptions, inspect};
 use plimsoll_capture::store::{PackOptions, Store, VerifyOptions};
-use plimsoll_capture::{Capture, Digest, Place};
+use plimsoll_capture::{Capture, Digest, StoragePlace};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_remote::{Options, open};
 
@@ -65,7 +65,7 @@ fn of_a_table_the_rows_that_are_looked_up_are_fetched() {
             outputs: &outputs,
         };
         plimsoll_capture::kernel::looked_up(&call, &mut |storage, row| {
-            let Place::File { path, offset } = entry.storages()[storage].place() else { panic!() };
+            let StoragePlace::File { path, offset } = entry.storages()[storage].place() else { panic!() };
             let file = std::fs::read(path).unwrap();
             let start = *offset as usize;
             assert!(file[start + row.start..start + row.end] == storages[storage][row], "{}", entry.name());

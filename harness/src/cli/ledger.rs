@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
-use plimsoll::diagnose::ledger::{self, Place, Reading, Stage, Stages};
+use plimsoll::diagnose::ledger::{self, MemoryKind, Reading, Stage, Stages};
 use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
 use plimsoll::estimate::config::Settings;
 use plimsoll::estimate::{Count, EstimateError, Offload};
@@ -84,10 +84,10 @@ pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
         read => read?,
     };
     let place = match arguments.place {
-        Some(PlaceName::Host) => Place::Host,
-        Some(PlaceName::Device) => Place::Device,
-        None if setup.offload == Offload::None => Place::Device,
-        None => Place::Host,
+        Some(PlaceName::Host) => MemoryKind::Host,
+        Some(PlaceName::Device) => MemoryKind::Device,
+        None if setup.offload == Offload::None => MemoryKind::Device,
+        None => MemoryKind::Host,
     };
     let mut all = Reading::of_samples(&samples, place);
     all.extend(readings);

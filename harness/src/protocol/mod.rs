@@ -57,7 +57,7 @@ pub struct CallMessage {
 }
 
 /// Where bytes are put into an argument: the storage, the offset in it, and the number of bytes.
-pub type Place = (usize, u64, u64);
+pub type ByteRange = (usize, u64, u64);
 
 /// A message of the supervisor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,12 +111,12 @@ pub enum Request {
         /// For each launch, the values to put into the arguments before it. The worker asks for them by a byte over the
         /// socket for turns; when a byte comes back, those of this launch are in the shared memory for values, one after
         /// the other.
-        launches: Vec<Vec<Place>>,
+        launches: Vec<Vec<ByteRange>>,
         /// Whether only some outputs are kept: the worker then asks for each by another byte, after its launch has
         /// returned, and keeps it if the byte that comes back is not 0. All are kept if not.
         asks: bool,
         /// The parts of arguments whose contents are kept after the outputs: the kernel may change them.
-        contents: Vec<Place>,
+        contents: Vec<ByteRange>,
         /// The fill of the outputs' memory before each launch, if the kernel is given it.
         fill: u8,
     },
@@ -131,7 +131,7 @@ pub enum Request {
         /// Names this request in the answer.
         id: u64,
         /// For each launch, the values to put in before it.
-        launches: Vec<Vec<Place>>,
+        launches: Vec<Vec<ByteRange>>,
         /// The number of the GPU that launches are timed on, as in `hello`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<u32>,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll::capture::{Argument, Fetched, Place};
+use plimsoll::capture::{Argument, Fetched, StoragePlace};
 use plimsoll::kernel::CapturedOutput;
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::Job;
@@ -38,7 +38,7 @@ impl CallBuilder {
         for (index, storage) in job.entry.storages().iter().enumerate() {
             let bytes = storage.bytes().bytes();
             storages.push(match storage.place() {
-                Place::File { path, offset } => StorageRange { path: folder.join(path), offset: *offset, bytes },
+                StoragePlace::File { path, offset } => StorageRange { path: folder.join(path), offset: *offset, bytes },
                 _ => {
                     let mapped = job.entry.map()?;
                     let file = Held::storage(mapped.storage(index)?).map_err(|e| {

@@ -47,7 +47,7 @@ impl Alteration {
         for value in &call.args {
             value.for_each_leaf(&mut String::new(), &mut |_, leaf| {
                 if let Argument::Tensor(tensor) = leaf
-                    && let Some(place) = Place::of(call, tensor)
+                    && let Some(place) = Reached::of(call, tensor)
                 {
                     let is_float = matches!(place.dtype().kind(), DtypeKind::Float | DtypeKind::Complex);
                     if is_float { &mut floats } else { &mut others }.push(place);
@@ -77,7 +77,7 @@ impl Alteration {
 }
 
 /// Some of the integers of a call.
-fn named(tensors: &[Place<'_>], random: &mut SplitMix64) -> Result<Vec<u64>, CallError> {
+fn named(tensors: &[Reached<'_>], random: &mut SplitMix64) -> Result<Vec<u64>, CallError> {
     let mut rows = Vec::new();
     for place in tensors.iter().filter(|place| matches!(place.dtype(), Dtype::I32 | Dtype::I64)) {
         let file = place.open()?;
@@ -94,7 +94,7 @@ fn named(tensors: &[Place<'_>], random: &mut SplitMix64) -> Result<Vec<u64>, Cal
 }
 
 /// A tensor that has elements and is inside its storage.
-struct Place<'a> {
+struct Reached<'a> {
     storage: usize,
     range: &'a StorageRange,
     layout: Layout,
@@ -102,7 +102,7 @@ struct Place<'a> {
     reach: Range<u64>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Reached<'a> {
     fn of(call: &'a CallMessage, tensor: &TensorRef) -> Option<Self> {
         let range = call.storages.get(tensor.storage)?;
         let layout = tensor.layout.clone();

@@ -22,7 +22,7 @@ use super::forked::in_parent;
 use super::inputs::{Inputs, touching};
 use super::launch::Loaded;
 use super::outputs::Outputs;
-use crate::protocol::{CallMessage, Place, monotonic_ns};
+use crate::protocol::{ByteRange, CallMessage, monotonic_ns};
 
 /// The shared memory of values, and the socket over which those of the next launch are asked for.
 pub struct Values {
@@ -131,9 +131,9 @@ impl Marks {
 
 /// A region as the supervisor requests it.
 pub struct Asked<'a> {
-    pub launches: &'a [Vec<Place>],
+    pub launches: &'a [Vec<ByteRange>],
     pub asks: bool,
-    pub contents: &'a [Place],
+    pub contents: &'a [ByteRange],
     pub fill: u8,
 }
 
@@ -143,18 +143,18 @@ pub struct Audited {
     inputs: Inputs,
     /// The output of a kernel that is given its memory: the same for every launch.
     memory: Vec<u8>,
-    touched: BTreeSet<Place>,
+    touched: BTreeSet<ByteRange>,
     /// Storages whose contents were changed by the end of the launches.
     changed: Vec<bool>,
 }
 
 /// The bytes of all values of a launch.
-pub fn size_of_all(places: &[Place]) -> usize {
+pub fn size_of_all(places: &[ByteRange]) -> usize {
     places.iter().map(|(_, _, bytes)| *bytes as usize).sum()
 }
 
 /// The values of each place, which follow each other in `bytes`.
-pub fn parts<'v>(places: &[Place], mut bytes: &'v [u8]) -> impl Iterator<Item = &'v [u8]> {
+pub fn parts<'v>(places: &[ByteRange], mut bytes: &'v [u8]) -> impl Iterator<Item = &'v [u8]> {
     places.iter().map(move |(_, _, size)| {
         let (now, rest) = bytes.split_at(*size as usize);
         bytes = rest;
@@ -216,7 +216,7 @@ impl Audited {
     ) -> Result<Given, CallError> {
         self.touched.extend(asked.launches.iter().flatten());
         let Self { call, inputs, memory, changed, .. } = self;
-        let put = |values: &mut Values, places: &[Place]| -> Result<(), CallError> {
+        let put = |values: &mut Values, places: &[ByteRange]| -> Result<(), CallError> {
             let mut from = 0;
             let file = values.due()?;
             for (storage, at, bytes) in places {
@@ -264,12 +264,12 @@ impl Audited {
 }
 
 /// Puts the values of a launch into the arguments.
-type Putting<'p> = dyn Fn(&mut Values, &[Place]) -> Result<(), CallError> + 'p;
+type Putting<'p> = dyn Fn(&mut Values, &[ByteRange]) -> Result<(), CallError> + 'p;
 
 /// Keeps the contents of arguments from byte `end` of the shared memory on; returns their places, and their end.
 fn contents(
     bound: &Call<'_>,
-    places: &[Place],
+    places: &[ByteRange],
     mut end: usize,
     outputs: &Outputs,
 ) -> Result<(Vec<Output>, usize), CallError> {
@@ -381,7 +381,7 @@ fn given(
 ///
 /// # Errors
 /// There is no memory for outputs.
-pub fn idle(launches: &[Vec<Place>], values: &mut Values, outputs: &mut Outputs) -> Result<Given, CallError> {
+pub fn idle(launches: &[Vec<ByteRange>], values: &mut Values, outputs: &mut Outputs) -> Result<Given, CallError> {
     let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
     let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
     let (mut argument, mut memory) = (vec![0; bytes], vec![0; bytes]);

@@ -10,7 +10,7 @@ use sha2::Digest as _;
 use super::document::{DigestFunction, EntryInspection};
 use super::error::InspectError;
 use super::listing::{Listing, hex};
-use crate::{Access, CaptureError, Layout, MappedEntry, Place, TensorRef, TensorView, TorchFile};
+use crate::{Access, CaptureError, Layout, MappedEntry, StoragePlace, TensorRef, TensorView, TorchFile};
 use plimsoll_memory::bytes::ByteSize;
 
 /// A digest being computed.
@@ -68,7 +68,7 @@ pub(super) fn digest(file: &TorchFile, listing: &mut Listing, function: DigestFu
     let one = |index: usize| digest_storage(&map, index, &plan.views[index], function);
     // Decoded storages take memory, so they are read one at a time.
     let (mapped, decoded): (Vec<_>, Vec<_>) =
-        (0..storages.len()).partition(|&index| matches!(storages[index].place(), Place::File { .. }));
+        (0..storages.len()).partition(|&index| matches!(storages[index].place(), StoragePlace::File { .. }));
     let mut digests: Vec<_> = mapped.into_par_iter().map(|index| one(index).map(|found| (index, found))).collect();
     digests.extend(decoded.into_iter().map(|index| one(index).map(|found| (index, found))));
     map.intact()?;

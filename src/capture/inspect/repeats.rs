@@ -10,7 +10,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// The storages seen so far, by their content: as most storages of a folder are like no other, each takes some bytes alone.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    places: HashMap<Content, Place>,
+    places: HashMap<Content, Occurrence>,
     repeated: Vec<Repeated>,
     /// The names of storages in their files, such as `0`, which most files share.
     names: HashMap<Box<str>, u32>,
@@ -25,7 +25,7 @@ type Numbers = (usize, u32);
 
 /// Where a content was seen.
 #[derive(Debug)]
-enum Place {
+enum Occurrence {
     Once(Numbers),
     /// The number among those that are repeated.
     Often(usize),
@@ -51,12 +51,12 @@ impl Seen {
             let place = (entry, self.number(&storage.id));
             match self.places.entry(key(storage.bytes, proven, content)) {
                 Vacant(vacant) => {
-                    vacant.insert(Place::Once(place));
+                    vacant.insert(Occurrence::Once(place));
                 }
                 Occupied(mut found) => match *found.get() {
-                    Place::Often(number) => self.repeated[number].storages.push(place),
-                    Place::Once(first) => {
-                        found.insert(Place::Often(self.repeated.len()));
+                    Occurrence::Often(number) => self.repeated[number].storages.push(place),
+                    Occurrence::Once(first) => {
+                        found.insert(Occurrence::Often(self.repeated.len()));
                         let storages = vec![first, place];
                         self.repeated.push(Repeated { bytes: storage.bytes, proven, storages });
                     }

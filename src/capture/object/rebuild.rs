@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::argument::TensorRef;
 use super::super::dtype::Dtype;
 use super::super::pickle::{Document, How, Node, NodeId, Object};
-use super::super::storage::{Encoding, Place, Storage};
+use super::super::storage::{Encoding, Storage, StoragePlace};
 use super::super::tensor::{Layout, OutsideStorage};
 use super::dtypes;
 use super::persistent::{Locate, LocateError, Located};
@@ -230,7 +230,7 @@ impl Rebuild<'_> {
         }
         layout.offset = layout.offset.saturating_add(start / dtype.size());
         let storage = &self.storages[index];
-        if let Place::Encoded { encoding: Encoding { swapped: Some(width), .. }, .. } = storage.place
+        if let StoragePlace::Encoded { encoding: Encoding { swapped: Some(width), .. }, .. } = storage.place
             && width != dtypes::swap_width(dtype)
         {
             return Err(RebuildError::ByteOrder(storage.key.clone()));

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::super::prefix::boundary;
 use super::super::window::{Line, Lines};
-use super::{AROUND, LONGEST};
+use super::{AROUND, LONGEST_LINE};
 
 /// A bit for each concept, and for each two that one sentence speaks of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -149,7 +149,7 @@ pub(in super::super) struct Passages<'a> {
 
 impl<'a> Passages<'a> {
     pub(in super::super) fn of(lines: &'a Lines) -> Self {
-        let said = |line: &Line| Meaning::of(&line.text[..boundary(&line.text, LONGEST)].to_lowercase());
+        let said = |line: &Line| Meaning::of(&line.text[..boundary(&line.text, LONGEST_LINE)].to_lowercase());
         Self { lines, meanings: lines.iter().map(said).collect() }
     }
 

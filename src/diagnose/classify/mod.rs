@@ -22,7 +22,7 @@ pub(super) use concepts::{Passages, is_unspaced};
 /// How many lines above and below a line are read.
 pub(super) const AROUND: usize = 16;
 /// How much of a line is read, in bytes.
-const LONGEST: usize = 300;
+const LONGEST_LINE: usize = 300;
 
 /// A document that holds the message of a failure, rather than the failure itself.
 pub(super) static DOCUMENT: LazyLock<Model> = LazyLock::new(|| Model::of(include_str!("document.tsv")));
@@ -142,7 +142,7 @@ pub(super) fn around(lines: &Lines, at: usize) -> Range<usize> {
 /// Passes on each word of a line: lower-case; a number is `0`, and every other character is a word. `^` begins a line
 /// and `>` one that is indented, `$` ends it.
 fn words(line: &Line, mut take: impl FnMut(&str)) {
-    let text = &line.text[..boundary(&line.text, LONGEST)];
+    let text = &line.text[..boundary(&line.text, LONGEST_LINE)];
     if text.trim().is_empty() {
         return;
     }

@@ -26,7 +26,7 @@ pub struct Limits {
 /// The verdict on an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FitVerdict {
     /// Everything fits, including a CUDA context of any usual size.
     Fits,
     /// Everything fits if the CUDA context is small: less than 2 GiB are left for it.
@@ -39,7 +39,7 @@ pub enum Verdict {
     ExceedsHost,
 }
 
-impl Verdict {
+impl FitVerdict {
     /// Whether nothing that was counted exceeds a limit.
     pub const fn holds(self) -> bool {
         matches!(self, Self::Fits | Self::Tight | Self::FixedStateFits)
@@ -55,7 +55,7 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: FitVerdict,
     /// Memory left on each GPU after the smallest CUDA context; absent if the limit is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_left: Option<ByteSize>,
@@ -84,11 +84,11 @@ impl Estimate {
         let room = CONTEXT_MOST.saturating_sub(CONTEXT_LEAST);
         let tight = left(limits.vram, device).is_some_and(|left| left < room);
         let verdict = match (device_over, host_over, &self.activations) {
-            (Some(_), ..) => Verdict::ExceedsDevice,
-            (None, Some(_), _) => Verdict::ExceedsHost,
-            (None, None, _) if tight => Verdict::Tight,
-            (None, None, None) => Verdict::FixedStateFits,
-            (None, None, Some(_)) => Verdict::Fits,
+            (Some(_), ..) => FitVerdict::ExceedsDevice,
+            (None, Some(_), _) => FitVerdict::ExceedsHost,
+            (None, None, _) if tight => FitVerdict::Tight,
+            (None, None, None) => FitVerdict::FixedStateFits,
+            (None, None, Some(_)) => FitVerdict::Fits,
         };
         (limits.vram.is_some() || limits.ram.is_some()).then_some(Fit {
             verdict,

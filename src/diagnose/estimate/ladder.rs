@@ -9,7 +9,7 @@ use super::fit::Limits;
 use super::model::Model;
 use super::places::Places;
 use super::plan::Plan;
-use super::rung::{Mark, Rung};
+use super::rung::{Effect, Rung};
 use super::setup::{BatchFactors, Setup};
 use super::total::Estimate;
 use plimsoll_memory::bytes::ByteSize;
@@ -36,7 +36,7 @@ pub struct Step {
     /// The rung.
     pub rung: Rung,
     /// What the rung changes in addition to memory.
-    pub mark: Mark,
+    pub mark: Effect,
     /// The change; absent if the rung does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
@@ -134,7 +134,7 @@ impl Climb<'_> {
         if fits {
             self.reached = Some((rung, candidate.setup));
             self.climbing = false;
-        } else if matches!(rung.mark(), Mark::KeepsTheMath | Mark::MovesState)
+        } else if matches!(rung.mark(), Effect::KeepsTheMath | Effect::MovesState)
             && estimate.peak.device < self.carried.peak.device
         {
             self.taken.push(rung);

@@ -53,7 +53,7 @@ pub use count::{Count, ParseCountError};
 pub use document::{Report, SCHEMA};
 pub use error::EstimateError;
 pub use family::Family;
-pub use fit::{CONTEXT_LEAST, CONTEXT_MOST, Fit, Limits, Verdict};
+pub use fit::{CONTEXT_LEAST, CONTEXT_MOST, Fit, FitVerdict, Limits};
 pub use ladder::{Ladder, Step, ladder};
 pub use matrices::Matrices;
 pub use model::{MAX_WORLD, Model, Shape};
@@ -64,8 +64,16 @@ pub use places::Places;
 pub use plan::{Change, Plan};
 pub use rate::Rate;
 pub use row::{Group, Item, Row};
-pub use rung::{Mark, Rung};
+pub use rung::{Effect, Rung};
 pub use setup::{BatchFactors, Buckets, Setup};
 pub use source::Source;
 pub use stored::Stored;
 pub use total::Estimate;
+
+/// The former name of [`Effect`].
+#[deprecated(note = "renamed to `Effect`: marks are those of a program's phases")]
+pub type Mark = Effect;
+
+/// The former name of [`FitVerdict`].
+#[deprecated(note = "renamed to `FitVerdict`, as other verdicts are of other things")]
+pub type Verdict = FitVerdict;

@@ -7,7 +7,7 @@ use super::candidates::candidates;
 use super::fit::Limits;
 use super::model::Model;
 use super::places::Places;
-use super::rung::{Mark, Rung};
+use super::rung::{Effect, Rung};
 use super::setup::{BatchFactors, Setup};
 use super::total::Estimate;
 
@@ -31,7 +31,7 @@ pub struct Change {
     /// The rung.
     pub rung: Rung,
     /// What the rung changes in addition to memory.
-    pub mark: Mark,
+    pub mark: Effect,
     /// The setting.
     pub change: String,
 }

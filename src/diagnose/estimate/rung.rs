@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a rung changes in addition to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mark {
+pub enum Effect {
     /// Training computes the same result, up to rounding.
     KeepsTheMath,
     /// State moves elsewhere, such as to the host; training is slower.
@@ -17,7 +17,7 @@ pub enum Mark {
     ChangesCapacity,
 }
 
-impl Mark {
+impl Effect {
     /// The name of the mark in a report.
     pub const fn title(self) -> &'static str {
         match self {
@@ -92,16 +92,16 @@ impl Rung {
     }
 
     /// What the rung changes in addition to memory.
-    pub const fn mark(self) -> Mark {
+    pub const fn mark(self) -> Effect {
         match self {
             Self::MicroBatch | Self::Bf16 | Self::Checkpointing | Self::ExpandableSegments | Self::Sdpa => {
-                Mark::KeepsTheMath
+                Effect::KeepsTheMath
             }
-            Self::ShorterSequence => Mark::ChangesTheScience,
+            Self::ShorterSequence => Effect::ChangesTheScience,
             // The moments are stored in 8 bits; training follows fp32 Adam up to rounding.
-            Self::Optimizer8bit => Mark::KeepsTheMath,
-            Self::Sharding | Self::Offload => Mark::MovesState,
-            Self::Adapter => Mark::ChangesCapacity,
+            Self::Optimizer8bit => Effect::KeepsTheMath,
+            Self::Sharding | Self::Offload => Effect::MovesState,
+            Self::Adapter => Effect::ChangesCapacity,
         }
     }
 

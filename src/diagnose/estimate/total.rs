@@ -166,13 +166,13 @@ fn beside(setup: &Setup, rows: &[Row], peak: Places) -> Option<String> {
 }
 
 /// Fewer parameters than this are probably a number whose unit was forgotten.
-const FEW: u64 = 10_000;
+const FEW_PARAMETERS: u64 = 10_000;
 
 fn notes(model: &Model, setup: &Setup) -> Vec<String> {
     let mut notes = Vec::new();
     let shape = model.shape_or_assumed();
     let uses_shape = setup.batch.is_some() || setup.tuning != Tuning::Full;
-    if model.parameters < FEW {
+    if model.parameters < FEW_PARAMETERS {
         notes
             .push(format!("{0} parameters are very few: write {0}B for billions, {0}M for millions", model.parameters));
     }

@@ -2,11 +2,11 @@
 
 use super::cause::name;
 use super::document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
-use super::reading::{Place, Reading};
+use super::reading::{MemoryKind, Reading};
 use super::stage::Stage;
 use crate::estimate::{Estimate, Group, Item, Model, Phase, Setup};
 use crate::telemetry::Sample;
-use crate::trend::{Collector, Verdict};
+use crate::trend::{Collector, TrendVerdict};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The smallest difference that counts, in bytes per parameter.
@@ -23,7 +23,7 @@ impl Ledger {
     pub fn account(
         model: &Model,
         setup: &Setup,
-        place: Place,
+        place: MemoryKind,
         readings: Vec<Reading>,
         samples: &[Sample],
         at: Option<u64>,
@@ -35,7 +35,7 @@ impl Ledger {
         let mut collector = Collector::default();
         samples.iter().for_each(|sample| collector.push(sample));
         let trends = collector.trends();
-        let grave = |verdict: Verdict| verdict != Verdict::ReportOnly;
+        let grave = |verdict: TrendVerdict| verdict != TrendVerdict::ReportOnly;
         let findings: Vec<_> = trends.findings.into_iter().filter(|finding| grave(finding.verdict)).collect();
         let accountable = readings.iter().any(|reading| reading.stage > Stage::Start);
         if !accountable && findings.is_empty() {
@@ -76,7 +76,7 @@ impl Ledger {
 
 /// Measured and expected growth between readings. State expected at a stage without a reading is expected by the next
 /// reading.
-fn movements(estimate: &Estimate, place: Place, from: ByteSize, readings: &[Reading]) -> Vec<Movement> {
+fn movements(estimate: &Estimate, place: MemoryKind, from: ByteSize, readings: &[Reading]) -> Vec<Movement> {
     let parameters = estimate.model.parameters as f64;
     let mut pending: Vec<ExpectedItem> = Vec::new();
     let mut until = Stage::Start;
@@ -108,12 +108,12 @@ fn movements(estimate: &Estimate, place: Place, from: ByteSize, readings: &[Read
 }
 
 /// The state that an estimate has by `to` and not by `from`.
-fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<ExpectedItem> {
+fn appearing(estimate: &Estimate, place: MemoryKind, from: Stage, to: Stage) -> Vec<ExpectedItem> {
     let parameters = estimate.model.parameters as f64;
     let at = |row: &crate::estimate::Row, phase: Option<Phase>| {
         let places = phase.map(|phase| row.phases[phase as usize]);
         let bytes =
-            places.map_or(ByteSize::ZERO, |places| if place == Place::Host { places.host } else { places.device });
+            places.map_or(ByteSize::ZERO, |places| if place == MemoryKind::Host { places.host } else { places.device });
         bytes.bytes() as f64 / parameters
     };
     let fixed = estimate.rows.iter().filter(|row| row.group == Group::Fixed);
@@ -157,7 +157,7 @@ fn excesses(
     movements: &[Movement],
     least: f64,
     setup: &Setup,
-    place: Place,
+    place: MemoryKind,
     parameters: f64,
     at: Option<u64>,
 ) -> Vec<Excess> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reading::Place;
+use super::reading::MemoryKind;
 use super::stage::Stage;
 use crate::estimate::{Offload, Setup};
 
@@ -49,10 +49,10 @@ pub(super) fn name(
     (stage, label): (Stage, &str),
     rate: f64,
     least: f64,
-    (setup, place): (&Setup, Place),
+    (setup, place): (&Setup, MemoryKind),
     appeared: &[String],
 ) -> Vec<Part> {
-    let known = place == Place::Host && setup.offload == Offload::Cpu && setup.offload_parameters == Offload::None;
+    let known = place == MemoryKind::Host && setup.offload == Offload::Cpu && setup.offload_parameters == Offload::None;
     let causes = || DEEPSPEED_7693.iter().filter(|cause| known && cause.stage == stage);
     let lower = label.to_ascii_lowercase();
     if let Some(cause) = causes().find(|cause| cause.words.iter().any(|word| lower.contains(word))) {

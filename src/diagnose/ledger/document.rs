@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cause::Ground;
-use super::reading::{Place, Reading};
+use super::reading::{MemoryKind, Reading};
 use super::stage::Stage;
 use crate::estimate::{EstimateError, Item, Model, Setup};
 use crate::telemetry::Position;
-use crate::trend::{Finding, Verdict};
+use crate::trend::{Finding, TrendVerdict};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the documents that this version writes.
@@ -48,7 +48,7 @@ pub struct Ledger {
     /// The training setup.
     pub setup: Setup,
     /// The kind of memory.
-    pub place: Place,
+    pub place: MemoryKind,
     /// The measurements, in order.
     pub readings: Vec<Reading>,
     /// The changes between consecutive readings.
@@ -72,7 +72,7 @@ pub struct Ledger {
     pub findings: Vec<Finding>,
     /// The gravest verdict among the findings; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<TrendVerdict>,
 }
 
 /// The total excess of a stage.

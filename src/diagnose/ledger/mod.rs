@@ -22,6 +22,9 @@ mod tests;
 
 pub use cause::Ground;
 pub use document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
-pub use reading::{ParseReadingError, Place, Reading};
+pub use reading::{MemoryKind, ParseReadingError, Reading};
+#[deprecated(note = "renamed to `MemoryKind`: kernels are launched at a `gpu::Place`")]
+/// The former name of [`MemoryKind`].
+pub type Place = MemoryKind;
 pub use stage::{Stage, Stages};
 pub use stated::stated_parameters;

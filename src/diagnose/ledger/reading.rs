@@ -12,7 +12,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// The kind of memory that is accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum MemoryKind {
     /// Host memory: for an offloaded optimizer.
     Host,
     /// Memory held by tensors on one GPU.
@@ -43,8 +43,8 @@ impl Reading {
 
     /// The readings of a log at `place`, of the first process that has any. Labels without a stage are skipped; the
     /// first reading is the start.
-    pub fn of_samples(samples: &[Sample], place: Place) -> Vec<Self> {
-        let metric = if place == Place::Host { Metric::HostUsed } else { Metric::Allocated };
+    pub fn of_samples(samples: &[Sample], place: MemoryKind) -> Vec<Self> {
+        let metric = if place == MemoryKind::Host { Metric::HostUsed } else { Metric::Allocated };
         let of = |sample: &Sample| (sample.rank, sample.pid, sample.device);
         let figures = || samples.iter().filter_map(|sample| Some((sample, sample.figure(metric)?)));
         let Some(process) = figures().map(|(sample, _)| of(sample)).next() else { return Vec::new() };

@@ -15,7 +15,7 @@ pub fn ledger() -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Place, Reading};
+    use super::super::{MemoryKind, Reading};
     use super::*;
     use crate::estimate::{Model, Offload, Setup, ZeroStage};
     use plimsoll_memory::testing::faults;
@@ -26,7 +26,7 @@ mod tests {
             ["start=1GB", "init=11GB", "step1=27GB", "later=29GB"].iter().map(|text| text.parse().unwrap()).collect();
         let setup = Setup { zero: ZeroStage::Two, offload: Offload::Cpu, ..Setup::default() };
         let model = Model::new(1_000_000_000);
-        let found = Ledger::account(&model, &setup, Place::Host, readings, &[], Some(80_000_000_000)).unwrap();
+        let found = Ledger::account(&model, &setup, MemoryKind::Host, readings, &[], Some(80_000_000_000)).unwrap();
         let mut document = serde_json::to_value(&found).unwrap();
         assert_eq!(faults(&ledger(), &document), [""; 0]);
         assert_eq!(serde_json::from_value::<Ledger>(document.clone()).unwrap(), found);

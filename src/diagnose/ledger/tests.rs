@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::estimate::{Model, Offload, Setup, ZeroStage};
 use crate::telemetry::{Position, Reader, Sample};
-use crate::trend::Verdict;
+use crate::trend::TrendVerdict;
 use plimsoll_memory::bytes::ByteSize;
 
 /// A billion parameters, so that bytes per parameter are GB.
@@ -35,8 +35,8 @@ fn log(reports: &[(&str, f64)]) -> Vec<Sample> {
 
 fn account(reports: &[(&str, f64)]) -> Ledger {
     let samples = log(reports);
-    let readings = Reading::of_samples(&samples, Place::Host);
-    Ledger::account(&Model::new(P), &offloaded(), Place::Host, readings, &samples, Some(80_000_000_000)).unwrap()
+    let readings = Reading::of_samples(&samples, MemoryKind::Host);
+    Ledger::account(&Model::new(P), &offloaded(), MemoryKind::Host, readings, &samples, Some(80_000_000_000)).unwrap()
 }
 
 fn names(ledger: &Ledger) -> Vec<(&str, Stage, f64)> {
@@ -158,7 +158,7 @@ fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
     // Their second occurrence is a later step, whether or not a label ends the first step.
     let stages = |labels: &[&str]| {
         let reports: Vec<_> = labels.iter().map(|label| (*label, 1.0)).collect();
-        let readings = Reading::of_samples(&log(&reports), Place::Host);
+        let readings = Reading::of_samples(&log(&reports), MemoryKind::Host);
         readings.iter().map(|reading| reading.stage).collect::<Vec<_>>()
     };
     use Stage::{Init, Later, Start, Step1};
@@ -200,15 +200,15 @@ fn what_is_as_expected_has_no_excess() {
 fn readings_are_given_on_the_command_line_too() {
     let readings: Vec<Reading> =
         ["init=10GiB", "step1=26GiB", "later=28GiB"].iter().map(|text| text.parse().unwrap()).collect();
-    let ledger = Ledger::account(&Model::new(P), &offloaded(), Place::Host, readings, &[], None).unwrap();
+    let ledger = Ledger::account(&Model::new(P), &offloaded(), MemoryKind::Host, readings, &[], None).unwrap();
     assert_eq!((ledger.measured, ledger.excesses.len()), (28.0, 4));
     for text in ["init", "init=", "first=1GB", "=1GB"] {
         assert!(text.parse::<Reading>().is_err(), "{text}");
     }
     let backwards = vec!["step1=2GB".parse().unwrap(), "init=1GB".parse().unwrap()];
-    let refused = Ledger::account(&Model::new(P), &offloaded(), Place::Host, backwards, &[], None);
+    let refused = Ledger::account(&Model::new(P), &offloaded(), MemoryKind::Host, backwards, &[], None);
     assert!(matches!(refused, Err(LedgerError::Order { stage: Stage::Init, after: Stage::Step1 })));
-    let nothing = Ledger::account(&Model::new(P), &offloaded(), Place::Host, Vec::new(), &[], None);
+    let nothing = Ledger::account(&Model::new(P), &offloaded(), MemoryKind::Host, Vec::new(), &[], None);
     assert!(matches!(nothing, Err(LedgerError::NoReadings)));
 }
 
@@ -223,9 +223,9 @@ fn the_round_trip_of_7693_is_host_growth() {
         + &report("after .to(device)", 21.36, 24.05, 135.33)
         + &report("after .cpu()", 9.36, 24.05, 147.38);
     let samples = samples(&text);
-    let readings = Reading::of_samples(&samples, Place::Host);
-    let ledger = Ledger::account(&Model::new(P), &offloaded(), Place::Host, readings, &samples, None).unwrap();
-    assert_eq!(ledger.verdict, Some(Verdict::HostGrowth));
+    let readings = Reading::of_samples(&samples, MemoryKind::Host);
+    let ledger = Ledger::account(&Model::new(P), &offloaded(), MemoryKind::Host, readings, &samples, None).unwrap();
+    assert_eq!(ledger.verdict, Some(TrendVerdict::HostGrowth));
     assert!(ledger.findings[0].explanation.contains("12.05 GiB more"), "{}", ledger.findings[0].explanation);
 }
 
@@ -233,7 +233,7 @@ fn the_round_trip_of_7693_is_host_growth() {
 fn the_device_has_a_ledger_as_well() {
     let readings =
         vec!["init=6GiB".parse().unwrap(), "backward=10GiB".parse().unwrap(), "step1=22GiB".parse().unwrap()];
-    let ledger = Ledger::account(&Model::new(P), &Setup::default(), Place::Device, readings, &[], None).unwrap();
+    let ledger = Ledger::account(&Model::new(P), &Setup::default(), MemoryKind::Device, readings, &[], None).unwrap();
     assert_eq!((ledger.expected, ledger.measured), (18.0, 22.0));
     assert_eq!(names(&ledger), [("unexplained", Stage::Step1, 4.0)]);
 }
@@ -299,7 +299,7 @@ proptest! {
     #[test]
     fn any_readings_are_accounted_or_refused(reports in prop::collection::vec((prop::sample::select(vec!["before init", "after init", "after forward", "before backward", "after unscale", "after step 1", "step 2", "x"]), 0.0f64..1e4), 0..12), at: Option<u64>, parameters in 1u64..1_000_000_000_000) {
         let samples = log(&reports);
-        for place in [Place::Host, Place::Device] {
+        for place in [MemoryKind::Host, MemoryKind::Device] {
             let readings = Reading::of_samples(&samples, place);
             if let Ok(ledger) = Ledger::account(&Model::new(parameters), &offloaded(), place, readings, &samples, at) {
                 prop_assert!(ledger.excesses.iter().all(|excess| excess.rate.is_finite() && excess.rate > 0.0));

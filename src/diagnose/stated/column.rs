@@ -7,7 +7,7 @@ use super::regex;
 /// How far above its first row what heads a table, or says what is measured, may be.
 pub(super) const ABOVE: usize = 12;
 /// The least number without a unit that may be an amount beside nothing but other numbers.
-const LEAST: f64 = 50_000.0;
+const LEAST_AMOUNT: f64 = 50_000.0;
 
 /// Whether a line says that the pieces of the work differ in size, which need more the larger they are. A table that
 /// begins with times has courses, whatever else its columns are.
@@ -88,7 +88,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     }
     // Steps and times rise as well.
     let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
-    if steps.len() > 1 && steps.iter().all(|step| *step == steps[0]) && steps[0] < LEAST {
+    if steps.len() > 1 && steps.iter().all(|step| *step == steps[0]) && steps[0] < LEAST_AMOUNT {
         return false;
     }
     let key = before(text, numbers, column);
@@ -128,9 +128,9 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     // Names with digits are versions and the like.
     let timed = || is_timed(&text[..numbers[column].start]) && text.split_whitespace().count() <= 3;
     if !self::numbers(text).0.contains(char::is_alphabetic) || timed() {
-        let large = alone || values.iter().all(|value| *value >= LEAST);
+        let large = alone || values.iter().all(|value| *value >= LEAST_AMOUNT);
         let asked = at.checked_sub(1).is_some_and(|above| lines[above].contains('(') && mentions(lines[above]));
-        let amount = values[0] >= LEAST / 50.0 || numbers[column].written.contains('.') || asked;
+        let amount = values[0] >= LEAST_AMOUNT / 50.0 || numbers[column].written.contains('.') || asked;
         return large && amount && above().any(mentions);
     }
     alone && is_named(text)

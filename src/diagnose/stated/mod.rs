@@ -33,7 +33,7 @@ use tongue::Language;
 pub(super) use worded::{candidates, signs};
 
 /// The longest text that is taken for a report.
-pub(super) const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST_TEXT: usize = 64 << 10;
 
 /// What a text says of memory.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::regex;
 use super::rows::Series;
 
 /// A smaller difference may have any cause, in bytes.
-const LEAST: f64 = (16 << 20) as f64;
+const LEAST_LOSS: f64 = (16 << 20) as f64;
 /// How far below a command its totals may be, in lines.
 const BELOW: usize = 12;
 
@@ -52,7 +52,7 @@ fn of_a_jvm(lines: &[&str]) -> Option<(usize, usize, String)> {
     lines.iter().enumerate().find_map(|(at, line)| {
         let found = total.captures(line)?;
         let [committed, more] = [1, 2].map(|group| amounts(&found[group]).first().map_or(0.0, |amount| amount.bytes));
-        (more >= LEAST && 6.0 * more >= committed).then(|| (at, at, found[2].to_owned()))
+        (more >= LEAST_LOSS && 6.0 * more >= committed).then(|| (at, at, found[2].to_owned()))
     })
 }
 
@@ -63,7 +63,7 @@ fn of_pprof(lines: &[&str]) -> Option<(usize, usize, String)> {
     let total = regex!(r"^\s*Showing nodes accounting for \d[^,]*, [\d.]+% of (\d[\d.]*[kMGT]B) total");
     let mut below = lines.iter().enumerate().skip(command).take(BELOW);
     let (at, total) = below.find_map(|(at, line)| Some((at, total.captures(line)?.get(1)?.as_str())))?;
-    (amounts(total).first()?.bytes >= LEAST).then(|| (command, at, total.to_owned()))
+    (amounts(total).first()?.bytes >= LEAST_LOSS).then(|| (command, at, total.to_owned()))
 }
 
 fn of_tracemalloc(lines: &[&str]) -> Option<(usize, usize, String)> {
@@ -76,7 +76,7 @@ fn of_tracemalloc(lines: &[&str]) -> Option<(usize, usize, String)> {
     // Between two equal moments of the work: a program that starts takes memory, too.
     let work = regex!(r"(?i)\b(?:requests?|iterations?|epochs?|hours?|identical|cycles|rounds|calls|jobs|messages)\b");
     let above = first.checked_sub(1).filter(|_| lines[..*first].iter().any(|line| work.is_match(line)))?;
-    (more >= LEAST && 2.0 * more >= held).then(|| (above, *first, largest[3].to_owned()))
+    (more >= LEAST_LOSS && 2.0 * more >= held).then(|| (above, *first, largest[3].to_owned()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{GROWN, levels_off, regex, rise};
 use crate::telemetry::is_of_work;
 
 /// Longer lines are not rows.
-const LONGEST: usize = 600;
+const LONGEST_ROW: usize = 600;
 /// Longer lines are not of a list.
 const LISTED: usize = 100;
 
@@ -51,7 +51,7 @@ impl<'a> Columns<'a> {
         let mut rows: HashMap<String, Vec<(usize, Vec<Number<'a>>)>> = HashMap::new();
         let (mut order, mut list, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (at, line) in lines.iter().enumerate() {
-            let (shape, numbers) = if line.len() <= LONGEST { numbers(line) } else { (String::new(), Vec::new()) };
+            let (shape, numbers) = if line.len() <= LONGEST_ROW { numbers(line) } else { (String::new(), Vec::new()) };
             let mut sized = numbers.iter().filter(|number| number.sized && number.value.is_some());
             match (sized.next(), sized.next()) {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
@@ -100,7 +100,7 @@ impl<'a> Columns<'a> {
     pub(super) fn by_time(&self) -> Option<Series> {
         const READINGS: usize = 5;
         /// At least this many rise as a whole even if some of them fall a little.
-        const MANY: usize = 8;
+        const MANY_READINGS: usize = 8;
         let timed = |(at, number): &(usize, Number<'_>)| {
             is_timed(&self.lines[*at][..number.start])
                 || at.checked_sub(1).is_some_and(|above| heads_a_reading(self.lines[above]))
@@ -121,7 +121,7 @@ impl<'a> Columns<'a> {
                 };
             rise >= more
                 && (steps().all(|step| step > 0.0) && 3.0 * last >= mean
-                    || values.len() >= MANY && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
+                    || values.len() >= MANY_READINGS && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
         };
         let found = self.columns.iter().find(|column| {
             column.values.len() + 1 >= READINGS

@@ -13,14 +13,14 @@ const APART: usize = 12;
 /// How many sentences a course may take.
 const GOES_ON: usize = 3;
 /// Longer lines are not sentences of a report.
-const LONGEST: usize = 2000;
+const LONGEST_SENTENCE: usize = 2000;
 /// A total that is too small to be called a leak by itself.
 const LITTLE: f64 = (100 << 20) as f64;
 
 /// What a line says: growth or a regression, and whether it has the amounts; of a text whose title is `title`.
 pub(super) fn said(text: &str, title: &str) -> Vec<(Verdict, bool)> {
     let mut found = Vec::new();
-    if text.len() > LONGEST {
+    if text.len() > LONGEST_SENTENCE {
         return found;
     }
     let of_memory = is_of_memory(text) || is_of_memory(title);

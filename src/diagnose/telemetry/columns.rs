@@ -174,7 +174,7 @@ fn amount(field: &str, unit: Option<u64>, letters: bool) -> Option<(Number<'_>, 
 fn header(text: &str, last: u64) -> Option<Header> {
     if let Some(names) = text.strip_prefix('#') {
         let names: Vec<&str> = names.split_ascii_whitespace().collect();
-        let is = names.first() == Some(&"gpu") && names.contains(&"fb") && names.len() <= headers::MOST;
+        let is = names.first() == Some(&"gpu") && names.contains(&"fb") && names.len() <= headers::MOST_COLUMNS;
         let column = |name: &&str| match *name {
             "gpu" => Column::Device,
             "pid" => Column::Process,
@@ -199,7 +199,7 @@ fn header(text: &str, last: u64) -> Option<Header> {
         "memory.free" => Column::Figure(Metric::DeviceFree, Some(MIB)),
         _ => Column::Other,
     };
-    Some(Header::of_gpus(text.split(',').take(headers::MOST).map(column).collect(), Apart::Commas, last))
+    Some(Header::of_gpus(text.split(',').take(headers::MOST_COLUMNS).map(column).collect(), Apart::Commas, last))
 }
 
 fn is_csv_header(text: &str) -> bool {

@@ -6,7 +6,7 @@ use super::scan::unit;
 use crate::ascii::regex;
 
 /// The most columns of a table.
-pub(super) const MOST: usize = 40;
+pub(super) const MOST_COLUMNS: usize = 40;
 /// The names of a first column, which counts steps, ranks or a length of time.
 const STEPS: [&str; 21] = [
     "rank",
@@ -37,7 +37,7 @@ const PHASES: [&str; 12] =
 /// The names of a first column whose rows are versions of a program.
 const VERSIONS: [&str; 8] = ["build", "version", "release", "commit", "revision", "tag", "nightly", "sha"];
 /// The longest header.
-const LONGEST: usize = 300;
+const LONGEST_HEADER: usize = 300;
 
 /// What a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn words(text: &str) -> Vec<&str> {
             }
             _ => found.push(word),
         }
-        if found.len() > MOST {
+        if found.len() > MOST_COLUMNS {
             break;
         }
         ends = at + word.len();
@@ -138,16 +138,16 @@ fn words(text: &str) -> Vec<&str> {
 fn cells(text: &str, apart: Apart) -> Vec<&str> {
     match apart {
         Apart::Blanks => words(text),
-        Apart::Wide => text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(MOST + 1).collect(),
-        Apart::Commas => text.split(',').map(str::trim).take(MOST + 1).collect(),
-        Apart::Bars => text.trim_matches('|').split('|').map(str::trim).take(MOST + 1).collect(),
+        Apart::Wide => text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(MOST_COLUMNS + 1).collect(),
+        Apart::Commas => text.split(',').map(str::trim).take(MOST_COLUMNS + 1).collect(),
+        Apart::Bars => text.trim_matches('|').split('|').map(str::trim).take(MOST_COLUMNS + 1).collect(),
     }
 }
 
 /// The header of a loop: its first column is the step or the rank, and another one memory.
 pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     let first = text.trim_start_matches(['|', ' ']).split([' ', '\t', ',', '|']).next().unwrap_or_default();
-    if text.len() > LONGEST || text.contains([':', '=']) {
+    if text.len() > LONGEST_HEADER || text.contains([':', '=']) {
         return None;
     }
     let is_of = |names: &[&str]| names.iter().any(|name| first.eq_ignore_ascii_case(name));
@@ -167,9 +167,10 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     } else {
         (Apart::Blanks, cells(text, Apart::Blanks))
     };
-    let mut columns: Vec<Column> = names.iter().take(MOST).map(|name| of_a_loop(&name.to_ascii_lowercase())).collect();
+    let mut columns: Vec<Column> =
+        names.iter().take(MOST_COLUMNS).map(|name| of_a_loop(&name.to_ascii_lowercase())).collect();
     let rows = if counted { matches!(columns[0], Column::Step | Column::Rank) } else { columns[0] == Column::Other };
-    let steps = rows && names.len() > 1 && names.len() <= MOST;
+    let steps = rows && names.len() > 1 && names.len() <= MOST_COLUMNS;
     if !counted {
         columns[0] = if versions { Column::Version } else { Column::Name };
     }
@@ -243,7 +244,7 @@ fn size(unit: &str) -> Option<u64> {
 
 /// The header of `docker stats` and `podman stats`.
 pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
-    if text.len() > LONGEST || !text.contains("MEM USAGE / LIMIT") {
+    if text.len() > LONGEST_HEADER || !text.contains("MEM USAGE / LIMIT") {
         return None;
     }
     let column = |name: &&str| match *name {
@@ -257,7 +258,7 @@ pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
 
 /// `kubectl top pod`, whose rows come without a header if it is asked to, or if a search leaves it out.
 pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
-    let command = text.len() <= LONGEST
+    let command = text.len() <= LONGEST_HEADER
         && text.contains("kubectl top po")
         && ["--no-headers", "grep", "rg "].iter().any(|without| text.contains(without));
     let columns = vec![Column::Name, Column::Other, Column::Figure(Metric::HostUsed, None)];
@@ -274,12 +275,12 @@ pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
 
 /// The header of a table of processes, whose amounts are KiB: names in capitals, or the columns that a command asks for.
 pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
-    if text.len() > LONGEST || !["RSS", "RES", "rss", "MEMORY(bytes)"].iter().any(|name| text.contains(name)) {
+    if text.len() > LONGEST_HEADER || !["RSS", "RES", "rss", "MEMORY(bytes)"].iter().any(|name| text.contains(name)) {
         return None;
     }
     let capitals =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'%' | b'+' | b'_'));
-    let names: Vec<&str> = text.split_ascii_whitespace().take(MOST + 1).collect();
+    let names: Vec<&str> = text.split_ascii_whitespace().take(MOST_COLUMNS + 1).collect();
     if let ["NAME", .., "MEMORY(bytes)"] | ["NAMESPACE" | "POD", "NAME", .., "MEMORY(bytes)"] = names[..] {
         let column = |name: &&str| match *name {
             "NAME" => Column::Name,
@@ -298,7 +299,7 @@ pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
         });
     }
     let asked;
-    let (names, timed) = if names.len() <= MOST && names.iter().all(|name| capitals(name)) {
+    let (names, timed) = if names.len() <= MOST_COLUMNS && names.iter().all(|name| capitals(name)) {
         (names, false)
     } else {
         let command = regex!(

@@ -12,7 +12,7 @@ const MEMORY: &str = "cpu gpu cuda host device ram vram current currently used p
 const PLACES: [&str; 9] = ["before", "after", "at", "in", "during", "start", "end", "begin", "post"];
 
 /// The longest label that is taken from words around a figure.
-const LONGEST: usize = 60;
+const LONGEST_LABEL: usize = 60;
 
 /// The words of `text` that name a phase, without numbers.
 pub(super) fn of(text: &str) -> Option<String> {
@@ -78,7 +78,7 @@ pub(super) fn in_brackets(prefix: &str) -> Option<String> {
     let content = prefix[prefix[..close].rfind('[')? + 1..close].trim();
     let level = LEVELS.iter().any(|level| content.eq_ignore_ascii_case(level));
     let words = content.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '_' | '-'));
-    (!level && words && content.len() <= LONGEST).then(|| of(content)).flatten()
+    (!level && words && content.len() <= LONGEST_LABEL).then(|| of(content)).flatten()
 }
 
 /// The label behind the last figure: `allocated 3 GB after forward`, `allocated=3GB (forward)`.
@@ -91,7 +91,7 @@ pub(super) fn behind(text: &str) -> Option<String> {
             && rest[place.len()..].starts_with([' ', '_'])
     });
     let words = rest.chars().all(|c| c.is_alphabetic() || " _-()[]@<>.:".contains(c));
-    ((marked || placed) && words && rest.len() <= LONGEST).then(|| of(rest)).flatten()
+    ((marked || placed) && words && rest.len() <= LONGEST_LABEL).then(|| of(rest)).flatten()
 }
 
 /// The label that a line of its own says: `== after forward ==`.
@@ -100,5 +100,5 @@ pub(super) fn said(text: &str) -> Option<String> {
     let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let placed = PLACES[..7].iter().any(|place| first.eq_ignore_ascii_case(place));
     let words = text.chars().all(|c| c.is_alphanumeric() || " _-().:".contains(c));
-    (placed && words && text.len() <= LONGEST).then(|| of(text)).flatten()
+    (placed && words && text.len() <= LONGEST_LABEL).then(|| of(text)).flatten()
 }

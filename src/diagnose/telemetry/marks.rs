@@ -14,7 +14,7 @@ pub(super) struct Words {
 }
 
 /// The most texts of a list.
-const MOST: usize = 64;
+const MOST_TEXTS: usize = 64;
 /// The most texts of a list whose first places are wanted.
 const MOST_PLACES: usize = 32;
 
@@ -28,7 +28,7 @@ impl Words {
 
     /// Builds the search from a list of at most 64 texts.
     pub(super) fn list(texts: &[&str]) -> Self {
-        debug_assert!(texts.len() <= MOST, "a set has {MOST} bits");
+        debug_assert!(texts.len() <= MOST_TEXTS, "a set has {MOST_TEXTS} bits");
         Self::of(texts.iter().enumerate().map(|(place, text)| (*text, place)))
     }
 

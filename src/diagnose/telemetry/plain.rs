@@ -81,7 +81,7 @@ struct Quantity<'a> {
 const READINGS: usize = 16;
 
 /// The most quantities of a line.
-const MOST: usize = 32;
+const MOST_QUANTITIES: usize = 32;
 
 /// Reads a line that a person's own code printed; `said` is the last text that is not a figure. A line may have the
 /// figures of several devices or phases.
@@ -194,7 +194,7 @@ fn quantities(text: &str) -> Vec<Quantity<'_>> {
         let Some(number) = number(&text[next..]) else { break };
         let end = text.len() - number.rest.len();
         at = end.max(next + 1);
-        if named || found.len() >= MOST {
+        if named || found.len() >= MOST_QUANTITIES {
             continue;
         }
         let unit = of_bytes(number.rest);

@@ -139,7 +139,7 @@ fn df(text: &str) -> Option<Reading> {
 
 /// The free heap of a small device or of a program: `Free heap: 198212`, `esp_get_free_heap_size=198212`.
 fn free_heap(text: &str) -> Option<Reading> {
-    const LEAST: u64 = 1_000;
+    const LEAST_HEAP: u64 = 1_000;
     let lower = text.to_ascii_lowercase();
     let names = ["free heap", "free_heap", "freeheap", "heap free"];
     let rest = names.iter().find_map(|name| behind(&lower, name))?;
@@ -151,7 +151,7 @@ fn free_heap(text: &str) -> Option<Reading> {
     let size = match of_bytes(&text[text.len() - amount.rest.len()..]) {
         Some((size, _)) => size,
         None if amount.rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '%' | '/')) => return None,
-        None if whole(rest)? < LEAST || amount.decimals > 0 => return None,
+        None if whole(rest)? < LEAST_HEAP || amount.decimals > 0 => return None,
         None => 1,
     };
     Some((Metric::HostFree, amount.figure(size)?, "heap"))
@@ -159,8 +159,8 @@ fn free_heap(text: &str) -> Option<Reading> {
 
 /// The first row of `free`, in any language: total, used, free, shared, cache and available, of which some make up others.
 fn row_of_free(text: &str) -> Option<Reading> {
-    const LONGEST: usize = 160;
-    if text.len() > LONGEST {
+    const LONGEST_ROW: usize = 160;
+    if text.len() > LONGEST_ROW {
         return None;
     }
     let mut words = text.split_ascii_whitespace();

@@ -9,7 +9,7 @@ use super::scan::{Number, number, of_bytes, unit};
 use crate::ascii::regex;
 
 /// The longest row and header.
-const LONGEST: usize = 300;
+const LONGEST_ROW: usize = 300;
 /// A ratio nearer to one proves little.
 const MUCH: f64 = 1.04;
 /// Rows without a unit follow their header within this many lines.
@@ -58,7 +58,7 @@ impl Versions {
     /// Takes `line` if it is a row or a header; `above` are the last text and the last heading before it.
     pub(super) fn take(&mut self, line: &Line<'_>, above: [&str; 2], samples: &mut Vec<Sample>) -> bool {
         let text = line.text.trim();
-        if text.len() > LONGEST {
+        if text.len() > LONGEST_ROW {
             return false;
         }
         if let Some(header) = header(text, line.position.line) {
@@ -85,7 +85,7 @@ impl Versions {
 
 /// Whether `text` heads rows that have no text to search for.
 pub(super) fn heads(text: &str) -> bool {
-    text.len() <= LONGEST && header(text, 0).is_some_and(|header| header.unit.is_some() || header.pair)
+    text.len() <= LONGEST_ROW && header(text, 0).is_some_and(|header| header.unit.is_some() || header.pair)
 }
 
 fn header(text: &str, line: u64) -> Option<Header> {

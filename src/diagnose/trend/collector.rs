@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_statistics::median;
 
-use super::finding::{Trends, Verdict};
+use super::finding::{TrendVerdict, Trends};
 use super::judge::judge;
 use super::round_trip::RoundTrips;
 use super::series::{AllSeries, Key, numbered, worker};
@@ -140,9 +140,9 @@ impl Collector {
         findings.extend(self.sleeps.finding());
         // The gravest first; equals stay in the order of the log, which is that of the phases.
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
-        let verdicts: BTreeSet<Verdict> = findings.iter().map(|finding| finding.verdict).collect();
-        let mut grave = verdicts.into_iter().rev().filter(|verdict| *verdict != Verdict::ReportOnly);
-        let verdict = grave.next().unwrap_or(Verdict::ReportOnly);
+        let verdicts: BTreeSet<TrendVerdict> = findings.iter().map(|finding| finding.verdict).collect();
+        let mut grave = verdicts.into_iter().rev().filter(|verdict| *verdict != TrendVerdict::ReportOnly);
+        let verdict = grave.next().unwrap_or(TrendVerdict::ReportOnly);
         Trends {
             verdict,
             also: grave.collect(),

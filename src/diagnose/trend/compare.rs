@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::collector::Collector;
-use super::finding::{Spread, Verdict};
+use super::finding::{Spread, TrendVerdict};
 use super::held::{Held, Near, State, judge};
 use super::judge::{steps_alike, unseen};
 use super::pattern::{Pattern, pattern};
@@ -151,10 +151,10 @@ fn limit(base: f64, allowance: &ceiling::Allowance, unit: Unit) -> f64 {
 
 /// Whether `candidate` is a regression against `baseline`, another release of the same program at the same label:
 /// allocated or reserved memory of the worst rank is beyond the allowance.
-pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
+pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<TrendVerdict> {
     use ConfigurationVerdict::{Fragmentation, Leak};
     let found = compare(baseline, candidate, allowance).verdict;
-    matches!(found, Leak | Fragmentation).then_some(Verdict::Regression)
+    matches!(found, Leak | Fragmentation).then_some(TrendVerdict::Regression)
 }
 
 impl Collector {

@@ -15,7 +15,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// The meaning of a trend, in the words of `plimsoll.findings/1`, the gravest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum TrendVerdict {
     /// There is telemetry, and nothing is wrong.
     ReportOnly,
     /// Ranks hold different amounts.
@@ -40,7 +40,7 @@ pub enum Verdict {
     SleepIneffective,
 }
 
-impl Verdict {
+impl TrendVerdict {
     /// The stable word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for TrendVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -86,7 +86,7 @@ pub struct Spread {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The verdict on the readings.
-    pub verdict: Verdict,
+    pub verdict: TrendVerdict,
     /// The format of the lines.
     pub format: Format,
     /// The label; a `#` replaces a number that counts steps.
@@ -118,9 +118,9 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trends {
     /// The gravest verdict; `report-only` if nothing is wrong.
-    pub verdict: Verdict,
+    pub verdict: TrendVerdict,
     /// The other verdicts, the gravest first.
-    pub also: Vec<Verdict>,
+    pub also: Vec<TrendVerdict>,
     /// The findings, the gravest first.
     pub findings: Vec<Finding>,
     /// Number of samples read.

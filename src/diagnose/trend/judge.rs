@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{Finding, Spread, Verdict};
+use super::finding::{Finding, Spread, TrendVerdict};
 use super::held::{Held, State};
 use super::pattern::{Pattern, pattern, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
@@ -36,7 +36,7 @@ pub(super) fn unseen(repeated: &BTreeMap<String, u64>, label: &str, workers: usi
 
 /// One worker's readings, judged.
 struct Judged {
-    verdict: Verdict,
+    verdict: TrendVerdict,
     worker: Worker,
     pattern: Pattern,
     statistics: Statistics,
@@ -58,14 +58,15 @@ fn of_key(
     let mut worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
     let mut explanation = worst.explanation;
     if let Some(spread) = spread.filter(|spread| spread.rank_dependent) {
-        worst.verdict = worst.verdict.max(Verdict::VariesByRank);
+        worst.verdict = worst.verdict.max(TrendVerdict::VariesByRank);
         let Spread { lowest, lowest_worker, highest, highest_worker, .. } = spread;
         explanation
             .push_str(&format!("; it depends on the rank: {lowest} on {lowest_worker}, {highest} on {highest_worker}"));
     }
-    if let Some(unseen) = unseen(repeated, &key.label, workers.len()).filter(|_| worst.verdict < Verdict::Inconclusive)
+    if let Some(unseen) =
+        unseen(repeated, &key.label, workers.len()).filter(|_| worst.verdict < TrendVerdict::Inconclusive)
     {
-        worst.verdict = Verdict::Inconclusive;
+        worst.verdict = TrendVerdict::Inconclusive;
         explanation.push_str(&format!(
             "; nothing is known of {unseen} ranks: Ray shows one line for several (RAY_DEDUP_LOGS=0 shows them all)"
         ));
@@ -110,7 +111,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let (pattern, statistics) = pattern(&run)?;
     let ends = |points: &[Point]| points.first().into_iter().chain(points.last()).copied().collect::<Vec<_>>();
     let mut judged = Judged {
-        verdict: Verdict::ReportOnly,
+        verdict: TrendVerdict::ReportOnly,
         worker,
         pattern,
         statistics,
@@ -129,7 +130,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
         let [before, after] = [worst.first(), worst.last()].map(|point| point.map(|point| point.figure.bytes));
         judged.explanation = format!("{words}: {} before, {} after ({:+.1} %)", before?, after?, 100.0 * growth(worst));
         if growth(worst) > MOST_OF_A_VERSION {
-            judged.verdict = Verdict::Regression;
+            judged.verdict = TrendVerdict::Regression;
         }
         return Some(judged);
     }
@@ -137,27 +138,27 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let slope = ByteSize::new(slope.max(0.0) as u64);
     match key.metric {
         Metric::Allocated if growing && steps_alike(&key.label) => {
-            judged.verdict = Verdict::Leak;
+            judged.verdict = TrendVerdict::Leak;
             judged.explanation =
                 format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         // The peaks of work that varies rise now and then, and ever more rarely; a leak raises them at every step.
         Metric::MaxAllocated if growing && steps_alike(&key.label) && rises_evenly(&run) => {
-            judged.verdict = Verdict::Leak;
+            judged.verdict = TrendVerdict::Leak;
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
         // Any program may use a device: what rises as evenly as this is one that keeps what it takes.
         Metric::DeviceUsed if growing && rise(&run) > GIB && rises_evenly(&run) && (is_long(&run) || is_slow(&run)) => {
-            judged.verdict = Verdict::Leak;
+            judged.verdict = TrendVerdict::Leak;
             judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");
         }
         Metric::DeviceFree | Metric::HostFree if falls_evenly(&run) => {
             let of_device = key.metric == Metric::DeviceFree;
-            judged.verdict = if of_device { Verdict::Leak } else { Verdict::HostGrowth };
+            judged.verdict = if of_device { TrendVerdict::Leak } else { TrendVerdict::HostGrowth };
             judged.explanation = format!("{moved}: falls at nearly every reading, evenly to the end");
         }
         Metric::HostUsed | Metric::HostPeak if growing && host_grows(key, &run) => {
-            judged.verdict = Verdict::HostGrowth;
+            judged.verdict = TrendVerdict::HostGrowth;
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         Metric::Reserved => {
@@ -171,8 +172,8 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     if matches!(key.metric, Metric::Allocated | Metric::Reserved)
         && let Some((before, after)) = between_runs(&readings)
     {
-        judged.verdict = judged.verdict.max(Verdict::Regression);
-        if judged.verdict == Verdict::Regression {
+        judged.verdict = judged.verdict.max(TrendVerdict::Regression);
+        if judged.verdict == TrendVerdict::Regression {
             judged.evidence = vec![before, after];
             judged.shape = shape(&readings);
             let (before, after) = (before.figure.bytes, after.figure.bytes);
@@ -188,13 +189,13 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 /// is of a process, goes on at the same rate in its second half, and is seen in several steps. The memory of a whole
 /// machine moves by more for other reasons.
 fn host_grows(key: &Key, run: &[Point]) -> bool {
-    const LEAST: f64 = GIB / 4.0;
+    const LEAST_RISE: f64 = GIB / 4.0;
     let rise = rise(run);
     // A small process that grows by half counts as well, if it is seen long enough.
-    let small = run.len() >= MANY && rise > LEAST / 4.0 && rise >= run[0].figure.value() / 2.0;
-    let long = run[0].figure.value() > LEAST / 4.0;
+    let small = run.len() >= MANY_READINGS && rise > LEAST_RISE / 4.0 && rise >= run[0].figure.value() / 2.0;
+    let long = run[0].figure.value() > LEAST_RISE / 4.0;
     (rise > GIB && key.metric == Metric::HostUsed)
-        || (key.format != Format::Deepspeed && (rise > LEAST || small && long) && rises_evenly(run))
+        || (key.format != Format::Deepspeed && (rise > LEAST_RISE || small && long) && rises_evenly(run))
 }
 
 /// How far memory may be above that of the version before, as a share.
@@ -211,14 +212,14 @@ fn rise(run: &[Point]) -> f64 {
 }
 
 /// The fewest readings that show more than a start.
-const MANY: usize = 8;
+const MANY_READINGS: usize = 8;
 /// The fewest of a device, which takes the data of a program that starts as evenly.
-const MANY_OF_A_DEVICE: usize = 15;
+const MANY_READINGS_OF_A_DEVICE: usize = 15;
 
 /// Whether the readings of a device are more than those of a program that starts: they are many, or far above nothing
 /// from the first on.
 fn is_long(run: &[Point]) -> bool {
-    run.len() >= MANY_OF_A_DEVICE || (run.len() >= MANY && rise(run) <= run[0].figure.value())
+    run.len() >= MANY_READINGS_OF_A_DEVICE || (run.len() >= MANY_READINGS && rise(run) <= run[0].figure.value())
 }
 
 /// Whether the readings have times, most of which lie further apart than those of a program that starts.
@@ -234,7 +235,7 @@ fn is_slow(run: &[Point]) -> bool {
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
 fn falls_evenly(run: &[Point]) -> bool {
-    run.len() >= MANY
+    run.len() >= MANY_READINGS
         && -rise(run) >= run[0].figure.value() / 4.0
         && evenly(run.iter().map(|point| -point.figure.value()).collect())
 }
@@ -279,7 +280,7 @@ fn cached(
     run: &[Point],
     words: &str,
     by_rank: bool,
-) -> Option<(Verdict, String)> {
+) -> Option<(TrendVerdict, String)> {
     let allocated = Key { metric: Metric::Allocated, ..key.clone() };
     let series = all.get(&allocated)?.get(&worker)?.readings();
     let allocated_run: Vec<Point> = series.iter().filter(|point| point.run == run[0].run).copied().collect();
@@ -297,12 +298,12 @@ fn cached(
     match super::held::judge(&both, None) {
         State::Fragmentation => {
             let why = "other ranks allocate as much and keep far less: the cache is in pieces that cannot be released";
-            Some((Verdict::Fragmentation, format!("{stays}, and {why}")))
+            Some((TrendVerdict::Fragmentation, format!("{stays}, and {why}")))
         }
         State::Cache => {
             let why = "this is the allocator's cache, not a leak; if a later request does not fit, the cache is \
                 fragmented";
-            Some((Verdict::CacheNotLeak, format!("{stays}: {why}")))
+            Some((TrendVerdict::CacheNotLeak, format!("{stays}: {why}")))
         }
         State::Leak | State::Used | State::Unknown => None,
     }

@@ -33,8 +33,12 @@ mod worker;
 
 pub use collector::Collector;
 pub use compare::{Allowance, Comparison, ConfigurationVerdict, Readings, compare, regression};
-pub use finding::{Finding, Spread, Trends, Verdict};
+pub use finding::{Finding, Spread, TrendVerdict, Trends};
 pub use pattern::{MARGIN, Pattern};
 pub use statistics::Statistics;
 pub use watch::Watch;
 pub use worker::Worker;
+
+/// The former name of [`TrendVerdict`].
+#[deprecated(note = "renamed to `TrendVerdict`, as other verdicts are of other things")]
+pub type Verdict = TrendVerdict;

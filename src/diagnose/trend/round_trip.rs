@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, TrendVerdict};
 use super::pattern::pattern;
 use super::series::{Point, shape, worker};
 use crate::telemetry::{Figure, Metric, Sample};
@@ -88,7 +88,7 @@ impl RoundTrips {
             explanation.push_str(&format!("; {} stay cached on the device", reserved.bytes));
         }
         Some(Finding {
-            verdict: Verdict::HostGrowth,
+            verdict: TrendVerdict::HostGrowth,
             format: end.format,
             label: end.label.clone().unwrap_or_default(),
             metric: Metric::HostUsed,

@@ -1,6 +1,6 @@
 //! What vLLM's sleep mode frees, and what remains.
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, TrendVerdict};
 use super::pattern::{Pattern, pattern};
 use super::series::{Point, Series, shape, worker};
 use super::statistics::Statistics;
@@ -43,7 +43,7 @@ impl Sleeps {
             let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
             let point = *readings.iter().find(nothing)?;
             let words = "sleep freed nothing: with expandable_segments, the sleep mode's pool cannot release memory";
-            finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
+            finding(TrendVerdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
         });
         ineffective.or_else(|| {
             let grown = self.left.iter().filter_map(|(worker, series)| {
@@ -59,7 +59,7 @@ impl Sleeps {
                     first.figure.bytes, most.figure.bytes
                 );
                 let evidence = vec![*first, *most];
-                finding(Verdict::ResidualGrowth, Metric::StillInUse, *worker, &readings, evidence, words)
+                finding(TrendVerdict::ResidualGrowth, Metric::StillInUse, *worker, &readings, evidence, words)
                     .filter(|_| enough && readings.len() >= 2)
             });
             grown.max_by_key(|finding| finding.statistics.last)
@@ -68,7 +68,7 @@ impl Sleeps {
 }
 
 fn finding(
-    verdict: Verdict,
+    verdict: TrendVerdict,
     metric: Metric,
     worker: Worker,
     readings: &[Point],

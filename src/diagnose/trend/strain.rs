@@ -1,6 +1,6 @@
 //! [`strained`]: an allocator that itself reports failed or retried requests.
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, TrendVerdict};
 use super::held::{Held, State, judge};
 use super::pattern::pattern;
 use super::series::{Point, shape, worker};
@@ -35,13 +35,13 @@ pub(super) fn strained(sample: &Sample) -> Option<Finding> {
     let counts = format!("the allocator counts {}", told.join(" and "));
     let (verdict, explanation) = match in_pieces {
         Some((unused, reserved)) => (
-            Verdict::Fragmentation,
+            TrendVerdict::Fragmentation,
             format!("{counts}, although no tensor uses {unused} of the {reserved} that it holds: they are in pieces"),
         ),
         None => {
             let full = peak.map(|(peak, most)| format!("tensors held up to {peak} of the {most} that it reserved"));
             let full = full.unwrap_or_else(|| "the device is full".to_owned());
-            (Verdict::NearCapacity, format!("{counts}: {full}"))
+            (TrendVerdict::NearCapacity, format!("{counts}: {full}"))
         }
     };
     finding(sample, verdict, explanation)
@@ -65,21 +65,25 @@ pub(super) fn idle(sample: &Sample) -> Option<Finding> {
     match (never, judge(&held, None)) {
         (Some(peak), _) => finding(
             sample,
-            Verdict::Fragmentation,
+            TrendVerdict::Fragmentation,
             format!(
                 "{stays}, and tensors never held more than {peak}, unless the peak was reset: the allocator reserved more because its free memory was in pieces"
             ),
         ),
         (None, State::Cache | State::Fragmentation) => {
             let used = peak.map_or_else(String::new, |peak| format!("; tensors held up to {peak}"));
-            finding(sample, Verdict::CacheNotLeak, format!("{stays}{used}: this is the allocator's cache, not a leak"))
+            finding(
+                sample,
+                TrendVerdict::CacheNotLeak,
+                format!("{stays}{used}: this is the allocator's cache, not a leak"),
+            )
         }
         _ => None,
     }
 }
 
 /// A finding in the figures of one report.
-fn finding(sample: &Sample, verdict: Verdict, explanation: String) -> Option<Finding> {
+fn finding(sample: &Sample, verdict: TrendVerdict, explanation: String) -> Option<Finding> {
     let reserved = sample.figure(Metric::Reserved);
     let metric = if reserved.is_some() { Metric::Reserved } else { *sample.figures.keys().next()? };
     let point = Point {
@@ -124,13 +128,13 @@ mod tests {
             strained(&sample).unwrap()
         };
         let found = of(22, 12, 1, 3);
-        assert_eq!(found.verdict, Verdict::Fragmentation);
+        assert_eq!(found.verdict, TrendVerdict::Fragmentation);
         assert_eq!(
             found.explanation,
             "the allocator counts 1 out-of-memory error and 3 retries of cudaMalloc, although no tensor uses 10.00 GiB of \
              the 22.00 GiB that it holds: they are in pieces"
         );
-        assert_eq!(of(22, 21, 0, 3).verdict, Verdict::NearCapacity);
+        assert_eq!(of(22, 21, 0, 3).verdict, TrendVerdict::NearCapacity);
     }
 
     #[test]
@@ -147,11 +151,11 @@ mod tests {
         };
         // Printed after the failure, when the tensors were gone.
         let full = of(12, 76, 77, 1).unwrap();
-        assert_eq!(full.verdict, Verdict::NearCapacity);
+        assert_eq!(full.verdict, TrendVerdict::NearCapacity);
         assert!(full.explanation.contains("tensors held up to 76.00 GiB of the 77.00 GiB"), "{}", full.explanation);
-        assert_eq!(of(12, 20, 77, 1).unwrap().verdict, Verdict::Fragmentation);
-        assert_eq!(of(9, 9, 38, 0).unwrap().verdict, Verdict::Fragmentation);
-        assert_eq!(of(9, 37, 38, 0).unwrap().verdict, Verdict::CacheNotLeak);
+        assert_eq!(of(12, 20, 77, 1).unwrap().verdict, TrendVerdict::Fragmentation);
+        assert_eq!(of(9, 9, 38, 0).unwrap().verdict, TrendVerdict::Fragmentation);
+        assert_eq!(of(9, 37, 38, 0).unwrap().verdict, TrendVerdict::CacheNotLeak);
         assert_eq!(of(30, 31, 33, 0), None);
     }
 }

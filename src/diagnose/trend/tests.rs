@@ -20,7 +20,7 @@ fn collect(text: &str) -> Collector {
     collector
 }
 
-fn verdict(text: &str) -> Verdict {
+fn verdict(text: &str) -> TrendVerdict {
     collect(text).trends().verdict
 }
 
@@ -76,8 +76,11 @@ fn nemo_rl_2003_s_table_is_reproduced_from_its_logs() {
     assert_eq!(compare(&readings[0], &readings[0], &allowance).verdict, ConfigurationVerdict::Solved);
 
     // Each log alone: growth is a leak, memory that stays reserved is the cache, the others are fine.
-    let verdicts: Vec<Verdict> = logs.iter().map(|(_, log)| verdict(log)).collect();
-    assert_eq!(verdicts, [Verdict::ReportOnly, Verdict::Leak, Verdict::Fragmentation, Verdict::ReportOnly]);
+    let verdicts: Vec<TrendVerdict> = logs.iter().map(|(_, log)| verdict(log)).collect();
+    assert_eq!(
+        verdicts,
+        [TrendVerdict::ReportOnly, TrendVerdict::Leak, TrendVerdict::Fragmentation, TrendVerdict::ReportOnly]
+    );
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn the_worst_rank_decides_and_the_spread_is_told() {
     let leak = &trends.findings[0];
     assert_eq!(
         (leak.verdict, leak.worker.rank, leak.label.as_str()),
-        (Verdict::Leak, Some(11), "after refit complete")
+        (TrendVerdict::Leak, Some(11), "after refit complete")
     );
     let spread = leak.spread.unwrap();
     assert_eq!((spread.ranks, spread.highest_worker.rank, spread.rank_dependent), (16, Some(11), true));
@@ -105,16 +108,16 @@ fn the_worst_rank_decides_and_the_spread_is_told() {
 fn nemo_rl_3244_is_a_regression() {
     let (before, after) = (nemo(3, 8, 95.0, |_, _| (7.87, 12.0)), nemo(3, 8, 95.0, |_, _| (27.02, 30.0)));
     let (old, new) = (collect(&before).readings(AFTER).unwrap(), collect(&after).readings(AFTER).unwrap());
-    assert_eq!(regression(&old, &new, &Allowance::default()), Some(Verdict::Regression));
+    assert_eq!(regression(&old, &new, &Allowance::default()), Some(TrendVerdict::Regression));
     assert_eq!(regression(&old, &old, &Allowance::default()), None);
     assert_eq!(regression(&new, &old, &Allowance::default()), None);
     // Both in one text: the second is another run because its steps start over.
     let trends = collect(&(before + &after)).trends();
-    assert_eq!(trends.verdict, Verdict::Regression);
+    assert_eq!(trends.verdict, TrendVerdict::Regression);
     let finding = trends
         .findings
         .iter()
-        .find(|finding| finding.metric == Metric::Allocated && finding.verdict == Verdict::Regression);
+        .find(|finding| finding.metric == Metric::Allocated && finding.verdict == TrendVerdict::Regression);
     assert!(finding.unwrap().explanation.contains("7.87 GiB in the run before, 27.02 GiB in the last"), "{finding:?}");
 }
 
@@ -129,17 +132,17 @@ fn nemo_rl_2619_is_residual_growth() {
     let log =
         [(43.82, 4.11), (40.0, 11.57), (40.0, 25.0), (40.0, 24.1)].map(|(freed, left)| sleep(freed, left)).concat();
     let trends = collect(&log).trends();
-    assert_eq!(trends.verdict, Verdict::ResidualGrowth);
+    assert_eq!(trends.verdict, TrendVerdict::ResidualGrowth);
     assert!(trends.findings[0].explanation.starts_with("4.11 GiB were still in use after the first sleep, 25.00 GiB"));
     let steady = [4.11, 4.3, 4.2, 4.25].map(|left| sleep(43.0, left)).concat();
-    assert_eq!(verdict(&steady), Verdict::ReportOnly);
+    assert_eq!(verdict(&steady), TrendVerdict::ReportOnly);
 }
 
 #[test]
 fn sleep_that_frees_nothing_is_ineffective() {
     let log = "Sleep mode freed 0.00 GiB memory, 70.31 GiB memory is still in use.\n";
     let trends = collect(log).trends();
-    assert_eq!(trends.verdict, Verdict::SleepIneffective);
+    assert_eq!(trends.verdict, TrendVerdict::SleepIneffective);
     assert!(trends.findings[0].explanation.contains("expandable_segments"));
 }
 
@@ -163,7 +166,7 @@ fn deepspeed_7693_s_round_trip_is_host_growth() {
         ("after .cpu()", 9.36, 24.05, 147.38),
     ]);
     let trends = collect(&log).trends();
-    assert_eq!(trends.verdict, Verdict::HostGrowth);
+    assert_eq!(trends.verdict, TrendVerdict::HostGrowth);
     let explanation = &trends.findings[0].explanation;
     assert!(
         explanation.starts_with("12.00 GiB moved to the device and back, and the host holds 12.05 GiB more"),
@@ -179,7 +182,7 @@ fn offloading_while_a_model_is_built_is_no_host_growth() {
         ("After creating fp16 partitions", 26.38, 26.7, 300.0),
         ("DeepSpeedZeRoOffload initialize [end]", 0.58, 26.7, 326.0),
     ]);
-    assert!(!collect(&log).trends().findings.iter().any(|finding| finding.verdict == Verdict::HostGrowth));
+    assert!(!collect(&log).trends().findings.iter().any(|finding| finding.verdict == TrendVerdict::HostGrowth));
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn host_memory_that_rises_step_by_step_is_host_growth() {
     let reports: Vec<_> =
         reports.iter().enumerate().map(|(i, label)| (label.as_str(), 5.0, 6.0, 100.0 + 1.5 * i as f64)).collect();
     let trends = collect(&deepspeed(&reports)).trends();
-    assert_eq!((trends.verdict, trends.findings[0].label.as_str()), (Verdict::HostGrowth, "after step #"));
+    assert_eq!((trends.verdict, trends.findings[0].label.as_str()), (TrendVerdict::HostGrowth, "after step #"));
 }
 
 /// Lines of a training whose print is the most so far, after each step.
@@ -203,19 +206,19 @@ fn peaks(name: &str, mib: impl IntoIterator<Item = u64>) -> String {
 #[test]
 fn a_peak_that_rises_at_every_step_is_a_leak() {
     let rising = || (0..20).map(|step| 4000 + step * 100 + step % 3);
-    assert_eq!(verdict(&peaks("max_memory_allocated", rising())), Verdict::Leak);
-    assert_eq!(verdict(&peaks("max rss", rising())), Verdict::HostGrowth);
+    assert_eq!(verdict(&peaks("max_memory_allocated", rising())), TrendVerdict::Leak);
+    assert_eq!(verdict(&peaks("max rss", rising())), TrendVerdict::HostGrowth);
     // Of a program that fills its caches, and of a model that is loaded.
     let levels_off = || (0..20).map(|step: u64| 8000 - 4000 / (step + 1));
-    assert_eq!(verdict(&peaks("max_memory_allocated", levels_off())), Verdict::ReportOnly);
-    assert_eq!(verdict(&peaks("max rss", levels_off())), Verdict::ReportOnly);
+    assert_eq!(verdict(&peaks("max_memory_allocated", levels_off())), TrendVerdict::ReportOnly);
+    assert_eq!(verdict(&peaks("max rss", levels_off())), TrendVerdict::ReportOnly);
 }
 
 proptest! {
     #[test]
     fn the_peaks_of_work_that_varies_are_no_leak(mib in prop::collection::vec(4000u64..12000, 16..64)) {
-        prop_assert_eq!(verdict(&peaks("max_memory_allocated", mib.iter().copied())), Verdict::ReportOnly);
-        prop_assert_eq!(verdict(&peaks("max rss", mib)), Verdict::ReportOnly);
+        prop_assert_eq!(verdict(&peaks("max_memory_allocated", mib.iter().copied())), TrendVerdict::ReportOnly);
+        prop_assert_eq!(verdict(&peaks("max rss", mib)), TrendVerdict::ReportOnly);
     }
 }
 
@@ -224,7 +227,7 @@ proptest! {
 fn growth_in_the_first_step_only_is_no_leak() {
     let log = nemo(6, 1, 90.0, |step, _| if step == 1 { (20.0, 22.0) } else { (52.0, 54.0) });
     let trends = collect(&log).trends();
-    assert_eq!(trends.verdict, Verdict::ReportOnly);
+    assert_eq!(trends.verdict, TrendVerdict::ReportOnly);
     let finding =
         trends.findings.iter().find(|f| f.metric == Metric::Allocated && f.label == "after refit complete").unwrap();
     assert_eq!(finding.pattern, Pattern::FirstStepOnly);
@@ -234,12 +237,12 @@ fn growth_in_the_first_step_only_is_no_leak() {
 fn m20_rising_reserved_that_levels_off_is_no_leak_and_rising_allocated_is() {
     let levels_off = nemo(20, 2, 90.0, |step, _| (3.0, 9.0 - 6.0 / step as f64));
     let trends = collect(&levels_off).trends();
-    assert_ne!(trends.verdict, Verdict::Leak);
+    assert_ne!(trends.verdict, TrendVerdict::Leak);
     let reserved =
         trends.findings.iter().find(|f| f.metric == Metric::Reserved && f.label == "after refit complete").unwrap();
     assert_eq!(reserved.pattern, Pattern::Plateau);
     let rises = nemo(20, 2, 90.0, |step, _| (3.0 + 0.25 * step as f64, 12.0));
-    assert_eq!(verdict(&rises), Verdict::Leak);
+    assert_eq!(verdict(&rises), TrendVerdict::Leak);
 }
 
 #[test]
@@ -249,14 +252,14 @@ fn a_model_that_is_loaded_leaks_nothing() {
         ("after layer", 8.0, 8.0, 51.0),
         ("after head", 16.0, 16.0, 52.0),
     ]);
-    assert_eq!(verdict(&log), Verdict::ReportOnly);
+    assert_eq!(verdict(&log), TrendVerdict::ReportOnly);
 }
 
 #[test]
 fn three_readings_are_growth_only_where_every_step_is_large() {
-    assert_eq!(verdict(&nemo(3, 1, 90.0, |step, _| (4.0 * step as f64, 20.0))), Verdict::Leak);
-    assert_eq!(verdict(&nemo(3, 1, 90.0, |step, _| (10.0 + 0.5 * step as f64, 20.0))), Verdict::ReportOnly);
-    assert_eq!(verdict(&nemo(2, 1, 90.0, |step, _| (4.0 * step as f64, 20.0))), Verdict::ReportOnly);
+    assert_eq!(verdict(&nemo(3, 1, 90.0, |step, _| (4.0 * step as f64, 20.0))), TrendVerdict::Leak);
+    assert_eq!(verdict(&nemo(3, 1, 90.0, |step, _| (10.0 + 0.5 * step as f64, 20.0))), TrendVerdict::ReportOnly);
+    assert_eq!(verdict(&nemo(2, 1, 90.0, |step, _| (4.0 * step as f64, 20.0))), TrendVerdict::ReportOnly);
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn a_long_log_keeps_a_bounded_series_and_its_slope() {
     }
     let trends = collector.trends();
     let leak = &trends.findings[0];
-    assert_eq!((trends.verdict, leak.statistics.last.bytes() >> 20), (Verdict::Leak, 11_263));
+    assert_eq!((trends.verdict, leak.statistics.last.bytes() >> 20), (TrendVerdict::Leak, 11_263));
     assert!(leak.statistics.readings <= 514);
     assert!((leak.statistics.slope * 10_000.0 / (1u64 << 30) as f64 - 1.0).abs() < 0.01, "{}", leak.statistics.slope);
 }
@@ -293,7 +296,7 @@ proptest! {
             let allocated = level * (1.0 + noise[step as usize - 1]);
             (allocated, allocated + 2.0)
         });
-        prop_assert_ne!(verdict(&log), Verdict::Leak);
+        prop_assert_ne!(verdict(&log), TrendVerdict::Leak);
     }
 
     #[test]
@@ -303,7 +306,7 @@ proptest! {
             let spike = if at == outlier { 9.0 } else { 0.0 };
             (3.0 + rise * step as f64 + noise[at] + spike, 70.0)
         });
-        prop_assert_eq!(verdict(&log), Verdict::Leak);
+        prop_assert_eq!(verdict(&log), TrendVerdict::Leak);
     }
 
     #[test]
@@ -333,11 +336,11 @@ fn readings_that_name_nobody_are_not_another_rank() {
     let named = |other: &str| {
         let line = |step: u64| format!("step {step} gpu mem: 4.0 GB\nstep {step} {other} gpu mem allocated: 9.0 GB\n");
         let text: String = (0..5).map(line).collect();
-        collect(&text).trends().findings.iter().any(|finding| finding.verdict == Verdict::VariesByRank)
+        collect(&text).trends().findings.iter().any(|finding| finding.verdict == TrendVerdict::VariesByRank)
     };
     assert!(!named("cuda:0"));
     let ranks: String = (0..5)
         .map(|step| format!("step {step} cuda:1 gpu mem: 4.0 GB\nstep {step} cuda:0 gpu mem: 9.0 GB\n"))
         .collect();
-    assert!(collect(&ranks).trends().findings.iter().any(|finding| finding.verdict == Verdict::VariesByRank));
+    assert!(collect(&ranks).trends().findings.iter().any(|finding| finding.verdict == TrendVerdict::VariesByRank));
 }

@@ -8,13 +8,13 @@ use crate::telemetry::{Position, Reader, Sample};
 ///
 /// ```
 /// use plimsoll_diagnose::telemetry::Position;
-/// use plimsoll_diagnose::trend::{Verdict, Watch};
+/// use plimsoll_diagnose::trend::{TrendVerdict, Watch};
 /// let mut watch = Watch::default();
 /// for (line, left) in ["4.11", "11.57", "25.00"].iter().enumerate() {
 ///     let text = format!("Sleep mode freed 40.00 GiB memory, {left} GiB memory is still in use.");
 ///     watch.line(Position { line: line as u64 + 1, offset: line as u64 * 100 }, &text);
 /// }
-/// assert_eq!(watch.finish().unwrap().verdict, Verdict::ResidualGrowth);
+/// assert_eq!(watch.finish().unwrap().verdict, TrendVerdict::ResidualGrowth);
 /// ```
 #[derive(Debug, Default)]
 pub struct Watch {

@@ -10,7 +10,7 @@ const TEST: usize = 8;
 /// How many lines before a line, and how many after it, show whether it is in a source file.
 const AROUND: usize = 12;
 /// How many of these lines at least have to have the form of source, and which share of all.
-const LEAST: usize = 6;
+const LEAST_LINES: usize = 6;
 const SHARE: (usize, usize) = (13, 20);
 
 /// Whether line `at` belongs to a source file.
@@ -54,7 +54,7 @@ fn surrounded<'a>(lines: &'a Lines, at: usize) -> bool {
             form += usize::from(formed(text));
         }
     }
-    form >= LEAST && form * SHARE.1 >= all * SHARE.0
+    form >= LEAST_LINES && form * SHARE.1 >= all * SHARE.0
 }
 
 /// Whether a line begins as source may: without a time, a level or the mark of a log.

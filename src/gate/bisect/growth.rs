@@ -31,7 +31,7 @@ impl Growth {
 }
 
 /// The maximum number of growths listed.
-const MOST: usize = 8;
+const MOST_GROWTHS: usize = 8;
 
 /// Lists growth of a page or more between two records: first phases by their peak RSS, if there are several, then the
 /// mappings of the phase that grew most among those with known mappings, largest growth first. `shorten` removes the
@@ -68,7 +68,7 @@ pub fn growths(before: &Record, after: &Record, shorten: &dyn Fn(&str) -> String
     }
     const PAGE: u64 = 4096;
     found.retain(|growth| growth.bytes() >= PAGE);
-    found.truncate(MOST);
+    found.truncate(MOST_GROWTHS);
     found
 }
 

@@ -44,7 +44,7 @@ thread_local! {
 }
 
 /// Where a block is measured.
-pub(super) enum Place {
+pub(super) enum MeasuredIn {
     /// In this process.
     Here,
     /// In a process that ran the test alone.
@@ -62,19 +62,19 @@ pub(super) struct Elsewhere {
 
 /// Where to measure a block of this thread that needs figures of the whole process. `of_test` means that the code was
 /// compiled as a test.
-pub(super) fn place(of_test: bool) -> Place {
+pub(super) fn place(of_test: bool) -> MeasuredIn {
     if let Some(elsewhere) = ELSEWHERE.with_borrow(Clone::clone) {
-        return Place::Elsewhere(elsewhere);
+        return MeasuredIn::Elsewhere(elsewhere);
     }
     if crate::thread::is_main() {
         // libtest uses its main thread only if no tests run in parallel.
-        return Place::Here;
+        return MeasuredIn::Here;
     }
     match runner() {
-        Runner::OneAtATime => return Place::Here,
-        Runner::Other if !of_test => return Place::Here,
+        Runner::OneAtATime => return MeasuredIn::Here,
+        Runner::Other if !of_test => return MeasuredIn::Here,
         Runner::Other => {
-            return Place::Nowhere(
+            return MeasuredIn::Nowhere(
                 "other threads of this process may be tests, and without libtest no test of it can be run alone: run the \
                  block on the main thread, one test at a time"
                     .to_owned(),
@@ -84,7 +84,7 @@ pub(super) fn place(of_test: bool) -> Place {
     }
     let thread = std::thread::current();
     let Some(test) = thread.name() else {
-        return Place::Nowhere(format!(
+        return MeasuredIn::Nowhere(format!(
             "other tests run in this process, and this thread has no name, by which its test could be run alone: move \
              the block to the thread of the test, or {WAYS_OUT}"
         ));
@@ -93,9 +93,9 @@ pub(super) fn place(of_test: bool) -> Place {
         Ok(elsewhere) => {
             let elsewhere = Rc::new(elsewhere);
             ELSEWHERE.set(Some(Rc::clone(&elsewhere)));
-            Place::Elsewhere(elsewhere)
+            MeasuredIn::Elsewhere(elsewhere)
         }
-        Err(error) => Place::Nowhere(format!(
+        Err(error) => MeasuredIn::Nowhere(format!(
             "other tests run in this process, and `{test}` could not be run alone: {error}; {WAYS_OUT}"
         )),
     }

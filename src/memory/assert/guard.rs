@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::alone::{self, Elsewhere, Place};
+use super::alone::{self, Elsewhere, MeasuredIn};
 use super::block::Block;
 use super::limits::{Limit, LimitError, Limits};
 use super::measured::Measured;
@@ -57,9 +57,9 @@ impl MemoryGuard {
 
     fn begin_at(limits: Limits, of_test: bool, at: &'static Location<'static>) -> Self {
         let begun = uncounted(|| match limits.need_process().then(|| alone::place(of_test)) {
-            None | Some(Place::Here) => Begun::Here(Block::begin(&limits)),
-            Some(Place::Elsewhere(elsewhere)) => Begun::Elsewhere(elsewhere),
-            Some(Place::Nowhere(reason)) => Begun::Nowhere(reason),
+            None | Some(MeasuredIn::Here) => Begun::Here(Block::begin(&limits)),
+            Some(MeasuredIn::Elsewhere(elsewhere)) => Begun::Elsewhere(elsewhere),
+            Some(MeasuredIn::Nowhere(reason)) => Begun::Nowhere(reason),
         });
         Self { begun: Some(begun), limits, at }
     }

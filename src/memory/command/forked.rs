@@ -26,7 +26,7 @@ const LOOK: usize = 512;
 /// Pages that are copied together.
 const COPY: usize = 16;
 /// The most pages of address space that are looked at, some 256 GiB.
-const LONGEST: usize = 1 << 26;
+const MOST_PAGES: usize = 1 << 26;
 
 /// Gives the process `pid`, a child of this process, a copy of every page that it shares with others by a fork, and maps
 /// those pages of files that `like`, which it was forked from, has mapped.
@@ -41,7 +41,7 @@ pub(super) fn own_pages(pid: u32, like: u32) -> io::Result<()> {
     let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
     let pagemap = |pid: u32| File::open(format!("/proc/{pid}/pagemap"));
     let (own, theirs) = (pagemap(pid)?, pagemap(like)?);
-    let mut left = LONGEST;
+    let mut left = MOST_PAGES;
     let mut buffer = vec![0; COPY * page_size()];
     for mapping in readable {
         left = left.checked_sub(mapping.pages).ok_or_else(|| io::Error::other("its address space is too large"))?;

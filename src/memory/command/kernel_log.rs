@@ -5,10 +5,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 /// The kernel cuts longer records.
-const LONGEST: usize = 8 << 10;
+const LONGEST_RECORD: usize = 8 << 10;
 
 /// Maximum number of records read; the kernel's report of a kill has some hundred.
-const MOST: usize = 20_000;
+const MOST_RECORDS: usize = 20_000;
 
 /// The position in the kernel's log when a command began.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl KernelLog {
 /// Reads the records of `log`, one per `read`, as lines.
 fn read(mut log: impl Read) -> Vec<u8> {
     let mut lines = Vec::new();
-    let mut record = [0; LONGEST];
-    for _ in 0..MOST {
+    let mut record = [0; LONGEST_RECORD];
+    for _ in 0..MOST_RECORDS {
         match log.read(&mut record) {
             Ok(0) => break,
             Ok(count) => line(&record[..count], &mut lines),

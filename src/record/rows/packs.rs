@@ -19,13 +19,13 @@ const LEVEL: i32 = 1;
 /// Rows that are packed.
 #[derive(Clone)]
 pub(super) struct Packed {
-    place: Place,
+    place: Held,
     /// The length before compression.
     length: usize,
 }
 
 #[derive(Clone)]
-enum Place {
+enum Held {
     Memory(Arc<[u8]>),
     File { file: Arc<File>, at: u64, bytes: usize },
 }
@@ -47,14 +47,14 @@ impl Shelf {
         let place = if self.in_memory + bytes.len() <= IN_MEMORY { None } else { self.write(&bytes) };
         let place = place.unwrap_or_else(|| {
             self.in_memory += bytes.len();
-            Place::Memory(bytes.into())
+            Held::Memory(bytes.into())
         });
         Packed { place, length: plain.len() }
     }
 
     /// Forgets a pack that another replaces.
     pub fn take(&mut self, packed: &Packed) {
-        if let Place::Memory(bytes) = &packed.place {
+        if let Held::Memory(bytes) = &packed.place {
             self.in_memory = self.in_memory.saturating_sub(bytes.len());
         }
     }
@@ -65,7 +65,7 @@ impl Shelf {
     }
 
     /// Writes to the file; `None` if that is not possible, for example on a full disk, and memory has to do.
-    fn write(&mut self, bytes: &[u8]) -> Option<Place> {
+    fn write(&mut self, bytes: &[u8]) -> Option<Held> {
         let (file, end) = match &mut self.file {
             Some(file) => file,
             none => none.insert((Arc::new(tempfile::tempfile().ok()?), 0)),
@@ -73,7 +73,7 @@ impl Shelf {
         file.write_all_at(bytes, *end).ok()?;
         let at = *end;
         *end += bytes.len() as u64;
-        Some(Place::File { file: Arc::clone(file), at, bytes: bytes.len() })
+        Some(Held::File { file: Arc::clone(file), at, bytes: bytes.len() })
     }
 }
 
@@ -87,8 +87,8 @@ impl Packed {
     /// The pack.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.place {
-            Place::Memory(bytes) => Cow::Borrowed(bytes),
-            Place::File { file, at, bytes } => {
+            Held::Memory(bytes) => Cow::Borrowed(bytes),
+            Held::File { file, at, bytes } => {
                 let mut read = vec![0; *bytes];
                 if let Err(error) = file.read_exact_at(&mut read, *at) {
                     panic!("a temporary file for the rows of a record cannot be read: {error}");
@@ -100,6 +100,6 @@ impl Packed {
 
     #[cfg(test)]
     pub fn is_in_file(&self) -> bool {
-        matches!(self.place, Place::File { .. })
+        matches!(self.place, Held::File { .. })
     }
 }

@@ -21,11 +21,11 @@ pub(super) struct LoadLine<'a> {
 }
 
 /// The most ceilings that have a card and a line; the table of verdicts has more.
-const MOST: usize = 128;
+const MOST_CARDS: usize = 128;
 
 /// The ceiling verdicts of `record`.
 pub(super) fn ceilings(record: &Record) -> impl Iterator<Item = &CeilingVerdict> {
-    record.verdicts.iter().filter_map(|verdict| verdict.ceiling.as_ref()).take(MOST)
+    record.verdicts.iter().filter_map(|verdict| verdict.ceiling.as_ref()).take(MOST_CARDS)
 }
 
 /// The ceilings that the chart of `sea` can show, the highest first.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use plimsoll_diagnose::estimate::{
-    CONTEXT_LEAST, Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage,
+    CONTEXT_LEAST, Count, Estimate, Fit, FitVerdict, Group, Phase, Places, Report, Row, Tuning, ZeroStage,
 };
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
@@ -122,11 +122,11 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
     let left = [left(fit.device_left, "GPU"), left(fit.host_left, "node")].into_iter().flatten();
     let left = left.collect::<Vec<_>>().join(", ");
     match fit.verdict {
-        Verdict::Fits => {
+        FitVerdict::Fits => {
             let words = format!("{} on each GPU at the peak ({when}){}: {left}", peak.device, host(estimate));
             ("✓ fits", palette.good, words)
         }
-        Verdict::Tight => {
+        FitVerdict::Tight => {
             let least = fit.device_left.unwrap_or_default() + CONTEXT_LEAST;
             let words = format!(
                 "{} on each GPU at the peak ({when}){}: {least} left of {vram}, of which the CUDA context and NCCL take \
@@ -136,7 +136,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
             );
             ("~ tight", palette.warn, words)
         }
-        Verdict::FixedStateFits => {
+        FitVerdict::FixedStateFits => {
             let words = format!(
                 "{} on each GPU{}: {left} for activations; --batch and --seq count them",
                 peak.device,
@@ -144,7 +144,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
             );
             ("~ may fit", palette.warn, words)
         }
-        Verdict::ExceedsDevice => {
+        FitVerdict::ExceedsDevice => {
             let over = fit.device_over.unwrap_or_default();
             let words = format!(
                 "{} on each GPU at the peak ({when}){}, {over} more than {vram} leaves after a CUDA context of 0.5 GiB",
@@ -153,7 +153,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
             );
             ("✗ too large", palette.bad, words)
         }
-        Verdict::ExceedsHost => {
+        FitVerdict::ExceedsHost => {
             let over = fit.host_over.unwrap_or_default();
             let words =
                 format!("{} of host memory on each node, {over} more than {ram}; the GPUs have room", peak.host);

@@ -1,7 +1,7 @@
 //! Findings on the terminal: what ran out and what to do on the first screen, trends below.
 
 use super::trends::trends;
-use plimsoll_diagnose::estimate::Mark;
+use plimsoll_diagnose::estimate::Effect;
 use plimsoll_diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, cut, labelled, styled, width, wrap};
@@ -176,7 +176,7 @@ pub(crate) fn advice_lines(event: &Event) -> impl Iterator<Item = String> {
         }
         match advice.rung {
             Some(rung) => line.push_str(&format!(" [rung {rung}, {}]", advice.class.title())),
-            None if advice.class != Mark::KeepsTheMath => line.push_str(&format!(" [{}]", advice.class.title())),
+            None if advice.class != Effect::KeepsTheMath => line.push_str(&format!(" [{}]", advice.class.title())),
             None => {}
         }
         line

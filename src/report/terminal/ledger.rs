@@ -1,7 +1,7 @@
 //! A ledger on the terminal: first the unexpected memory, then each stage.
 
 use plimsoll_diagnose::estimate::Count;
-use plimsoll_diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
+use plimsoll_diagnose::ledger::{Excess, Ground, Ledger, MemoryKind, Movement};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, apart};
@@ -10,7 +10,7 @@ use plimsoll_memory::text::{LABEL, clean, cut, labelled, styled};
 /// Writes the document of `ledger`.
 pub fn ledger(ledger: &Ledger, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let place = if ledger.place == Place::Host { "host memory" } else { "device memory" };
+    let place = if ledger.place == MemoryKind::Host { "host memory" } else { "device memory" };
     let command = "plimsoll ledger";
     let setup = &ledger.setup;
     let count = Count(ledger.model.parameters);
@@ -189,9 +189,9 @@ mod tests {
             offset += line.len() as u64;
         }
         reader.finish(&mut samples);
-        let readings = Reading::of_samples(&samples, Place::Host);
+        let readings = Reading::of_samples(&samples, MemoryKind::Host);
         let setup = Setup { zero: ZeroStage::Two, offload: Offload::Cpu, ..Setup::default() };
-        let found = Ledger::account(&Model::new(1 << 30), &setup, Place::Host, readings, &samples, at).unwrap();
+        let found = Ledger::account(&Model::new(1 << 30), &setup, MemoryKind::Host, readings, &samples, at).unwrap();
         ledger(&found, &Screen::new(120, Palette::plain()))
     }
 

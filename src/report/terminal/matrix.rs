@@ -1,7 +1,7 @@
 //! The table of configurations on the terminal.
 
 use super::judged::outcome_word;
-use crate::matrix::{Figure, Matrix, Row, Verdict};
+use crate::matrix::{Figure, Matrix, Row, RowVerdict};
 use crate::report::matrix::{change, figures, over_ranks, value, verdict_of_gate};
 use plimsoll_memory::text::{Align, Cell, Column, fitted};
 use plimsoll_memory::text::{Palette, Screen};
@@ -70,10 +70,10 @@ fn cells(matrix: &Matrix, row: &Row, figures: &[Figure], palette: &Palette) -> V
         cells.push(Cell::new(words, style));
     }
     let style = match row.verdict {
-        Verdict::Leak | Verdict::Fragmentation | Verdict::MoreMemory | Verdict::Failed => palette.bad,
-        Verdict::Cured | Verdict::MoreTime | Verdict::Unknown => palette.warn,
-        Verdict::Solved | Verdict::Near => palette.good,
-        Verdict::Baseline => palette.dim,
+        RowVerdict::Leak | RowVerdict::Fragmentation | RowVerdict::MoreMemory | RowVerdict::Failed => palette.bad,
+        RowVerdict::Cured | RowVerdict::MoreTime | RowVerdict::Unknown => palette.warn,
+        RowVerdict::Solved | RowVerdict::Near => palette.good,
+        RowVerdict::Baseline => palette.dim,
     };
     cells.push(Cell::new(clean(&row.reading), style));
     cells

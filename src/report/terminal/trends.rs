@@ -2,7 +2,7 @@
 
 use plimsoll_diagnose::TelemetryReport;
 use plimsoll_diagnose::telemetry::Metric;
-use plimsoll_diagnose::trend::{Finding, Pattern, Verdict};
+use plimsoll_diagnose::trend::{Finding, Pattern, TrendVerdict};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{Align, Cell, Column, fitted};
@@ -59,8 +59,8 @@ fn row(finding: &Finding, screen: &Screen) -> Vec<Cell> {
         format!("{}{size}", if statistics.slope < 0.0 { "-" } else { "+" })
     });
     let (meaning, style) = match verdict {
-        Verdict::ReportOnly => (pattern.title().to_owned(), palette.dim),
-        Verdict::CacheNotLeak => (verdict.to_string(), palette.dim),
+        TrendVerdict::ReportOnly => (pattern.title().to_owned(), palette.dim),
+        TrendVerdict::CacheNotLeak => (verdict.to_string(), palette.dim),
         _ => (verdict.to_string(), palette.bad),
     };
     vec![

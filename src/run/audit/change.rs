@@ -11,7 +11,7 @@ pub(super) const WHOLE: u64 = 64 << 10;
 /// How many elements of a large storage show what it holds.
 const SAMPLE: usize = 4096;
 /// Floating-point numbers that are never more different than this name something.
-const FEW: usize = 16;
+const FEW_VALUES: usize = 16;
 
 /// What elements change to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +80,11 @@ pub(super) fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize,
     let sample: Vec<u64> = elements.chunks_exact(format.bytes).step_by(step).map(|bytes| format.bits(bytes)).collect();
     let mut different = HashSet::new();
     for bits in &sample {
-        if different.len() <= FEW {
+        if different.len() <= FEW_VALUES {
             different.insert(*bits);
         }
     }
-    let few = different.len() <= FEW;
+    let few = different.len() <= FEW_VALUES;
     let several = sample.len() > 2 * different.len();
     // A mask, or truth values.
     if few && several && different.len() == 2 {

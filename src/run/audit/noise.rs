@@ -24,7 +24,7 @@ const TIMES_SHORT: f64 = 1.0 / 16.0;
 /// How many times as far an output may be from the reference's as that is from the captured one.
 const TIMES_CAPTURED: f64 = 4.0;
 /// The most bytes of values that are altered.
-const MOST: usize = 256 << 20;
+const MOST_BYTES: usize = 256 << 20;
 
 impl Course<'_> {
     /// Whether what is wrong with `output` may be due to rounding, or cannot be known. The witness has made `expected` of
@@ -51,7 +51,7 @@ impl Course<'_> {
             return Ok(true);
         }
         let (bytes, short) = self.fresh.numbers();
-        if bytes == 0 || bytes > MOST {
+        if bytes == 0 || bytes > MOST_BYTES {
             return Ok(bytes > 0);
         }
         let back = self.patches_to(standing);

@@ -22,7 +22,7 @@ const CELLS: usize = 32;
 /// The most elements that differ in values that are almost the captured ones.
 const NEAR: usize = 16;
 /// The most elements of a larger storage that differ from those of the launch before: a kernel may look at every tenth.
-const FEW: usize = 4;
+const FEW_ELEMENTS: usize = 4;
 /// The longest run of elements that is taken from one place.
 const RUN: usize = 32;
 
@@ -173,7 +173,7 @@ impl<'a> Unit<'a> {
         if !self.whole {
             // A sum of many elements is mostly the same.
             let cells = self.count().div_ceil(CELL);
-            let few: BTreeSet<u64> = (0..1 + chance.below(FEW)).map(|_| chance.word() % cells).collect();
+            let few: BTreeSet<u64> = (0..1 + chance.below(FEW_ELEMENTS)).map(|_| chance.word() % cells).collect();
             return few.into_iter().map(|cell| self.cell(cell, Extent::One, chance)).collect();
         }
         let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);

@@ -9,7 +9,7 @@ use plimsoll::command::{CommandError, EndCause, Repeats};
 use plimsoll::record::Record;
 
 use super::super::Failed;
-use super::super::run::{Made, NotRun, Place, Run, once_in, record};
+use super::super::run::{Made, NotRun, Run, Surroundings, once_in, record};
 use super::repository::OF_GIT;
 use crate::guardian;
 
@@ -51,7 +51,7 @@ impl Worker<'_> {
         let command = ["sh".into(), "-c".into(), script.into(), self.log.clone().into(), words.into()].to_vec();
         let (timeout, prepare, phases, phase_fd) = (None, None, Vec::new(), None);
         let run = Run { command, timeout, prepare, phases, phase_fd, ..self.run.clone() };
-        let ended = once_in(&run, &Place { folder: &self.folder(tree)?, without: &OF_GIT })?;
+        let ended = once_in(&run, &Surroundings { folder: &self.folder(tree)?, without: &OF_GIT })?;
         signalled()?;
         if ended.end.success() {
             return Ok(());
@@ -66,7 +66,7 @@ impl Worker<'_> {
     pub fn once(&self, tree: &Path, runs: &mut Runs) -> Result<(), Stop> {
         let folder = self.folder(tree)?;
         let offset = runs.began.elapsed();
-        let ended = match once_in(self.run, &Place { folder: &folder, without: &OF_GIT }) {
+        let ended = match once_in(self.run, &Surroundings { folder: &folder, without: &OF_GIT }) {
             Err(error @ NotRun::Command(CommandError::Start { .. })) => return Err(Stop::Skip(error.to_string())),
             ended => ended?,
         };

@@ -23,7 +23,7 @@ pub use flags::Run;
 pub(super) use document::verdict;
 pub use document::{label, record};
 pub use made::Made;
-pub use repeat::{NotRun, Place, once, once_in, prepare, progress};
+pub use repeat::{NotRun, Surroundings, once, once_in, prepare, progress};
 
 /// Runs the command and returns its exit code, or that of a failure here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {

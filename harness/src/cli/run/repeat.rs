@@ -121,7 +121,7 @@ pub fn once(arguments: &Run, ceilings: &Ceilings) -> Result<Ended, NotRun> {
 }
 
 /// Runs the command of --prepare, if there is one.
-pub fn prepare(arguments: &Run, place: Option<&Place>) -> Result<(), NotRun> {
+pub fn prepare(arguments: &Run, place: Option<&Surroundings>) -> Result<(), NotRun> {
     let Some(prepare) = &arguments.prepare else { return Ok(()) };
     let command = ["sh".into(), "-c".into(), prepare.clone()].to_vec();
     let (timeout, phases, phase_fd) = (None, Vec::new(), None);
@@ -135,7 +135,7 @@ pub fn prepare(arguments: &Run, place: Option<&Place>) -> Result<(), NotRun> {
 }
 
 /// One run in a worktree; its standard output is discarded, and its readings show which mappings grew.
-pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, NotRun> {
+pub fn once_in(arguments: &Run, place: &Surroundings) -> Result<Ended, NotRun> {
     prepare(arguments, Some(place))?;
     let mut ended = wait(start(arguments, &Ceilings::default(), true, true, None, Some(place))?, None, None)?;
     if !arguments.pss {
@@ -146,7 +146,7 @@ pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, NotRun> {
 }
 
 /// Where a command runs.
-pub struct Place<'a> {
+pub struct Surroundings<'a> {
     /// Its working directory.
     pub folder: &'a Path,
     /// Variables to remove.
@@ -168,13 +168,13 @@ fn start(
     one_of_many: bool,
     silent: bool,
     watch: Option<OutputWatch>,
-    place: Option<&Place>,
+    place: Option<&Surroundings>,
 ) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
     command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
     command.stdout(if silent { Stdio::null() } else { Stdio::inherit() });
-    if let Some(Place { folder, without }) = place {
+    if let Some(Surroundings { folder, without }) = place {
         command.current_dir(folder);
         for name in *without {
             command.env_remove(name);

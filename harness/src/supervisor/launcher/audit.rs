@@ -4,7 +4,7 @@ use plimsoll::record::{Failure, FailureKind, ReleaseReason};
 use plimsoll::run::{Audited, Job, Launcher as _, Output, Overhead, Patch, Region, Wanted};
 
 use super::{WorkerLauncher, is_spent};
-use crate::protocol::{Outcome, Place, Reply, Request, check_names};
+use crate::protocol::{ByteRange, Outcome, Reply, Request, check_names};
 use crate::supervisor::call::CallBuilder;
 use crate::supervisor::death;
 use crate::supervisor::early::{Layout, WORD};
@@ -137,7 +137,7 @@ impl Audited for AuditedWorker<'_, '_> {
     }
 
     fn region(&mut self, launches: &[Vec<Patch>], wanted: &Wanted<'_>) -> Result<Region, Failure> {
-        let place = |patch: &Patch| -> Place { (patch.storage, patch.at, patch.bytes.len() as u64) };
+        let place = |patch: &Patch| -> ByteRange { (patch.storage, patch.at, patch.bytes.len() as u64) };
         let places = launches.iter().map(|patches| patches.iter().map(place).collect()).collect();
         let contents = wanted.contents.iter().map(|held| (held.storage, held.at, held.bytes)).collect();
         let (fill, asks) = (wanted.fill, wanted.keep.is_some());

@@ -20,7 +20,7 @@ use super::launch::{DeviceLaunches, opened};
 use super::on_device::OnDevice;
 use super::outputs::{copy, filled, given};
 use super::resident::{Home, Resident, changed, open, upload_bytes};
-use crate::protocol::{CallMessage, Place};
+use crate::protocol::{ByteRange, CallMessage};
 use crate::worker::audit::{Asked, Given, Times, Values, bytes_at, parts, size_of_all};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
@@ -33,7 +33,7 @@ const LEAST_LAUNCHES: usize = 3;
 pub struct DeviceAudited {
     call: CallMessage,
     on: OnDevice,
-    touched: BTreeSet<Place>,
+    touched: BTreeSet<ByteRange>,
     /// Storages whose contents were changed by the end of the launches.
     changed: Vec<bool>,
 }
@@ -61,7 +61,7 @@ impl<'a> Watched<'a> {
     /// Puts the values of a launch, one after the other in `bytes`, into its arguments.
     fn put<'h>(
         &mut self,
-        places: &[Place],
+        places: &[ByteRange],
         bytes: &[u8],
         home: impl Fn(usize) -> Option<&'h Home>,
     ) -> Result<(), CallError> {
@@ -223,7 +223,7 @@ impl DeviceLaunches {
 fn contents(
     ring: &mut Ring,
     homes: &[Option<Home>],
-    places: &[Place],
+    places: &[ByteRange],
     mut end: usize,
     outputs: &mut Outputs,
     mut leaves: Vec<Output>,
@@ -260,7 +260,7 @@ impl IdleDevice {
     /// The device failed, or there is no memory for outputs.
     pub fn region(
         &mut self,
-        launches: &[Vec<Place>],
+        launches: &[Vec<ByteRange>],
         values: &mut Values,
         outputs: &mut Outputs,
     ) -> Result<Given, CallError> {

@@ -7,7 +7,7 @@ use super::scalar::scalar;
 /// The deepest nesting of literals.
 const DEEPEST: usize = 16;
 /// The most fields that are read.
-const MOST: usize = 4096;
+const MOST_FIELDS: usize = 4096;
 
 /// The most calls that are read.
 const MOST_CALLS: usize = 16;
@@ -107,7 +107,7 @@ impl Reader<'_> {
     /// `name=value` up to the closing parenthesis; other arguments are skipped.
     fn arguments(&mut self, depth: usize) -> Map<String, Value> {
         let mut fields = Map::new();
-        while fields.len() < MOST {
+        while fields.len() < MOST_FIELDS {
             self.blank();
             match self.peek() {
                 None | Some(')') => break,
@@ -196,7 +196,7 @@ impl Reader<'_> {
     fn items(&mut self, close: char, depth: usize) -> Value {
         self.skip(1);
         let mut items = Vec::new();
-        while items.len() < MOST {
+        while items.len() < MOST_FIELDS {
             self.blank();
             match self.peek() {
                 None => break,
@@ -216,7 +216,7 @@ impl Reader<'_> {
     fn mapping(&mut self, depth: usize) -> Value {
         self.skip(1);
         let mut fields = Map::new();
-        while fields.len() < MOST {
+        while fields.len() < MOST_FIELDS {
             self.blank();
             match self.peek() {
                 Some(',') => self.skip(1),

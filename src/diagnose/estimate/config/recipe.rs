@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::scalar::scalar;
 
 /// The most arguments of a command line that are read.
-const MOST: usize = 4096;
+const MOST_ARGUMENTS: usize = 4096;
 
 /// The fields in the names that the rest of this module reads.
 pub(super) fn in_our_names(value: Value) -> Value {
@@ -93,7 +93,7 @@ fn nemo_fields(model: &Map<String, Value>, trainer: &Value) -> Value {
 pub(super) fn arguments(text: &str) -> Map<String, Value> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let code = code.map(|line| line.split(" #").next().unwrap_or("")).collect::<Vec<_>>().join(" ");
-    let words: Vec<&str> = code.split_whitespace().filter(|word| *word != "\\").take(MOST).collect();
+    let words: Vec<&str> = code.split_whitespace().filter(|word| *word != "\\").take(MOST_ARGUMENTS).collect();
     let bare = |word: &str| word.trim_matches(|c| matches!(c, '"' | '\'' | '(' | ')' | '\\' | ',')).to_owned();
     let is_flag = |word: &str| {
         let name = word.strip_prefix("--")?.split('=').next()?;

@@ -7,7 +7,7 @@ use super::{Figure, Metric, Quantity, kind, of_bytes, unit_of_key};
 /// What stands between words or amounts of a list.
 const BETWEEN: [char; 3] = ['/', '|', ','];
 /// The most amounts of a list.
-const LONGEST: usize = 4;
+const MOST_AMOUNTS: usize = 4;
 
 /// The amounts of the first list of `text`, each with what its word says.
 pub(super) fn listed(quantities: &[Quantity<'_>]) -> Vec<(usize, Metric, Figure)> {
@@ -26,7 +26,7 @@ fn is_between(text: &str) -> bool {
 }
 
 fn of_run(first: usize, run: &[Quantity<'_>]) -> Option<Vec<(usize, Metric, Figure)>> {
-    if !(2..=LONGEST).contains(&run.len()) {
+    if !(2..=MOST_AMOUNTS).contains(&run.len()) {
         return None;
     }
     let (before, last) = (run[0].before, run.last()?);

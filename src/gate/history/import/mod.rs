@@ -207,7 +207,7 @@ fn json(path: &Path) -> Result<Value, HistoryError> {
 
 /// The entries of a folder by name, without links.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
-    const MOST: usize = 100_000;
+    const MOST_ENTRIES: usize = 100_000;
     let io = |error: std::io::Error| failed(folder, error.to_string());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(io)? {
@@ -215,8 +215,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
         if entry.file_type().map_err(io)?.is_symlink() {
             continue;
         }
-        if found.len() >= MOST {
-            return Err(failed(folder, format!("it has more than {MOST} files")));
+        if found.len() >= MOST_ENTRIES {
+            return Err(failed(folder, format!("it has more than {MOST_ENTRIES} files")));
         }
         found.push(entry.path());
     }

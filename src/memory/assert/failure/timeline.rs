@@ -31,19 +31,19 @@ pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     let column = |start: u64| (u128::from(start.saturating_sub(from)) * columns as u128 / span) as usize;
     let marks = phases.iter().zip(&starts).map(|(phase, &start)| {
         let column = column(start).min(columns.saturating_sub(1));
-        Mark::new(column, &format!("{} {}", clean(&phase.phase), duration(phase.wall_ns as f64)), columns)
+        Label::new(column, &format!("{} {}", clean(&phase.phase), duration(phase.wall_ns as f64)), columns)
     });
     text += &rows(marks.collect());
     text
 }
 
 /// A label below the column that it refers to.
-struct Mark {
+struct Label {
     begins: usize,
     label: String,
 }
 
-impl Mark {
+impl Label {
     /// Placed right of its corner, or left of it if the line would overflow.
     fn new(column: usize, name: &str, columns: usize) -> Self {
         let long = width(name) + 2;
@@ -56,10 +56,10 @@ impl Mark {
 }
 
 /// Puts each mark into the first row where it does not touch another.
-fn rows(marks: Vec<Mark>) -> String {
+fn rows(marks: Vec<Label>) -> String {
     let mut rows: Vec<String> = Vec::new();
     let mut hidden = 0;
-    for Mark { begins, label } in marks {
+    for Label { begins, label } in marks {
         let free = |row: &String| row.is_empty() || width(row) < begins;
         let at = rows.iter().position(free).unwrap_or(rows.len());
         if at == ROWS {
