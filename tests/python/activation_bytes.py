@@ -295,9 +295,10 @@ def families(*only):
             print(name, *failed, sep="\n  ", flush=True)
             if rows:
                 table[name] = rows
-    rows = (f"{json.dumps(name)}:{json.dumps(table[name], separators=(',', ':'))}" for name in sorted(table))
-    text = ",\n".join(rows)
-    TABLE.write_text("{\n" + text + "\n}\n")
+    small = json.JSONEncoder(separators=(",", ":")).encode
+    rows = ",\n".join(f"{small(name)}:{small(table[name])}" for name in sorted(table))
+    # The package has a limit: whole numbers need no fraction.
+    TABLE.write_text("{\n" + rows.replace(".0,", ",").replace(".0}", "}") + "\n}\n")
     print(len(table), "families,", TABLE.stat().st_size, "bytes")
 
 

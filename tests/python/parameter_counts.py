@@ -131,8 +131,8 @@ def defaults():
             if kind:
                 names[name][part] = {"model_type": kind}
                 todo.append(kind)
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(names[name], sort_keys=True)}" for name in sorted(names))
-    DEFAULTS.write_text("{\n" + rows + "\n}\n")
+    small = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+    DEFAULTS.write_text("{\n" + ",\n".join(f"{small(name)}:{small(names[name])}" for name in sorted(names)) + "\n}\n")
     print(len(names), "families,", DEFAULTS.stat().st_size, "bytes")
 
 

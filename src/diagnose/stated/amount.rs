@@ -18,7 +18,12 @@ pub(super) fn plain(line: Cow<'_, str>) -> Cow<'_, str> {
     let foreign = regex!(
         r"(?P<whole>[1-9]\d{0,2}(?: \d{3})+|\d+)(?:[.,](?P<part>\d{1,2}))?[ \x{a0}\x{202f}\x{2009}]?(?P<unit>[ГМК]и?[Бб]|[Гг]иг\pL*|[Мм]ег\pL*|[KMGT]i?o\b|ギガ(?:バイト)?|メガ(?:バイト)?|기가(?:바이트)?|메가(?:바이트)?)"
     );
+    // A version of Go is no amount.
+    let go = regex!(r"^1\.\d\d Go");
     let english = |found: &Captures<'_>| {
+        if go.is_match(&found[0]) {
+            return found[0].to_owned();
+        }
         let part = found.name("part").map_or(String::new(), |part| format!(".{}", part.as_str()));
         let unit = match found["unit"].chars().next() {
             Some('Г' | 'г' | 'ギ' | '기') => 'G',
@@ -77,7 +82,10 @@ pub(super) fn amounts(text: &str) -> Vec<Amount> {
         match (one.name("number"), one.name("bare"), one.name("next")) {
             (Some(number), ..) => push(number, whole.end(), &one["unit"]),
             (_, Some(bare), Some(next)) => {
-                push(bare, bare.end(), &one["of"]);
+                // `21:14 -> 1104M` begins with a time.
+                if !regex!(r"\d:$").is_match(&text[..bare.start()]) {
+                    push(bare, bare.end(), &one["of"]);
+                }
                 push(next, whole.end(), &one["of"]);
             }
             _ => {}
@@ -98,7 +106,7 @@ mod tests {
             ("RSS 1\u{202f}744 MiB", "RSS 1744 MiB"),
             ("уже 7 гигов", "уже 7 GB"),
             ("\u{30e1}\u{30e2}\u{30ea} 512 \u{30e1}\u{30ac}", "\u{30e1}\u{30e2}\u{30ea} 512 MB"),
-            ("GPU 0 412 MiB, 3 go", "GPU 0 412 MiB, 3 go"),
+            ("GPU 0 412 MiB, 3 go, since 1.22 Go", "GPU 0 412 MiB, 3 go, since 1.22 Go"),
         ] {
             assert_eq!(plain(line.into()), expected);
         }

@@ -7,6 +7,7 @@ mod across;
 mod amount;
 mod axis;
 mod column;
+mod course;
 mod numbers;
 mod profile;
 mod rows;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::across::{Across, across, instants, matrix};
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
+use super::course::course;
 use super::numbers::{Number, numbers};
 use super::{GROWN, levels_off, regex, rise};
 use crate::telemetry::is_of_work;
@@ -57,7 +58,7 @@ impl<'a> Columns<'a> {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
                 _ => columns.extend(listed(lines, std::mem::take(&mut list))),
             }
-            let single = matrix(line).or_else(|| across(lines, at, &numbers));
+            let single = matrix(line).or_else(|| across(lines, at, &numbers)).or_else(|| course(line));
             columns.extend(single.map(|single| Column::of_a_line(at, single)));
             if numbers.iter().any(|number| number.value.is_some()) {
                 let rows = rows.entry(shape.clone()).or_default();
@@ -162,6 +163,7 @@ impl<'a> Columns<'a> {
             column.values.len() >= READINGS
                 && rise(&column.values)
                 && enough(column)
+                && (!column.timed || self.is_near_memory(column.cells[0].0))
                 && !goes_on(column)
                 && !self.is_stored(column.cells[0].0)
                 && !self.follows_work(column)

@@ -183,10 +183,10 @@ impl Reader {
 fn clock(text: &str) -> Option<u32> {
     const NEAR: usize = 40;
     let head = cut(text, NEAR).as_bytes();
-    let pair = |at: usize, most: u8| {
-        let [tens, ones] = *head.get(at..at + 2)? else { return None };
-        let number = tens.wrapping_sub(b'0').checked_mul(10)?.checked_add(ones.wrapping_sub(b'0'))?;
-        (tens.is_ascii_digit() && ones.is_ascii_digit() && number < most).then_some(u32::from(number))
+    let pair = |at: usize, most: u32| {
+        let digits = head.get(at..at + 2).filter(|pair| pair.iter().all(u8::is_ascii_digit))?;
+        let number = digits.iter().fold(0, |number, digit| 10 * number + u32::from(digit - b'0'));
+        (number < most).then_some(number)
     };
     let colons = head.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at);
     colons.filter(|at| *at >= 2).find_map(|at| {
