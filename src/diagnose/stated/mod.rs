@@ -259,13 +259,17 @@ impl<'a> Rows<'a> {
             (statement.verdict, statement.proven) = (verdict, true);
             agree = match rows.readings {
                 1 => format!(", and a tool that looks for leaks agrees: {}", rows.last),
-                readings => format!(", and {readings} rows of it agree: {} -> {}", rows.first, rows.last),
+                readings => {
+                    let what = if rows.lines[0] == rows.lines[1] { "readings of a line" } else { "rows of it" };
+                    format!(", and {readings} {what} agree: {} -> {}", rows.first, rows.last)
+                }
             };
             if let Some(ratio) = rows.ratio {
                 agree.push_str(&format!(" ({:+.0} %)", 100.0 * (ratio - 1.0)));
             }
             (name, first_row) = (rows.name, self.lines[rows.lines[0]]);
             statement.evidence.extend(rows.lines.map(|at| self.evidence(at)));
+            statement.evidence.dedup_by_key(|evidence| evidence.line);
         }
         let mut words = vec![&name[..], first_row];
         words.extend(statement.evidence.iter().map(|evidence| &evidence.text[..]));
