@@ -4,6 +4,7 @@ use super::across::Across;
 use super::amount::amounts;
 use super::numbers::Number;
 use super::regex;
+use super::sentence::LONGEST_SENTENCE;
 use crate::telemetry::is_of_work;
 
 /// The most bytes between two readings.
@@ -13,24 +14,15 @@ const READINGS: usize = 4;
 
 /// The most readings of a line of prose of which each but the first stands behind the time when it was taken, or an arrow.
 pub(super) fn course(line: &str) -> Option<Across<'_>> {
-    let mut longest: Vec<Reading<'_>> = Vec::new();
-    let mut course: Vec<Reading<'_>> = Vec::new();
-    for reading in readings(line) {
-        let goes_on = course.last().is_some_and(|last| {
-            let between = &line[last.end..reading.start];
-            between.len() <= BETWEEN && (is_arrow(between) || is_when(between))
-        });
-        if !goes_on {
-            course.clear();
-        }
-        course.push(reading);
-        if course.len() > longest.len() {
-            longest.clone_from(&course);
-        }
-    }
-    let [first, .., last] = &longest[..] else { return None };
-    let words = line[first.start..last.end].split(|c: char| !c.is_alphanumeric());
-    if longest.len() < READINGS || words.into_iter().any(is_of_work) {
+    // What judges readings reads their line for each of them.
+    let all = if line.len() <= LONGEST_SENTENCE { readings(line) } else { Vec::new() };
+    let courses = all.chunk_by(|last, next| {
+        let between = &line[last.end..next.start];
+        between.len() <= BETWEEN && (is_arrow(between) || is_when(between))
+    });
+    let longest = courses.rev().max_by_key(|course| course.len()).filter(|course| course.len() >= READINGS)?;
+    let mut words = line[longest[0].start..longest[longest.len() - 1].end].split(|c: char| !c.is_alphanumeric());
+    if words.any(is_of_work) {
         return None;
     }
     let number = |reading: &Reading<'_>| Number {
@@ -44,7 +36,6 @@ pub(super) fn course(line: &str) -> Option<Across<'_>> {
     Some(Across { name: String::new(), numbers, values })
 }
 
-#[derive(Clone)]
 struct Reading<'a> {
     start: usize,
     end: usize,
@@ -52,29 +43,32 @@ struct Reading<'a> {
     line: &'a str,
 }
 
-/// The amounts of a line, and the numbers behind arrows, which have the unit of what stands before them.
+/// The amounts of a line in order, and the numbers before and behind their arrows, which have the same unit.
 fn readings(line: &str) -> Vec<Reading<'_>> {
     let mut found: Vec<Reading<'_>> = Vec::new();
     for amount in amounts(line) {
+        let known = found.last().map_or(0, |last| last.end);
+        if amount.start < known {
+            continue;
+        }
         let reading = Reading { start: amount.start, end: amount.end, bytes: amount.bytes, line };
-        found.extend(reading.before());
+        found.extend(reading.before(known));
         found.push(reading);
         while let Some(next) = found.last().and_then(Reading::next) {
             found.push(next);
         }
     }
-    found.sort_by_key(|reading| reading.start);
-    found.dedup_by_key(|reading| reading.start);
     found
 }
 
 impl<'a> Reading<'a> {
-    /// The numbers before the arrow that precedes, which have no unit of their own.
-    fn before(&self) -> Vec<Reading<'a>> {
-        let chain = regex!(r"(?:^|[ (])((?:\d+(?:\.\d+)? ?(?:->|→|⇒) ?)+)$").captures(&self.line[..self.start]);
+    /// The numbers from `known` on before the arrow that precedes, which have no unit of their own.
+    fn before(&self, known: usize) -> Vec<Reading<'a>> {
+        let chain = regex!(r"(?:^|[ (])((?:\d+(?:\.\d+)? ?(?:->|→|⇒) ?)+)$").captures(&self.line[known..self.start]);
         let Some((chain, unit)) = chain.and_then(|found| found.get(1)).zip(self.unit()) else { return Vec::new() };
         let number = |number: regex::Match<'_>| {
-            let (start, end) = (chain.start() + number.start(), chain.start() + number.end());
+            let from = known + chain.start();
+            let (start, end) = (from + number.start(), from + number.end());
             Some(Reading { start, end, bytes: number.as_str().parse::<f64>().ok()? * unit, line: self.line })
         };
         regex!(r"\d+(?:\.\d+)?").find_iter(chain.as_str()).filter_map(number).collect()
@@ -144,5 +138,6 @@ mod tests {
         ] {
             assert_eq!(readings_of(line), None, "{line}");
         }
+        assert_eq!(readings_of(&format!("memory {} 2 GB", "1 → ".repeat(LONGEST_SENTENCE))), None);
     }
 }

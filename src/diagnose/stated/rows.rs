@@ -69,7 +69,7 @@ impl<'a> Columns<'a> {
             }
         }
         columns.extend(listed(lines, list));
-        columns.extend(instants(lines).into_iter().map(|(name, cells)| Column::of_instants(name, cells)));
+        columns.extend(instants(lines).into_iter().map(|(name, cells)| Column::timed(name, cells)));
         for rows in order.iter().map(|shape| &rows[shape][..]).filter(|rows| rows.len() > 1) {
             // All of them, or those of one block.
             let blocks = rows.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| (2..rows.len()).contains(&block.len()));
@@ -271,10 +271,11 @@ impl<'a> Columns<'a> {
 impl<'a> Column<'a> {
     fn of_a_line(at: usize, Across { name, numbers, values }: Across<'a>) -> Self {
         let cells = numbers.into_iter().map(|number| (at, number)).collect();
-        Self { cells, values, name, sized: true, alike: true, timed: true }
+        Self { values, ..Self::timed(name, cells) }
     }
 
-    fn of_instants(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
+    /// Readings with their times.
+    fn timed(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
         let values = cells.iter().filter_map(|(_, number)| number.value).collect();
         Self { cells, values, name, sized: true, alike: true, timed: true }
     }

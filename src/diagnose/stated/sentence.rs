@@ -13,7 +13,7 @@ const APART: usize = 12;
 /// How many sentences a course may take.
 const GOES_ON: usize = 3;
 /// Longer lines are not sentences of a report.
-const LONGEST_SENTENCE: usize = 2000;
+pub(super) const LONGEST_SENTENCE: usize = 2000;
 /// A total that is too small to be called a leak by itself.
 const LITTLE: f64 = (100 << 20) as f64;
 

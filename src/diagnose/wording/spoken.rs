@@ -12,27 +12,29 @@ use super::{recovered, regex};
 
 /// The odds below which ordinary words are a report, as a logarithm in hundredths.
 const REPORTS: i32 = -150;
-/// What the columns of the table of causes stand for: those of a device, then those of a host.
-const COLUMNS: [Verdict; CAUSES] = [
-    Verdict::Capacity,
-    Verdict::LibraryAllocFail,
-    Verdict::Fragmentation,
-    Verdict::SingleHugeRequest,
-    Verdict::OtherProcess,
-    Verdict::ProcessCap,
-    Verdict::PrivatePool,
-    Verdict::FirstBackward,
-    Verdict::OptimizerStep,
-    Verdict::Eval,
-    Verdict::LongestBatch,
-    Verdict::HostAllocFail,
-    Verdict::CgroupKill,
-    Verdict::HostKill,
-    Verdict::SigkillUnattributed,
-    Verdict::ShmExhausted,
-    Verdict::RayMemoryMonitor,
-    Verdict::DataloaderWorkerKill,
+/// What the columns of the table of causes stand for, and what they state of a device: its columns, then those of a host.
+const COLUMNS: [(Cause, Option<Verdict>); CAUSES] = [
+    (Cause::Device, Some(Verdict::Capacity)),
+    (Cause::Library, None),
+    (Cause::Device, Some(Verdict::Fragmentation)),
+    (Cause::Device, Some(Verdict::SingleHugeRequest)),
+    (Cause::Device, Some(Verdict::OtherProcess)),
+    (Cause::Device, Some(Verdict::ProcessCap)),
+    (Cause::Device, Some(Verdict::PrivatePool)),
+    (Cause::Device, Some(Verdict::FirstBackward)),
+    (Cause::Device, Some(Verdict::OptimizerStep)),
+    (Cause::Device, Some(Verdict::Eval)),
+    (Cause::Device, Some(Verdict::LongestBatch)),
+    (Cause::HostAlloc, None),
+    (Cause::Limit, None),
+    (Cause::Machine, None),
+    (Cause::Killed, None),
+    (Cause::SharedMemory, None),
+    (Cause::Ray, None),
+    (Cause::LoaderKilled, None),
 ];
+/// The column of too little memory.
+const OF_CAPACITY: usize = 0;
 /// The first column of a host.
 const OF_A_HOST: usize = 11;
 /// Why memory of a device ran out is said if it is this likely: else that there was too little.
@@ -58,24 +60,14 @@ pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Opt
     if passages.lines.iter().any(|line| denies(line.message())) {
         return None;
     }
-    let sighting = Sighting { weak: true, ..Sighting::new(Cause::Device, &passages.lines[line]) };
-    let sighting = match cause(passages, around(passages.lines, at)) {
-        Verdict::HostAllocFail => Sighting { cause: Cause::HostAlloc, ..sighting },
-        Verdict::CgroupKill => Sighting { cause: Cause::Limit, ..sighting },
-        Verdict::HostKill => Sighting { cause: Cause::Machine, ..sighting },
-        Verdict::SigkillUnattributed => Sighting { cause: Cause::Killed, ..sighting },
-        Verdict::ShmExhausted => Sighting { cause: Cause::SharedMemory, ..sighting },
-        Verdict::RayMemoryMonitor => Sighting { cause: Cause::Ray, ..sighting },
-        Verdict::DataloaderWorkerKill => Sighting { cause: Cause::LoaderKilled, ..sighting },
-        Verdict::LibraryAllocFail => Sighting { cause: Cause::Library, ..sighting },
-        of_a_device => Sighting { stated: Some(of_a_device), ..sighting },
-    };
+    let (cause, stated) = &COLUMNS[column(passages, around(passages.lines, at))];
     let meaning = "Somebody reports this in ordinary words: the text has no message of a program that is known.";
-    Some(Sighting { meaning: Some(meaning), ..sighting })
+    let sighting = Sighting::new(cause.clone(), &passages.lines[line]);
+    Some(Sighting { weak: true, stated: *stated, meaning: Some(meaning), ..sighting })
 }
 
-/// What ran out, by the words of a part of a text.
-fn cause(passages: &Passages, range: Range<usize>) -> Verdict {
+/// The column of what ran out, by the words of a part of a text.
+fn column(passages: &Passages, range: Range<usize>) -> usize {
     let odds = CAUSE.odds_of(passages, range, &[]);
     let most = odds.into_iter().max().unwrap_or(0);
     let shares = odds.map(|odds| (f64::from(odds - most) / 100.0).exp());
@@ -86,9 +78,9 @@ fn cause(passages: &Passages, range: Range<usize>) -> Verdict {
     let (of_device, device) = likeliest(0..OF_A_HOST);
     let (of_host, host) = likeliest(OF_A_HOST..CAUSES);
     match of_device > of_host {
-        true if shares[device] < SURE * of_device => Verdict::Capacity,
-        true => COLUMNS[device],
-        false => COLUMNS[host],
+        true if shares[device] < SURE * of_device => OF_CAPACITY,
+        true => device,
+        false => host,
     }
 }
 
