@@ -35,6 +35,11 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             };
             (Kind::VramOom, verdict, explanation)
         }
+        // The request and what was free are enough to say that the device is full.
+        Class::Library if numbers.tried > numbers.free && numbers.free.is_some() => {
+            let Decision { verdict, explanation } = decide(&numbers);
+            (Kind::VramOom, verdict, explanation)
+        }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
         Class::HostAlloc => host_allocation(numbers.tried, sighting.huge),
         Class::Kernel { group: Some(true), .. } | Class::Limit => {

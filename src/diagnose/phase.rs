@@ -130,10 +130,10 @@ fn piles(frames: &[&str]) -> bool {
 
 fn work(frames: &[&str]) -> Work {
     let training = regex!(
-        r", in (?:train\w*|_inner_training_loop|training_step|fit|compute_loss)\b|trainer\.train\(|/(?:train|finetune|pretrain|sft)\w*\.py"
+        r", in (?:train\w*|_inner_training_loop|training_step|fit|compute_loss)\b|trainer\.train\(|[/\\](?:train|finetune|pretrain|sft)\w*\.py"
     );
     let inference = regex!(
-        r"\.generate\(|, in (?:generate|sample|predict|infer\w*|demo|chat|execute_model|determine_num_available_blocks|profile_run)\b|/(?:vllm|sglang|diffusers|ComfyUI|infer\w*|generate|predict|demo)/|/(?:infer\w*|generate|predict|demo|test|webui|gradio\w*)\.py|pipeline_\w+\.py"
+        r"\.generate\(|, in (?:generate|sample|predict|infer\w*|demo|chat|execute_model|determine_num_available_blocks|profile_run)\b|[/\\](?:vllm|sglang|diffusers|ComfyUI|infer\w*|generate|predict|demo)[/\\]|[/\\](?:infer\w*|generate|predict|demo|test|webui|gradio\w*)\.py|pipeline_\w+\.py"
     );
     let loading = regex!(
         r"\.from_pretrained\(|, in (?:from_pretrained|_?load_(?:state_dict|checkpoint|from_checkpoint|model|weights|pretrained_model|optimizer)\w*|load_file)\b|\.load_state_dict\(|\btorch\.load\(|\bload_(?:checkpoint|model|weights)\w*\("

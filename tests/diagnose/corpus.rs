@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen40/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen42/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,13 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 199] = [
+const KNOWN: [(&str, &str); 198] = [
+    ("some/theano-usage-creep", "memory rises by less than half a percent"),
+    ("some/t-39-026", "Japanese, two versions in a sentence: growth, by its words"),
+    ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
+    ("some/f-42-018", "the heaps of a driver, below its message, are not read"),
+    ("some/f-42-031", "a library states the request alone, which does not say that the device is full"),
+    ("some/f-42-096", "a limit of the shell stands above a refused allocation"),
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
     ("some/t-criterion-peak-heap", "only a change in percent stands below the newer amount"),
     ("some/f-hip-mi210-shared-node", "the listing of processes that a person pasted below is not read"),
@@ -250,7 +256,6 @@ const KNOWN: [(&str, &str); 199] = [
     ("none/b15-none-rows-pandas", "a table of data frames by their rows is taken for telemetry"),
     ("some/t-rocm-smi-watch", "what all programs use of a device, which one that starts takes as well"),
     ("some/t-esp32-heap-ko", "amounts and times in Korean"),
-    ("none/n-sql-runtime-settings", "settings of a database are taken for telemetry"),
     ("some/f-adam-state-step-one", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
@@ -259,7 +264,6 @@ const KNOWN: [(&str, &str); 199] = [
     ("some/t-esp-free-heap", "free bytes beside the least of them"),
     ("some/t-memray-branch", "names of two branches head the columns"),
     ("some/t-notebook-caching", "a table without a time of what is reserved"),
-    ("none/n-postgres-conf", "amounts in settings are taken for telemetry"),
     ("some/f-ios-jetsam-report", "a limit of a process in iOS is taken for that of a group"),
     ("some/f-jira-oomkilled", "the reason stands in another line of the ticket than the exit code"),
     ("some/f-colab-es", "a session of Colab that restarts"),
@@ -310,11 +314,9 @@ const KNOWN: [(&str, &str); 199] = [
     ("some/t-print-reserved-high", "prints of a cache that nobody names"),
     ("some/f-ios-jetsam-38", "a limit of a process in iOS is taken for that of a group"),
     ("some/f-postmortem-pg-kernel", "the kernel is named in another sentence than the kill"),
-    ("some/trend-host-free-days", "memory that is free falls over days, in a table of a person's own"),
     ("some/mailing-list-kernel-boot", "two kernels by name, and their memory in a sentence"),
     ("some/t-erlang-binary-pl", "Polish, with readings in a sentence"),
     ("some/t-chrome-tab-it", "Italian, with two readings in a sentence"),
-    ("some/t-node-heapused-json", "readings of JSON objects that a person pasted"),
     ("some/t-nightly-gpu-peak", "two nightly builds by date in a table"),
     ("none/n-39-016", "a cache that is loaded at the start, named in the heading alone"),
     ("some/f-39-004", "the listing of processes that a person pasted below is not read"),
@@ -327,7 +329,6 @@ const KNOWN: [(&str, &str); 199] = [
     ("some/f-39-060", "an ordinary report in Ukrainian, below the limit"),
     ("some/t-39-001", "columns without headings: the command above names them"),
     ("some/t-39-007", "two versions side by side in the columns of a table"),
-    ("some/t-39-014", "readings of /proc/meminfo one after another"),
     ("some/t-39-023", "what stays on a card while an engine sleeps, in sentences"),
     ("some/t-39-025", "a question about the allocator's cache in sentences"),
     ("some/t-39-028", "Russian, with readings in a sentence"),
@@ -346,12 +347,10 @@ const KNOWN: [(&str, &str); 199] = [
     ("some/f-40-043", "an ordinary report of an optimizer's step, below the limit"),
     ("some/f-40-044", "an ordinary report of an evaluation, below the limit"),
     ("some/f-40-047", "an ordinary report of a dialog of macOS, below the limit"),
-    ("some/f-40-050", "an ordinary report of memory in pieces, below the limit"),
     ("some/f-40-056", "Spanish, with a limit that somebody set"),
     ("some/f-40-060", "an ordinary report of one large tensor, below the limit"),
     ("some/t-40-007", "a key of JSON that names no memory"),
     ("some/t-40-015", "commits that are good and bad below a heading with a batch size"),
-    ("some/t-40-016", "what stays after an unload in a table of models that differ"),
     ("some/t-40-022", "what stays on a card while an engine sleeps, in sentences"),
     ("some/t-40-023", "a question about the allocator's cache in sentences"),
     ("some/t-40-024", "French, with readings in a sentence"),
@@ -391,6 +390,8 @@ const KNOWN: [(&str, &str); 199] = [
 /// in more columns and from six more authors; 69 (50 and 19) and 63 with none after it. `unseen40`, ordinary, after that
 /// and with amounts of other languages, 66 of 95 (failures 46 of 60, trends 20 of 35) and 62 of 65 with none, 62 and 61
 /// before all of it.
+/// `unseen41`, logs alone, 128 of 135 (failures 97 of 100, trends 31 of 35) and 64 of 65 with one; `unseen42`, rarer logs,
+/// 124 of 135 (94 of 100, 30 of 35) and 64 of 65 with one.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -436,6 +437,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen38", 140),
         ("unseen39", 160),
         ("unseen40", 160),
+        ("unseen41", 200),
+        ("unseen42", 200),
     ];
     for (set, least) in sets {
         let cases = cases(set);

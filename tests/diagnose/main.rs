@@ -2,6 +2,7 @@
 
 mod corpus;
 mod disguises;
+mod formats;
 mod logs;
 mod page;
 mod properties;

@@ -32,7 +32,7 @@ pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
 /// Whether a number is of what may still be used, or of what is set.
 pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
     let other = regex!(
-        r"(?i)\b(?:limit|capacity|total memory|cache size|virt|vsz|swap|of|downloaded|uploaded|written|wrote|sent|received|read|transferred|copied|processed)\b\W*$"
+        r"(?i)\b(?:memfree|buffers|cached|limit|capacity|total memory|cache size|virt|vsz|swap|of|downloaded|uploaded|written|wrote|sent|received|read|transferred|copied|processed)\b\W*$"
     );
     other.is_match(&text[..number.start]) || text[..number.start].ends_with("/ ")
 }
@@ -110,7 +110,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
             return false;
         }
         // Of the old generation `jstat` has the amount, or the part of it that is in use.
-        let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat"));
+        let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat") || line.contains(" YGC "));
         // A second line of the header has the units.
         let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
         return is_named(head) || old || unit || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);

@@ -12,7 +12,7 @@ use super::{GROWN, levels_off, regex, rise};
 use crate::telemetry::is_of_work;
 
 /// Longer lines are not rows.
-const LONGEST_ROW: usize = 600;
+pub(super) const LONGEST_ROW: usize = 600;
 /// Longer lines are not of a list.
 const LISTED: usize = 100;
 
@@ -49,7 +49,7 @@ pub(super) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     pub(super) fn of(lines: &'a [&'a str]) -> Self {
-        let mut rows: HashMap<String, Vec<(usize, Vec<Number<'a>>)>> = HashMap::new();
+        let mut rows: HashMap<String, Vec<Row<'a>>> = HashMap::new();
         let (mut order, mut list, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (at, line) in lines.iter().enumerate() {
             let (shape, numbers) = if line.len() <= LONGEST_ROW { numbers(line) } else { (String::new(), Vec::new()) };
@@ -73,7 +73,7 @@ impl<'a> Columns<'a> {
         for rows in order.iter().map(|shape| &rows[shape][..]).filter(|rows| rows.len() > 1) {
             // All of them, or those of one block.
             let blocks = rows.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| (2..rows.len()).contains(&block.len()));
-            let devices = of_devices(lines, rows);
+            let devices = of_devices(lines, rows).or_else(|| of_names(lines, rows)).unwrap_or_default();
             for rows in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
                 columns.extend((0..rows[0].1.len()).filter_map(|column| of_column(lines, rows, column)));
             }
@@ -178,7 +178,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Whether the first column of its table has times.
-    fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
+    pub(super) fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
         let header = self.above(column).find(|line| line.contains(char::is_alphabetic));
         column.alike && header.is_some_and(heads_times)
     }
@@ -301,26 +301,47 @@ impl Column<'_> {
     }
 }
 
+/// A row: its line and its numbers.
+type Row<'a> = (usize, Vec<Number<'a>>);
+
+/// The fewest rows of one of several devices, processes or pods.
+const READINGS: usize = 4;
+
 /// The rows of each device, if a table has several in turns.
-fn of_devices<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)]) -> Vec<Vec<(usize, Vec<Number<'a>>)>> {
-    const READINGS: usize = 4;
+fn of_devices<'a>(lines: &[&str], rows: &[Row<'a>]) -> Option<Vec<Vec<Row<'a>>>> {
     let id = regex!(r"(?i)^\W*(?:gpu|npu|xpu|device|card|rank)(?:[ _]?(?:id|index|idx))?\W*$");
-    let number = |row: &(usize, Vec<Number<'a>>), column: usize| row.1.get(column).map(|number| number.written);
+    let number = |row: &Row<'a>, column: usize| row.1.get(column).map(|number| number.written);
     let of = |column: &usize| {
         let (first, second) = (number(&rows[0], *column), number(&rows[1], *column));
         first != second && id.is_match(&name(lines, rows, *column))
     };
-    let Some(column) = (0..rows[0].1.len()).filter(|_| rows.len() >= 2 * READINGS).find(of) else { return Vec::new() };
-    let mut devices: Vec<Vec<(usize, Vec<Number<'a>>)>> = Vec::new();
+    let column = (0..rows[0].1.len()).filter(|_| rows.len() >= 2 * READINGS).find(of)?;
+    Some(in_turns(rows, |row| number(row, column)))
+}
+
+/// The rows of each process or pod, if a table has several in turns: each row begins with its name.
+fn of_names<'a>(lines: &[&str], rows: &[Row<'a>]) -> Option<Vec<Vec<Row<'a>>>> {
+    let name = |row: &Row<'a>| {
+        let first = lines[row.0].split_whitespace().next()?;
+        (first.contains(char::is_alphabetic) && !is_timed(first)).then_some(first)
+    };
+    let several = rows.len() >= 2 * READINGS && name(&rows[0]) != name(&rows[1]);
+    (several && rows.iter().all(|row| name(row).is_some())).then(|| in_turns(rows, name))
+}
+
+/// The rows of each `of`, those of which there are enough.
+fn in_turns<'a, K: PartialEq>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> K) -> Vec<Vec<Row<'a>>> {
+    const MOST: usize = 64;
+    let mut found: Vec<Vec<Row<'a>>> = Vec::new();
     for row in rows {
-        let same = |device: &&mut Vec<(usize, Vec<Number<'a>>)>| number(&device[0], column) == number(row, column);
-        match devices.iter_mut().find(same) {
-            Some(device) => device.push(row.clone()),
-            None => devices.push(vec![row.clone()]),
+        match found.iter().position(|rows| of(&rows[0]) == of(row)) {
+            Some(place) => found[place].push(row.clone()),
+            None if found.len() < MOST => found.push(vec![row.clone()]),
+            None => {}
         }
     }
-    devices.retain(|device| device.len() >= READINGS);
-    devices
+    found.retain(|rows| rows.len() >= READINGS);
+    found
 }
 
 /// Consecutive lines with one amount each, whatever their words are.
@@ -335,7 +356,7 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     Some(Column { values, name: String::new(), sized: true, alike, timed: false, cells })
 }
 
-fn of_column<'a>(lines: &[&str], rows: &[(usize, Vec<Number<'a>>)], column: usize) -> Option<Column<'a>> {
+fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Column<'a>> {
     let cells: Vec<(usize, Number<'a>)> =
         rows.iter().filter_map(|(at, numbers)| Some((*at, numbers.get(column)?.clone()))).collect();
     let values: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();

@@ -15,7 +15,10 @@ impl Columns<'_> {
             let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
                 .captures(self.lines[at])?;
             let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
-            parts(version.as_str())
+            // A time in seconds.
+            let parts = parts(version.as_str())?;
+            let seconds = parts.len() == 2 && version.as_str().rsplit('.').next().is_some_and(|part| part.len() > 2);
+            (!seconds).then_some(parts)
         };
         let grown = |column: &Column<'_>, versions: Vec<Vec<u32>>| {
             let mut order: Vec<usize> = (0..versions.len()).collect();
@@ -24,12 +27,21 @@ impl Columns<'_> {
             let grown = versions[oldest] != versions[newest]
                 && column.values[oldest] > 0.0
                 && column.values[newest] >= more * column.values[oldest];
-            let found = grown && self.is_near_memory(column.cells[0].0);
-            found.then(|| column.series(oldest, newest, 2))
+            // Each version may have been measured several times.
+            let (values, versions) = (&column.values, &versions);
+            let of = |version: usize| {
+                (0..versions.len()).filter(move |at| versions[*at] == versions[version]).map(|at| values[at])
+            };
+            let most = of(oldest).fold(0.0, f64::max);
+            let found = grown
+                && of(newest).all(|value| value >= more * most)
+                && self.is_near_memory(column.cells[0].0);
+            found.then(|| column.series(oldest, newest, column.values.len()))
         };
         let of_rows = |column: &Column<'_>| {
             let cells = column.cells.iter();
-            grown(column, cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>()?)
+            let versions = cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>()?;
+            grown(column, versions).filter(|_| !self.is_headed_by_times(column))
         };
         let of_blocks = |column: &Column<'_>| grown(column, self.versions_above(column)?);
         self.columns.iter().find_map(of_rows).or_else(|| self.columns.iter().find_map(of_blocks))
@@ -38,8 +50,9 @@ impl Columns<'_> {
     /// The versions of the blocks in which the rows of a column stand, one each: a command or a heading above names it.
     fn versions_above(&self, column: &Column<'_>) -> Option<Vec<Vec<u32>>> {
         const FAR: usize = 40;
+        const MOST_BLOCKS: usize = 12;
         let other = regex!(r"(?i)cache|total (?:memory )?alloc");
-        if !column.alike || column.cells.len() != 2 || other.is_match(&column.name) {
+        if !column.alike || !(2..=MOST_BLOCKS).contains(&column.cells.len()) || other.is_match(&column.name) {
             return None;
         }
         let version = |line: &&str| {
@@ -66,11 +79,16 @@ impl Columns<'_> {
         if let Some(both) =
             self.lines[first.saturating_sub(FAR)..first].iter().rev().find_map(|line| turns.captures(line))
         {
-            return Some(vec![parts(&both[1])?, parts(&both[2])?]);
+            let two = column.cells.len() == 2;
+            return two.then(|| Some(vec![parts(&both[1])?, parts(&both[2])?])).flatten();
         }
         let above =
             |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);
-        Some(vec![above(0, first)?, above(first + 1, column.cells[1].0)?])
+        let from = std::iter::once(0).chain(column.cells.iter().map(|(at, _)| at + 1));
+        let versions: Vec<Vec<u32>> = from.zip(&column.cells).map(|(from, (at, _))| above(from, *at)).collect::<Option<_>>()?;
+        // Or two versions, each measured several times.
+        let others = versions.iter().filter(|version| **version != versions[0]).collect::<Vec<_>>();
+        others.windows(2).all(|two| two[0] == two[1]).then_some(versions)
     }
 
     /// Readings of commits that are called good and bad, of which each bad one has at least `more` times as much.

@@ -3,11 +3,15 @@
 
 use super::super::classify::{Passages, QUIET, TREND, around};
 use super::amount::{amounts, plain};
+use super::numbers::numbers;
+use super::rows::LONGEST_ROW;
 use super::{GROWN, Verdict};
 use crate::window::Line;
 
 /// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
 const REPORTS: i32 = -60;
+/// So many lines of one shape are those of a program.
+const MANY_ROWS: usize = 4;
 /// What the columns of the table of trends stand for.
 const COLUMNS: [Verdict; 4] = [Verdict::HostGrowth, Verdict::Leak, Verdict::Regression, Verdict::ResidualGrowth];
 
@@ -22,7 +26,16 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
     let range = around(passages.lines, at);
     let odds = TREND.odds_of(passages, range.clone(), &signs(&passages.lines[range.clone()]));
     let verdict = COLUMNS[(0..COLUMNS.len()).max_by_key(|column| odds[*column])?];
-    let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[]))?;
+    // Words say it, not a row of numbers, or one of many that differ in their numbers alone.
+    let worded = |at: &usize| {
+        let text = &passages.lines[*at].text;
+        let of = |is: fn(char) -> bool| text.chars().filter(|c| is(*c)).count();
+        let shape = |line: &Line| (line.text.len() <= LONGEST_ROW).then(|| numbers(&line.text).0);
+        let own = shape(&passages.lines[*at]);
+        let alike = passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
+        2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit()) && alike.take(MANY_ROWS).count() < MANY_ROWS
+    };
+    let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[])).filter(worded)?;
     Some((verdict, strongest))
 }
 

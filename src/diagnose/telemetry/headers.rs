@@ -89,7 +89,10 @@ impl Header {
     pub(super) fn fields<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
         let mut fields = cells(text, self.apart);
         if self.timed {
-            let time = |field: &&&str| field.starts_with(|c: char| c.is_ascii_digit()) && field.contains([':', '-']);
+            let time = |field: &&&str| {
+                field.starts_with(|c: char| c.is_ascii_digit()) && field.contains([':', '-'])
+                    || matches!(**field, "AM" | "PM")
+            };
             let times = fields.iter().take(2).take_while(time).count();
             fields.drain(..times);
         }
@@ -242,14 +245,15 @@ fn size(unit: &str) -> Option<u64> {
     }
 }
 
-/// The header of `docker stats` and `podman stats`.
+/// The header of `docker stats`, `podman stats` and `crictl stats`.
 pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
-    if text.len() > LONGEST_HEADER || !text.contains("MEM USAGE / LIMIT") {
+    let is = text.contains("MEM USAGE / LIMIT") || text.starts_with("CONTAINER ") && text.contains(" INODES");
+    if text.len() > LONGEST_HEADER || !is {
         return None;
     }
     let column = |name: &&str| match *name {
         "NAME" => Column::Name,
-        "MEM USAGE / LIMIT" => Column::Figure(Metric::HostUsed, None),
+        "MEM USAGE / LIMIT" | "MEM" => Column::Figure(Metric::HostUsed, None),
         _ => Column::Other,
     };
     let columns = cells(text, Apart::Wide).iter().map(column).collect();
@@ -280,7 +284,11 @@ pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
     }
     let capitals =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'%' | b'+' | b'_'));
-    let names: Vec<&str> = text.split_ascii_whitespace().take(MOST_COLUMNS + 1).collect();
+    // `pidstat` puts the time before the names of its columns, as before each row.
+    let time = |name: &&str| regex!(r"^(?:\d\d:\d\d:\d\d|[AP]M|#)$").is_match(name);
+    let mut names: Vec<&str> = text.split_ascii_whitespace().take(MOST_COLUMNS + 1).collect();
+    let times = names.iter().take(2).take_while(|name| time(name)).count();
+    names.drain(..times);
     if let ["NAME", .., "MEMORY(bytes)"] | ["NAMESPACE" | "POD", "NAME", .., "MEMORY(bytes)"] = names[..] {
         let column = |name: &&str| match *name {
             "NAME" => Column::Name,
@@ -299,8 +307,9 @@ pub(super) fn of_processes(text: &str, last: u64) -> Option<Header> {
         });
     }
     let asked;
-    let (names, timed) = if names.len() <= MOST_COLUMNS && names.iter().all(|name| capitals(name)) {
-        (names, false)
+    let rates = |name: &str| capitals(name) || matches!(name, "minflt/s" | "majflt/s" | "Command");
+    let (names, timed) = if names.len() <= MOST_COLUMNS && names.iter().all(|name| rates(name)) {
+        (names, times > 0)
     } else {
         let command = regex!(
             r"(?:^|[\s;|(&`])ps\s(?:[^|;\n]*\s)?-?[a-zA-Z]*o[ =]?(?P<columns>[a-z%_]+=?(?:,[a-z%_]+=?)*)(?:\s|$|;|\|)"
@@ -350,6 +359,7 @@ mod tests {
             ),
             ("NAME   CPU(cores)   MEMORY(bytes)", vec![(Metric::HostUsed, None)]),
             ("$ watch -n 5 ps -p 71 -o rss=", vec![(Metric::HostUsed, kib)]),
+            ("07:50:00 AM  UID  PID  minflt/s  majflt/s  VSZ  RSS  %MEM  Command", vec![(Metric::HostUsed, kib)]),
         ] {
             assert_eq!(figures(text).unwrap_or_default(), expected, "{text}");
         }

@@ -32,7 +32,8 @@ use unitless::without_units;
 
 /// Texts of lines that mention memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
 /// downloads.
-const OTHER: [&str; 34] = [
+const OTHER: [&str; 35] = [
+    "work_mem",
     "reserved for KV",
     "out of memory",
     "OutOf",
@@ -88,7 +89,7 @@ const MOST_QUANTITIES: usize = 32;
 pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let text = line.message();
     if let Some((metric, figure, label)) = runtimes::read(text) {
-        return line.reading(metric, Some(figure), Some(label.to_owned())).into_iter().collect();
+        return line.reading(metric, Some(figure), Some(label.into_owned())).into_iter().collect();
     }
     // An option with its help or value is a setting, not a reading.
     static OTHERS: LazyLock<Words> = LazyLock::new(|| Words::list(&OTHER));
@@ -159,7 +160,8 @@ fn ungrouped(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains(',') {
         return text;
     }
-    let grouped = regex!(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)? ?(?:[kKMGT]i?B|bytes|B)\b");
+    // Or millions, which need no unit.
+    let grouped = regex!(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)? ?(?:[kKMGT]i?B|bytes|B)\b|\b\d{1,3}(?:,\d{3}){2,}\b");
     let joined = match grouped.replace_all(&text, |found: &Captures<'_>| found[0].replace(',', "")) {
         Cow::Borrowed(_) => None,
         Cow::Owned(joined) => Some(joined),
@@ -190,7 +192,9 @@ fn quantities(text: &str) -> Vec<Quantity<'_>> {
     let (mut found, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(next) = text[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
         // Digits of a name (`fp16`, `cuda:0`, `A100`) are not a number; those of a longer number are skipped with it.
-        let named = text[..next].ends_with(|c: char| c.is_alphabetic() || c == '_') || counts_devices(&text[..next]);
+        let named = text[..next].ends_with(|c: char| c.is_alphabetic() || c == '_')
+            || counts_devices(&text[..next])
+            || is_of_a_name(&text[..next]);
         let Some(number) = number(&text[next..]) else { break };
         let end = text.len() - number.rest.len();
         at = end.max(next + 1);
@@ -206,6 +210,13 @@ fn quantities(text: &str) -> Vec<Quantity<'_>> {
         found.push(Quantity { before, number, unit: unit.map(|unit| unit.0) });
     }
     found
+}
+
+/// Whether a number behind `text` belongs to a name that ends with it: `A100-SXM4-40GB`.
+fn is_of_a_name(text: &str) -> bool {
+    let name = text.strip_suffix('-').filter(|name| name.ends_with(|c: char| c.is_ascii_alphanumeric()));
+    let word = name.and_then(|name| name.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '-').next());
+    word.is_some_and(|word| word.contains(|c: char| c.is_ascii_uppercase()))
 }
 
 /// Whether a number behind `text` is that of a device or of a process.

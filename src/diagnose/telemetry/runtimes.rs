@@ -1,5 +1,6 @@
 //! Lines in which runtimes and systems print what they hold: garbage collectors, counters of .NET, free heaps, `free`.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::figure::Figure;
@@ -10,13 +11,17 @@ use super::scan::{LEAST_BYTES, Number, behind, number, of_bytes, unit, whole};
 use crate::ascii::regex;
 
 /// What a line says: the metric, the amount, and what it is of.
-type Reading = (Metric, Figure, &'static str);
+type Reading = (Metric, Figure, Cow<'static, str>);
 
 /// A reader of a kind of line.
 type Parser = fn(&str) -> Option<Reading>;
 
 /// The readers, each with a text that its lines have.
-const PARSERS: [(&str, Parser); 13] = [
+const PARSERS: [(&str, Parser); 17] = [
+    ("MEM ", mprof),
+    ("Max Memory Used: ", lambda),
+    ("Total: reserved=", native),
+    ("_bytes{", exported),
     ("Pause Full", java),
     ("Full GC", java),
     (" MB goal", go),
@@ -40,15 +45,52 @@ pub(super) fn read(text: &str) -> Option<Reading> {
     parsers.filter_map(|(_, (_, parse))| parse(text)).next().or_else(|| row_of_free(text))
 }
 
+/// The high-water mark of a function's environment, which serves one request after another: `Max Memory Used: 181 MB`.
+fn lambda(text: &str) -> Option<Reading> {
+    let used = number(behind(text, "Max Memory Used: ")?).filter(|used| used.rest.starts_with(" MB"))?;
+    let is = text.contains("REPORT RequestId: ") && text.contains("Memory Size: ");
+    Some((Metric::HostUsed, used.figure(1 << 20)?, "used by a function".into())).filter(|_| is)
+}
+
+/// What a JVM has from the system, by its native memory tracking: `Total: reserved=5120412KB, committed=812044KB`.
+fn native(text: &str) -> Option<Reading> {
+    let committed = number(behind(text, ", committed=")?)?;
+    let size = letter(committed.rest.strip_suffix('B').unwrap_or(committed.rest).chars().next()?)?;
+    Some((Metric::HostUsed, committed.figure(size)?, "committed by a JVM".into())).filter(|_| text.starts_with("Total: "))
+}
+
+/// A reading of `mprof`, in MiB and at a time: `MEM 470.125000 1700010000.1234`.
+fn mprof(text: &str) -> Option<Reading> {
+    let used = number(text.strip_prefix("MEM ")?).filter(|used| used.decimals >= 4)?;
+    let time = number(used.rest.strip_prefix(' ')?).filter(|time| time.decimals == 4 && time.value > 1e9)?;
+    Some((Metric::HostUsed, used.figure(1 << 20)?, "RSS".into())).filter(|_| time.rest.trim().is_empty())
+}
+
+/// What a process or a container uses, with labels as Prometheus exports it: `container_memory_rss{pod="a"} 1.2e+08`.
+fn exported(text: &str) -> Option<Reading> {
+    let (name, rest) = text.split_once('{')?;
+    let (_, value) = rest.rsplit_once('}')?;
+    let used = ["memory_working_set_bytes", "memory_rss", "resident_memory_bytes"].iter().any(|end| name.ends_with(end));
+    // A time may stand behind the value.
+    let bytes: f64 = value.split_ascii_whitespace().next()?.parse().ok()?;
+    // One container is told from another by all its labels.
+    let series = text[..text.len() - value.len()].to_owned().into();
+    let is = used && bytes >= LEAST_BYTES && !name.contains(' ');
+    Some((Metric::HostUsed, Figure::rounded(bytes, 1, 1.0)?, series)).filter(|_| is)
+}
+
 /// What a full collection of a JVM left on the heap: `Pause Full (System.gc()) 1604M->1022M(6144M) 812.551ms`.
 fn java(text: &str) -> Option<Reading> {
     let rest = ["Pause Full", "Full GC"].iter().find_map(|name| behind(text, name))?;
+    // Older ones print the generations in brackets, and then the whole heap.
+    let whole = rest.match_indices("] ").map(|(at, _)| &rest[at + 2..]).find(|rest| number(rest).is_some());
+    let rest = whole.unwrap_or(rest);
     let (before, after) = rest.split_once("->")?;
     let left = number(after)?;
     let size = letter(left.rest.chars().next()?)?;
     let counted = before.trim_end_matches(['K', 'M', 'G']).ends_with(|c: char| c.is_ascii_digit());
     let whole = counted && left.rest[1..].starts_with('(');
-    Some((Metric::HostUsed, left.figure(size)?, "after a full collection")).filter(|_| whole)
+    Some((Metric::HostUsed, left.figure(size)?, "after a full collection".into())).filter(|_| whole)
 }
 
 fn letter(letter: char) -> Option<u64> {
@@ -65,7 +107,7 @@ fn go(text: &str) -> Option<Reading> {
     let (before, _) = text.split_once(" MB goal").filter(|(before, _)| before.contains(" ms clock,"))?;
     let (_, live) = before.rsplit_once("->")?;
     let live = number(live).filter(|live| live.rest.starts_with(" MB,"))?;
-    Some((Metric::HostUsed, live.figure(1 << 20)?, "live after a collection"))
+    Some((Metric::HostUsed, live.figure(1 << 20)?, "live after a collection".into()))
 }
 
 /// What V8's old generation holds after a collection: `Mark-Compact 254.1 (280.2) -> 188.2 (268.2) MB, ..`.
@@ -75,7 +117,7 @@ fn node(text: &str) -> Option<Reading> {
     let left = number(after)?;
     let total = number(left.rest.strip_prefix(" (")?)?;
     let is = before.ends_with(')') && total.rest.starts_with(") MB");
-    Some((Metric::HostUsed, left.figure(1 << 20)?, "after a full collection")).filter(|_| is)
+    Some((Metric::HostUsed, left.figure(1 << 20)?, "after a full collection".into())).filter(|_| is)
 }
 
 /// A counter of `dotnet-counters`, in a row of its own or of comma-separated values; its MB are 10^6 bytes.
@@ -84,7 +126,7 @@ fn dotnet(text: &str) -> Option<Reading> {
     let (rest, label) = of.iter().find_map(|(name, label)| Some((behind(text, name)?, *label)))?;
     let rest = rest.trim_start_matches([',', ' ', '\t']);
     let amount = number(rest.strip_prefix("Metric,").unwrap_or(rest)).filter(|amount| amount.rest.trim().is_empty())?;
-    Some((Metric::HostUsed, amount.figure(1_000_000)?, label))
+    Some((Metric::HostUsed, amount.figure(1_000_000)?, label.into()))
 }
 
 /// The three amounts of Java's `Runtime`: `total=2048MB free=1420MB max=2048MB`.
@@ -113,14 +155,14 @@ fn of_a_java_runtime(text: &str) -> Option<Reading> {
     let used = total.value * size as f64 - free.value * of_free as f64;
     let fits = used >= 0.0 && most.value * of_most as f64 >= total.value * size as f64 && !is_of_a_gpu(text);
     let figure = Figure::rounded(used, 1, total.step() * size as f64 + free.step() * of_free as f64)?;
-    Some((Metric::HostUsed, figure, "heap of Java")).filter(|_| fits)
+    Some((Metric::HostUsed, figure, "heap of Java".into())).filter(|_| fits)
 }
 
 /// Several figures of `/proc/meminfo` on one line: `MemTotal: 8050412 kB MemAvailable: 6200000 kB ..`.
 fn meminfo(text: &str) -> Option<Reading> {
     let available = number(behind(text, "MemAvailable:")?).filter(|available| available.rest.starts_with(" kB"))?;
     text.contains("MemTotal:").then_some(())?;
-    Some((Metric::HostFree, available.figure(1 << 10)?, "the machine"))
+    Some((Metric::HostFree, available.figure(1 << 10)?, "the machine".into()))
 }
 
 /// The row of `df` on shared memory: `tmpfs  32G  2.6G  30G  9% /dev/shm`, in KiB if no amount has a letter.
@@ -134,7 +176,7 @@ fn df(text: &str) -> Option<Reading> {
         "" => 1 << 10,
         rest => letter(rest.trim_end_matches('i').chars().next()?)?,
     };
-    Some((Metric::HostUsed, amount.figure(size)?, "/dev/shm"))
+    Some((Metric::HostUsed, amount.figure(size)?, "/dev/shm".into()))
 }
 
 /// The free heap of a small device or of a program: `Free heap: 198212`, `esp_get_free_heap_size=198212`.
@@ -154,7 +196,7 @@ fn free_heap(text: &str) -> Option<Reading> {
         None if whole(rest)? < LEAST_HEAP || amount.decimals > 0 => return None,
         None => 1,
     };
-    Some((Metric::HostFree, amount.figure(size)?, "heap"))
+    Some((Metric::HostFree, amount.figure(size)?, "heap".into()))
 }
 
 /// The first row of `free`, in any language: total, used, free, shared, cache and available, of which some make up others.
@@ -191,7 +233,7 @@ fn row_of_free(text: &str) -> Option<Reading> {
         _ => 1,
     };
     let figure = Figure::rounded((total - available).max(0.0), unit, size? as f64)?;
-    Some((Metric::HostUsed, figure, "the machine")).filter(|_| fits)
+    Some((Metric::HostUsed, figure, "the machine".into())).filter(|_| fits)
 }
 
 #[cfg(test)]
@@ -205,6 +247,19 @@ mod tests {
         let (used, free) = (Metric::HostUsed, Metric::HostFree);
         for (text, metric, bytes) in [
             ("[gc] GC(211) Pause Full (System.gc()) 1604M->1022M(6144M) 812.551ms", used, 1022 << 20),
+            (
+                "3.1: [Full GC (Ergonomics) [PSYoungGen: 1024K->0K(2048K)] [ParOldGen: 900K->700K(4096K)] 1924K->700K(6144K), [Metaspace: 50K->50K(99K)], 0.2 secs]",
+                used,
+                700 << 10,
+            ),
+            (
+                "REPORT RequestId: 0a11 Duration: 812.40 ms Billed Duration: 813 ms Memory Size: 1024 MB Max Memory Used: 181 MB",
+                used,
+                181 << 20,
+            ),
+            ("MEM 512.500000 1700010000.1234", used, 1025 << 19),
+            ("Total: reserved=5120412KB, committed=812044KB", used, 812_044 << 10),
+            ("container_memory_working_set_bytes{pod=\"api-1\"} 1.048576e+06 1700000000000", used, 1 << 20),
             (
                 "gc 210 @300.1s 3%: 0.041+27.9+0.006 ms clock, 0.33+0.42/45.1/0.1+0.05 ms cpu, 126->132->64 MB, 130 MB goal, 1 MB stacks, 8 P",
                 used,
@@ -230,6 +285,10 @@ mod tests {
         }
         for text in [
             "Pause Full (G1) 12ms",
+            "Max Memory Used: 181 MB",
+            "MEM 512.5 17",
+            "Total: reserved=1KB",
+            "container_memory_working_set_bytes{pod=\"api-1\"} > 1048576",
             "goal: 3->4->5 MB, 9 MB goal",
             "Mark-Compact -> done",
             "GC Heap Size (MB) is the size of the heap",

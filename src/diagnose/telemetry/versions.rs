@@ -61,7 +61,9 @@ impl Versions {
         if text.len() > LONGEST_ROW {
             return false;
         }
-        if let Some(header) = header(text, line.position.line) {
+        if let Some(mut header) = header(text, line.position.line) {
+            header.memory |= above.into_iter().any(of_memory);
+            header.gpu |= above.into_iter().any(is_of_a_gpu);
             self.header = Some(header);
             return true;
         }
@@ -95,6 +97,8 @@ fn header(text: &str, line: u64) -> Option<Header> {
     if text.contains("/op") && (text.contains('│') || text.starts_with("name ")) {
         return Some(of(text.contains("B/op").then_some(1), false));
     }
+    // A name may have its commit: `base=4f1e90c`.
+    let text = &*regex!(r"(\b[a-z]+)[=:@][0-9a-f]{7,40}\b").replace_all(text, "$1");
     if text.bytes().any(|byte| matches!(byte, b'=' | b':')) || !(text.contains("  ") || text.contains(['|', '\t'])) {
         return None;
     }

@@ -191,11 +191,15 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 fn host_grows(key: &Key, run: &[Point]) -> bool {
     const LEAST_RISE: f64 = GIB / 4.0;
     let rise = rise(run);
-    // A small process that grows by half counts as well, if it is seen long enough.
-    let small = run.len() >= MANY_READINGS && rise > LEAST_RISE / 4.0 && rise >= run[0].figure.value() / 2.0;
-    let long = run[0].figure.value() > LEAST_RISE / 4.0;
+    // A small process that grows by half counts as well, if it is seen long enough, or if it grows to three times as much.
+    let first = run[0].figure.value();
+    let small = rise > LEAST_RISE / 4.0 && (run.len() >= MANY_READINGS && rise >= first / 2.0 || rise >= 2.0 * first);
+    let long = first > LEAST_RISE / 4.0;
+    // What a collection leaves is in use.
+    let least = if key.label.ends_with("collection") { READINGS_OF_A_RISE - 1 } else { READINGS_OF_A_RISE };
+    let evenly = || evenly(run.iter().map(|point| point.figure.value()).collect(), least);
     (rise > GIB && key.metric == Metric::HostUsed)
-        || (key.format != Format::Deepspeed && (rise > LEAST_RISE || small && long) && rises_evenly(run))
+        || (key.format != Format::Deepspeed && (rise > LEAST_RISE || small && long) && evenly())
 }
 
 /// How far memory may be above that of the version before, as a share.
@@ -237,23 +241,25 @@ fn is_slow(run: &[Point]) -> bool {
 fn falls_evenly(run: &[Point]) -> bool {
     run.len() >= MANY_READINGS
         && -rise(run) >= run[0].figure.value() / 4.0
-        && evenly(run.iter().map(|point| -point.figure.value()).collect())
+        && evenly(run.iter().map(|point| -point.figure.value()).collect(), READINGS_OF_A_RISE)
 }
 
 fn rises_evenly(run: &[Point]) -> bool {
-    evenly(run.iter().map(|point| point.figure.value()).collect())
+    evenly(run.iter().map(|point| point.figure.value()).collect(), READINGS_OF_A_RISE)
 }
 
-/// Whether figures rise in nearly every one of several steps, at the same rate to the end.
-fn evenly(figures: Vec<f64>) -> bool {
-    const STEPS: usize = 6;
+/// The fewest readings that show an even rise.
+const READINGS_OF_A_RISE: usize = 6;
+
+/// Whether figures, at least `least` of them, rise in nearly every one of several steps, at the same rate to the end.
+fn evenly(figures: Vec<f64>, least: usize) -> bool {
     let rise = figures[figures.len() - 1] - figures[0];
     let half = figures.len() / 2;
     let later = figures[figures.len() - 1] - figures[half];
     // What the second half would rise by at the rate of the whole.
     let even = rise * (figures.len() - 1 - half) as f64 / (figures.len() - 1) as f64;
     let rises = figures.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    figures.len() >= STEPS && later >= 0.8 * even && rises * 5 >= (figures.len() - 1) * 4
+    figures.len() >= least && later >= 0.8 * even && rises * 5 >= (figures.len() - 1) * 4
 }
 
 /// The last readings of `worker` at the label of `key`.

@@ -14,17 +14,29 @@ const BYTES: usize = 4 << 10;
 /// word.
 pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) -> bool) -> String {
     let mut text = lines[at].message().trim().to_owned();
+    let mut before = lines[at].message();
     for line in lines.after(at).take(LINES) {
         if whole(&text) || text.len() > BYTES || begins_anew(line) {
             break;
         }
         let next = unboxed(line.message());
         if !next.is_empty() {
-            text.push_str(if glue == BROKEN { gap(&text, next) } else { glue });
+            let apart = glue.is_empty() && blank_between(before, line.message());
+            text.push_str(match glue {
+                _ if apart => " ",
+                BROKEN => gap(&text, next),
+                _ => glue,
+            });
             text.push_str(next);
+            before = line.message();
         }
     }
     text
+}
+
+/// Whether a terminal broke a text beside a blank, which then ends one line or begins the next. More blanks indent.
+fn blank_between(before: &str, after: &str) -> bool {
+    before.ends_with(' ') || (after.starts_with(' ') && !after.starts_with("  "))
 }
 
 /// The line above line `at`, if it is prose that goes on in line `at`: it has no end, and the next word no capital.

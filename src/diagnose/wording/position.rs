@@ -264,7 +264,10 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         return Some("advice or documentation about such errors");
     }
     // An action that could not be done is an event, not a denial.
-    let happened = regex!(r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])").is_match(before);
+    let happened = regex!(
+        r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])|\b(?:did ?n['\x{2019}]?t|did not|does not|doesn't) (?:exit|complete|finish|end|succeed|terminate|return|respond)\b"
+    )
+    .is_match(before);
     // The number of a device, not a count of errors.
     let counted =
         regex!(r"(?i)\b(?:gpu|device|rank|node|worker|card|core|cuda|npu|xpu|replica|shard|slot|host)[ :#=]{1,2}0\s+$");

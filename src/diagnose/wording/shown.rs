@@ -53,6 +53,10 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     if regex!(r#"^(?:- )?[a-z][\w.-]*(?:exception|error|reason|retr|ignor|fatal|class)[\w.-]*\s?[=:]\s?\[?["']?[\w.$]+["']?(?:,\s?["']?[\w.$]+["']?)+\]?$"#).is_match(text) {
         return Some("a setting");
     }
+    // What a class of errors is, or is not, to a program's settings.
+    if regex!(r"(?:Error|Exception|OOM\w*)\W? (?:is|was) (?:not |n't )?(?:(?:one )?(?:of|among)|in|on|configured|listed|registered|declared|marked|considered|treated|classified) ?(?:the|as|a|an|for|retry\w*)\b").is_match(text) {
+        return Some("a setting");
+    }
     // A choice in one line; a text that a program shows, parses or replays.
     if regex!(r"(?i)^\W*(?:please )?(?:select|choose|pick|enter|which|what|survey)\b[^\n]*[\[(](?:1|a)[\])][^\n]*[\[(](?:2|b)[\])]|^\W*(?i:a)[.)] [^\n]*\s(?i:b)[.)] [^\n]*\s(?i:c)[.)] ").is_match(text) {
         return Some("a list to choose from");
@@ -103,6 +107,7 @@ mod tests {
             "lena assigned OPS-812: OutOfMemoryError in importer",
             "Exit codes: 0 success, 137 killed (out of memory), 143 terminated",
             "retry.exceptions=java.lang.OutOfMemoryError,java.io.IOException",
+            "RuntimeException: java.lang.OutOfMemoryError is not one of the retryable exceptions configured",
             "Enter a reason [1] disk full [2] out of memory [3] other:",
             "Replaying incident 12: \"Out of memory: Killed process 812 (java)\"",
             "Translation complete: \"Plus de m\u{e9}moire\" -> \"Out of memory\"",

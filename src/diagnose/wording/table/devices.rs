@@ -86,7 +86,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"Can't allocate (?P<tried>\d+) on device (?P<device>\d+)|CUDABadAlloc|CUDA allocation failed",
         "CUDA allocation failed: Can't allocate 8589934592 on device 0.", "DALI: core/mm/default_resources.cc"),
     row(Device, "kokkos", "Kokkos could not get memory in the space of a device.",
-        r"MemorySpace named \x22(?:Cuda|HIP|SYCL|OpenMPTarget)\w*\x22[^\n]*?Allocation of size (?P<tried>[\d.]+ [KMGT]i?B?) failed|Kokkos failed to allocate memory for label[^\n]*(?:Cuda|HIP|SYCL)",
+        r"MemorySpace named \x22(?:Cuda|HIP|SYCL|OpenMPTarget)\w*\x22(?:[^\n]*?Allocation of size (?P<tried>[\d.]+ [KMGT]i?B?) failed)?",
         "Kokkos failed to allocate memory for label \"x\". Allocation using MemorySpace named \"Cuda\" failed with the following error: Allocation of size 8.0 G failed, likely due to insufficient memory.", "kokkos: core/src"),
     row(Device, "taichi", "The memory that Taichi set aside on the device is full.",
         r"Out of CUDA pre-allocated memory", "TaichiRuntimeError: Out of CUDA pre-allocated memory.", "taichi: runtime/llvm"),
