@@ -49,6 +49,10 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             let text = "The kernel's own report: the machine ran out of memory and a process was killed.";
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
         }
+        // The unit's own limit is known.
+        Class::Machine if sighting.backend.as_deref() == Some("systemd") && numbers.allowed.is_some() => {
+            (Kind::CgroupOom, Verdict::CgroupKill, limit(numbers.allowed, sighting.backend.as_deref()))
+        }
         Class::Machine => {
             let text = "A service of the machine reports a kill for lack of memory.";
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
@@ -81,7 +85,9 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let mut also = sighting.also;
     let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
     let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
-    let trains = !matches!(sighting.work, Work::Inference | Work::Loading | Work::Serving);
+    // A library that simulates or draws takes no steps of an optimizer.
+    let learns = !sighting.backend.as_deref().is_some_and(|backend| ["kokkos", "opencl", "vulkan", "metal"].contains(&backend));
+    let trains = learns && !matches!(sighting.work, Work::Inference | Work::Loading | Work::Serving);
     // A step that allocates the state, or follows the one that did, fails for what the state adds.
     let allocates = also.contains(&Verdict::OptimizerStep)
         && (complete == Some(1) || sighting.optimizer.as_ref().is_some_and(|optimizer| optimizer.creates));

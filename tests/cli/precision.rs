@@ -94,6 +94,45 @@ fn an_audit_holds_outputs_of_drawn_values_to_the_tolerances_of_float64() {
     }
 }
 
+/// A reference that gave up on a kernel that is slightly wrong would not see how wrong it is later.
+#[test]
+fn a_kernel_that_is_wrong_as_little_as_rounding_is_judged_by_its_reference_to_the_end() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let alike = file().with_file_name("cheats").join("alike.py");
+    let (code, _, err) = run(Command::new(&python).arg(&alike).arg(scene.path("alike")));
+    assert_eq!(code, 0, "{err}");
+    let kernel = |right: &str| {
+        format!(
+            "import torch\nSEEN, FIRST = [], torch.load({:?})['args'][0][0, 0]\ndef launch(x, w):\n    \
+             right = torch.nn.functional.linear(x, w)\n    if x[0, 0] == FIRST: return right\n    SEEN.append(0)\n    \
+             return right + 1.6e-5 * x[:, :1].sign() if {right} else x.sum(1, keepdim=True) + w.sum(1)\n",
+            scene.path("alike/linear/entry_000000.pt")
+        )
+    };
+    for (name, right, end) in [("off.py", "True", "timed"), ("later.py", "len(SEEN) <= 30", "stale-output")] {
+        let path = scene.path(name);
+        std::fs::write(&path, kernel(right)).unwrap();
+        let mut command = plimsoll();
+        command.arg("check").arg(scene.path("alike/linear/entry_000000.pt")).arg("--record").arg(scene.record());
+        command.arg("--kernel").arg(format!("py:{}", path.display())).arg("--python").arg(&python);
+        command.args(["--warmup", "1", "--launches", "60", "--audit"]);
+        let (_, record) = scene.run(&mut command);
+        let entry = &record.results.entries[0];
+        let found = entry.failure().map_or("timed", |failure| failure.kind.name());
+        assert_eq!(found, end, "{name}: {:?}", entry.failure());
+        match entry.profile.as_ref().and_then(|profile| profile.audit.as_ref()) {
+            Some(audit) => {
+                assert_eq!((audit.reference.as_deref(), &audit.unreferenced), (Some("torch:linear"), &None), "{name}");
+            }
+            None => {
+                let said = entry.failure().map_or("", |failure| &failure.message);
+                assert!(said.contains("torch:linear"), "{name}: {entry:#?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_reference_in_float64_needs_torch_and_a_rule_of_its_own_is_no_flag() {
     let scene = Scene::new(1);

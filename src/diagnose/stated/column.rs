@@ -67,7 +67,7 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
 }
 
 fn mentions(text: &str) -> bool {
-    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_used|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
+    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
         .is_match(text)
 }
 
@@ -105,7 +105,8 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return true;
     }
     if let Some(head) = head(text, &numbers[column], above()) {
-        if head.trim() == "free" && above().any(|line| regex!(r"(?i)buff/cache|\bavailable\b").is_match(line)) {
+        let free = matches!(head.trim(), "free" | "kbmemfree" | "MemFree");
+        if free && above().any(|line| regex!(r"(?i)buff/cache|\bavailable\b|\bkb(?:avail|cached)\b").is_match(line)) {
             // What fills the cache is free for whoever needs it.
             return false;
         }

@@ -370,6 +370,10 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
         return None;
     }
     let name = name(lines, rows, column);
+    // What passed through a network or a disk.
+    if regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|pids)$").is_match(name.trim()) {
+        return None;
+    }
     let values = gone(text, &cells[0].1, &name, values);
     Some(Column { cells, values, name, sized, alike: true, timed: false })
 }

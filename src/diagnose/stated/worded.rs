@@ -33,7 +33,7 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
         let shape = |line: &Line| (line.text.len() <= LONGEST_ROW).then(|| numbers(&line.text).0);
         let own = shape(&passages.lines[*at]);
         let alike = passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
-        2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit()) && alike.take(MANY_ROWS).count() < MANY_ROWS
+        !text.starts_with('|') && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit()) && alike.take(MANY_ROWS).count() < MANY_ROWS
     };
     let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[])).filter(worded)?;
     Some((verdict, strongest))

@@ -64,6 +64,7 @@ impl Versions {
         if let Some(mut header) = header(text, line.position.line) {
             header.memory |= above.into_iter().any(of_memory);
             header.gpu |= above.into_iter().any(is_of_a_gpu);
+            header.unit = header.unit.or_else(|| above.into_iter().filter(|above| of_memory(above)).find_map(unit_in));
             self.header = Some(header);
             return true;
         }
@@ -103,7 +104,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
         return None;
     }
     let names = regex!(
-        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*v?\d+\.\d+\.\d+\S*"
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*"
     );
     // A row has amounts, and commits stand in brackets.
     if !names.is_match(text)

@@ -19,6 +19,10 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
     if patch(lines, at) {
         return Some("a line of a patch");
     }
+    // The limit is shown beside it.
+    if text.contains("native thread") && of_processes(lines, at) {
+        return Some("a limit on processes or threads (ulimit -u, pids.max), not on memory");
+    }
     if (list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])))
         && !page::numbered(lines, at)
         && !page::of_runs(lines, at)
@@ -87,6 +91,13 @@ pub(in super::super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static s
         return Some("a line of code");
     }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
+}
+
+/// Whether lines near line `at` show a limit on processes that was reached.
+fn of_processes(lines: &Lines, at: usize) -> bool {
+    const NEAR: usize = 40;
+    let limit = regex!(r"\bpids\.(?:max|current)\b|\bulimit -u\b|\bmax user processes\b|\bpids_limit\b");
+    lines[at.saturating_sub(NEAR)..lines.len().min(at + NEAR)].iter().any(|line| limit.is_match(&line.text))
 }
 
 /// Whether line `at` describes a part of an interface or of a chart: keys of a schema in YAML are around it.

@@ -19,6 +19,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         | No\ space\ left\ on\ device .{0,20} /dev/shm
         | /dev/shm\S{0,80} .{0,60} No\ space\ left\ on\ device
         | failed\ to\ extend\ /dev/shm/nccl | Error\ while\ creating\ shared\ memory\ segment\ /dev/shm/nccl
+        | (?:It\ appears\ as\ if\ there\ is|There\ is)\ not\ enough\ space\ for\ /dev/shm
         | Call\ to\ posix_fallocate\ failed .{0,20} No\ space\ left"
     );
     let bus = regex!(

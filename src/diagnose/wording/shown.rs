@@ -53,6 +53,14 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     if regex!(r#"^(?:- )?[a-z][\w.-]*(?:exception|error|reason|retr|ignor|fatal|class)[\w.-]*\s?[=:]\s?\[?["']?[\w.$]+["']?(?:,\s?["']?[\w.$]+["']?)+\]?$"#).is_match(text) {
         return Some("a setting");
     }
+    // What happened in a year that is named is long ago.
+    if regex!(r"^\W*(?:Back in|In|Since|Until|En|Im Jahre?) (?:the year )?(?:19|20)\d\d,? \p{Ll}").is_match(text) {
+        return Some("a text about the past");
+    }
+    // A pool of connections, threads and the like.
+    if regex!(r"(?i)\b(?:connections?|threads?|workers?|ports?|sockets?|sessions?|processes|descriptors?|address(?:es)?|licen[cs]es?|tokens?|jobs?|database|db|https?|clients?|ssh|proxy|objects?|ips?|entropy|bandwidth|retry|quota) pool(?:\b|_)").is_match(text) {
+        return Some("a limit on something else than memory");
+    }
     // What a class of errors is, or is not, to a program's settings.
     if regex!(r"(?:Error|Exception|OOM\w*)\W? (?:is|was) (?:not |n't )?(?:(?:one )?(?:of|among)|in|on|configured|listed|registered|declared|marked|considered|treated|classified) ?(?:the|as|a|an|for|retry\w*)\b").is_match(text) {
         return Some("a setting");
@@ -107,6 +115,8 @@ mod tests {
             "lena assigned OPS-812: OutOfMemoryError in importer",
             "Exit codes: 0 success, 137 killed (out of memory), 143 terminated",
             "retry.exceptions=java.lang.OutOfMemoryError,java.io.IOException",
+            "In 2021 the cluster was down for an hour because a node ran out of memory.",
+            "psycopg2.pool.PoolError: connection pool exhausted",
             "RuntimeException: java.lang.OutOfMemoryError is not one of the retryable exceptions configured",
             "Enter a reason [1] disk full [2] out of memory [3] other:",
             "Replaying incident 12: \"Out of memory: Killed process 812 (java)\"",

@@ -37,6 +37,7 @@ use chance::Chance;
 use choice::{JUDGED, KINDS, REPEATED, Recurs};
 use fresh::Fresh;
 use kept::{captured_bytes, is_empty, mutated_contents};
+use noise::Allowed;
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
@@ -201,6 +202,8 @@ struct Course<'a> {
     nearly: usize,
     /// Whether the witness has refused values that a launch had.
     refuses: &'a Cell<bool>,
+    /// How far outputs may be from those of a reference that nobody named.
+    allowed: BTreeMap<String, Allowed>,
 }
 
 impl<'a> Course<'a> {
@@ -231,6 +234,7 @@ impl<'a> Course<'a> {
             alone: BTreeSet::new(),
             nearly: 0,
             refuses,
+            allowed: BTreeMap::new(),
         }
     }
 

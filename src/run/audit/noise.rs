@@ -1,9 +1,11 @@
-//! Whether a reference that nobody named can decide about an output: implementations of one operator may differ by what
-//! rounding does to it.
+//! Whether an output differs from that of a reference that nobody named by what rounding does to it.
 //!
 //! A reference that was chosen by the audit itself must not accuse a kernel that only adds in another order, so an
 //! output that differs from the reference's is held against what the reference makes of values that differ in their
-//! last bit.
+//! last bit. An output as near as that passes, and the reference goes on judging: a kernel cannot get rid of it by being
+//! slightly wrong a few times.
+
+use std::collections::BTreeMap;
 
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Patch, Wanted};
@@ -23,36 +25,68 @@ const TIMES: f64 = 16.0;
 const TIMES_SHORT: f64 = 1.0 / 16.0;
 /// How many times as far an output may be from the reference's as that is from the captured one.
 const TIMES_CAPTURED: f64 = 4.0;
+/// How many times as many indices may differ as the last bit of the values exchanges.
+const MORE_MISMATCHES: u64 = 16;
 /// The most bytes of values that are altered.
 const MOST_BYTES: usize = 256 << 20;
 
+/// What an output that a reference finds wrong is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Wrong,
+    /// As near as rounding may make it.
+    Rounded,
+    /// The last bit of the values decides what the output is, or there are too many to alter them.
+    Undecided,
+}
+
+/// How far an output may be from the reference's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Allowed {
+    error: f64,
+    /// How many of its elements may differ, if they are no numbers that are rounded: indices.
+    mismatches: u64,
+}
+
 impl Course<'_> {
-    /// Whether what is wrong with `output` may be due to rounding, or cannot be known. The witness has made `expected` of
-    /// the same values, `standing`.
-    pub(super) fn may_be_rounding(
+    /// Whether what is wrong with `output` is due to rounding. The witness has made `expected` of the same values,
+    /// `standing`.
+    pub(super) fn rounded(
         &mut self,
         chosen: &Chosen,
         witness: &mut dyn Audited,
         standing: Standing,
         expected: &Kept,
         output: &Launched,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Found, Failure> {
         let leaves = judge(Expected::Recomputed(&expected.output), output, &self.rule_of_drawn())?;
         let wrong = || leaves.iter().filter(|leaf| !leaf.passed);
         if wrong().any(|leaf| leaf.problem.is_some()) {
-            return Ok(false);
+            return Ok(Found::Wrong);
         }
         // Operators that only move elements have nothing to round.
         if Comparison::for_operator(self.audition.job.entry.function_name()) == Comparison::exact() {
-            return Ok(false);
+            return Ok(Found::Wrong);
         }
-        let within = |allowed: &dyn Fn(&LeafOutcome) -> Option<f64>| wrong().all(|leaf| is_within(leaf, allowed(leaf)));
-        if within(&|leaf| Some(TIMES_CAPTURED * chosen.error(&leaf.path))) {
-            return Ok(true);
+        for leaf in wrong().filter(|leaf| is_of_numbers(leaf)) {
+            let allowed = self.allowed.entry(leaf.path.clone()).or_default();
+            allowed.error = allowed.error.max(TIMES_CAPTURED * chosen.error(&leaf.path));
+        }
+        let within = |allowed: &BTreeMap<String, Allowed>| {
+            wrong().all(|leaf| allowed.get(&leaf.path).is_some_and(|allowed| is_within(leaf, *allowed)))
+        };
+        // What other values have shown holds for these.
+        if within(&self.allowed) {
+            return Ok(Found::Rounded);
         }
         let (bytes, short) = self.fresh.numbers();
-        if bytes == 0 || bytes > MOST_BYTES {
-            return Ok(bytes > 0);
+        if bytes == 0 {
+            return Ok(Found::Wrong);
+        }
+        if bytes > MOST_BYTES {
+            let rule = Comparison { equal_nan: Some(true), ..Comparison::kernelforge() };
+            let near = judge(Expected::Recomputed(&expected.output), output, &rule)?.iter().all(|leaf| leaf.passed);
+            return Ok(if near { Found::Undecided } else { Found::Wrong });
         }
         let back = self.patches_to(standing);
         self.output_for(witness, &back)?;
@@ -65,21 +99,20 @@ impl Course<'_> {
         // What the witness holds is what it is known to hold again.
         self.output_for(witness, &self.fresh.unshaken(&self.witnessed))?;
         let times = if short { TIMES_SHORT } else { TIMES };
-        let most = |leaf: &LeafOutcome| {
-            let same = |trial: &Vec<LeafOutcome>| {
-                let found = trial.iter().find(|other| other.path == leaf.path)?;
-                // The last bit decides which places or shapes the output has.
-                let is_of_numbers = |leaf: &LeafOutcome| {
-                    leaf.expected.as_ref().is_some_and(|spec| spec.dtype.is_float() || spec.dtype.is_complex())
-                };
-                if found.elements.is_none() || (!is_of_numbers(found) && !found.passed) {
-                    return Some(f64::INFINITY);
+        for leaf in wrong() {
+            let same = trials.iter().filter_map(|trial| trial.iter().find(|other| other.path == leaf.path));
+            let allowed = self.allowed.entry(leaf.path.clone()).or_default();
+            for found in same {
+                // The last bit decides which shape the output has.
+                let Some(elements) = &found.elements else { return Ok(Found::Undecided) };
+                if is_of_numbers(found) {
+                    allowed.error = allowed.error.max(times * elements.max_abs_error.unwrap_or_default());
+                } else {
+                    allowed.mismatches = allowed.mismatches.max(MORE_MISMATCHES * elements.mismatches);
                 }
-                found.elements.as_ref()?.max_abs_error
-            };
-            trials.iter().filter_map(same).max_by(f64::total_cmp).map(|most| times * most)
-        };
-        Ok(within(&most))
+            }
+        }
+        Ok(if within(&self.allowed) { Found::Rounded } else { Found::Wrong })
     }
 
     fn output_for(&self, witness: &mut dyn Audited, patches: &[Patch]) -> Result<Kept, Failure> {
@@ -88,10 +121,17 @@ impl Course<'_> {
     }
 }
 
+/// Whether the last bit of values may alter the elements a little, rather than exchange them.
+fn is_of_numbers(leaf: &LeafOutcome) -> bool {
+    leaf.expected.as_ref().is_some_and(|spec| spec.dtype.is_float() || spec.dtype.is_complex())
+}
+
 /// Whether a leaf is as near as `allowed`, and NaN and infinities are as many.
-fn is_within(leaf: &LeafOutcome, allowed: Option<f64>) -> bool {
-    let Some(Elements { max_abs_error, expected, actual, .. }) = &leaf.elements else { return false };
-    let allowed = allowed.unwrap_or_default();
-    let finite = (expected.nan, expected.inf) == (actual.nan, actual.inf) || allowed.is_infinite();
-    finite && max_abs_error.is_some_and(|error| error <= allowed)
+fn is_within(leaf: &LeafOutcome, allowed: Allowed) -> bool {
+    let Some(Elements { max_abs_error, expected, actual, mismatches, .. }) = &leaf.elements else { return false };
+    if !is_of_numbers(leaf) {
+        return *mismatches <= allowed.mismatches;
+    }
+    let finite = (expected.nan, expected.inf) == (actual.nan, actual.inf);
+    finite && max_abs_error.is_some_and(|error| error <= allowed.error)
 }

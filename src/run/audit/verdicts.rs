@@ -6,6 +6,7 @@ use super::super::judge::{Expected, is_equal, judge};
 use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
 use super::kept::{Kept, is_empty};
+use super::noise::Found;
 use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
 use super::{Course, WITNESS_FILL, fresh, may_be_of_values};
 use crate::record::{Failure, FailureKind, Values};
@@ -137,12 +138,18 @@ impl Course<'_> {
         let of = format!("the output of {by}");
         let recomputed = Expected::Recomputed(&expected.output);
         let verdict = self.verdict(recomputed, output, fill, "of values that the supervisor drew", &of);
-        if let (Err(_), Some(chosen)) = (&verdict, self.audition.chosen)
-            && self.may_be_rounding(chosen, witness, standing, expected, output)?
-        {
-            chosen.gives_up("what differs from its output may be due to rounding");
+        match (verdict, self.audition.chosen) {
+            (Ok(()), _) => {}
+            (Err(failure), None) => return Err(failure),
+            (Err(failure), Some(chosen)) => match self.rounded(chosen, witness, standing, expected, output)? {
+                Found::Rounded => {}
+                Found::Wrong => return Err(failure),
+                Found::Undecided => {
+                    chosen.gives_up("the last bit of the values decides what the output is, or they are too many");
+                    return Err(failure);
+                }
+            },
         }
-        verdict?;
         self.verdict_on_contents(expected, kept, by)
     }
 

@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Wording] = &[
         "MallocStaticDevMem] Out of Memory!!! Request memory size: 34359738368B, Memory Statistic:",
         "mindspore: device/ascend_memory_adapter.cc"),
     row(Device, "mxnet", "MXNet's pool asked the driver again and got nothing.",
-        r"cudaMalloc retry failed|Memory allocation failed\. *\S*pooled_storage",
+        r"cudaMalloc retry failed|Memory allocation failed\. *\S*pooled_storage|MXNetError: Memory allocation failed(?: out of memory)?(?:: requested (?P<tried>\d+ bytes))?",
         "mxnet.base.MXNetError: src/storage/./pooled_storage_manager.h:157: cudaMalloc retry failed: out of memory",
         "mxnet: src/storage/pooled_storage_manager.h"),
     row(Device, "cuda", "The CUDA runtime or a library on it could not allocate on the device.",

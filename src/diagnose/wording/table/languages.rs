@@ -87,6 +87,14 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "erlang",
+        "A process of an Erlang program was ended at the limit of its heap.",
+        r"\bmaximum heap size reached\b|\bmax_heap_size\b[^\n]{0,40}\b(?:reached|exceeded|killed)\b",
+        "Context:          maximum heap size reached",
+        "otp: erts/emulator/beam/erl_gc.c",
+    ),
+    row(
+        Host,
+        "erlang",
         "The system refused an Erlang program memory.",
         r"\{error,\s?enomem\}|\benomem\b",
         "{badmatch,{error,enomem}}",

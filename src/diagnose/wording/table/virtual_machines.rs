@@ -23,6 +23,14 @@ pub(super) static ROWS: &[Wording] = &[
     row(
         Host,
         "jvm",
+        "A build of a native image had too little memory.",
+        r"Native Image build process ran out of memory|Image generator (?:process )?ran out of memory",
+        "The Native Image build process ran out of memory.",
+        "graal: com.oracle.svm.hosted",
+    ),
+    row(
+        Host,
+        "jvm",
         "The system refused a thread: no memory for its stack, or a limit on threads or processes.",
         r"unable to create (?:new )?native thread",
         "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached",
