@@ -13,6 +13,7 @@ import os
 import random
 import select
 import sys
+from _tracemalloc import stop as unrecorded
 from time import perf_counter_ns
 
 import plimsoll_memory as memory
@@ -64,6 +65,8 @@ class Audited:
 
     def region(self, worker, message, values):
         """The fields of a `region` message."""
+        # What traces the allocations of Python slows whatever the worker does around a launch, too.
+        unrecorded()
         launches = message["launches"]
         first = values.at(max((sum(size for _, _, size in places) for places in launches), default=0))
         rounds = []
@@ -110,7 +113,7 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     those that it asks for when their launches have returned. The first write to a page of shared memory can take longer than a
     launch, so room for outputs is made on demand and kept.
 
-    Profilers and tracers of Python end with the launch that set them, and garbage is not collected until its output is
+    Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until its output is
     copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a handler of a
     signal, counts as a part of the launch."""
     # A tuple: a kernel may change the lists that it finds in frames.
@@ -131,9 +134,10 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
         collects_now = collects()
         uncollected()
         stop = clock()
+        unrecorded()
         words = next(places)
         marks = marked(output, words, outputs)
-        late = max(0, clock() - stop - NOTING_NS - NOTING_MORE_NS * (len(marks) // KEPT))
+        late = max(0, clock() - stop - NOTING_NS - NOTING_MORE_NS * (len(marks) // KEPT)) + resolved(output, clock)
         times = (*times, (start, stop - start + late))
         process.check()
         if asks and not turn():
@@ -210,6 +214,19 @@ def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held
             read(outputs.descriptor, found, KEPT, 0)
             marks += found.raw
     return marks
+
+
+def resolved(output, clock):
+    """How long it takes to make what a lazily conjugated or negated output stands for: a part of the launch."""
+    spent = 0
+    parts = [("", output)] if type(output) is torch.Tensor else flattened(output, "")
+    with PLAINLY():
+        for _, tensor in parts:
+            if isinstance(tensor, torch.Tensor) and (BASE.is_conj(tensor) or BASE.is_neg(tensor)):
+                begun = clock()
+                BASE.resolve_neg(BASE.resolve_conj(tensor))
+                spent += clock() - begun
+    return spent
 
 
 def idle(launches, outputs, process):

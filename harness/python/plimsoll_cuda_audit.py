@@ -18,7 +18,7 @@ import plimsoll_audit as audit
 import plimsoll_cuda as cuda
 import plimsoll_torch as backend
 import torch
-from plimsoll_audit import Values, turns_of  # noqa: F401
+from plimsoll_audit import Values, turns_of, unrecorded  # noqa: F401
 from plimsoll_outputs import BASE, PLAINLY, flattened
 
 # How many elements of an output are copied behind a launch in its stream, and again at the end.
@@ -94,6 +94,7 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
     turn, chance = turns_of(process), Random(os.urandom(16)).random
     start, stop = cuda.Timing(process, device).marks(2)
     for places in launches:
+        unrecorded()
         turn()
         put(device, inputs.rooms, places, first)
         device.hold()

@@ -86,7 +86,8 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
     let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
     // A library that simulates or draws takes no steps of an optimizer.
-    let learns = !sighting.backend.as_deref().is_some_and(|backend| ["kokkos", "opencl", "vulkan", "metal"].contains(&backend));
+    let learns =
+        !sighting.backend.as_deref().is_some_and(|backend| ["kokkos", "opencl", "vulkan", "metal"].contains(&backend));
     let trains = learns && !matches!(sighting.work, Work::Inference | Work::Loading | Work::Serving);
     // A step that allocates the state, or follows the one that did, fails for what the state adds.
     let allocates = also.contains(&Verdict::OptimizerStep)

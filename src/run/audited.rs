@@ -39,8 +39,8 @@ pub(super) fn witness_of<'w, 'r>(
 /// The failure of an entry whose comparison cannot detect wrong outputs.
 fn blind(name: &str, wrong: &str) -> Failure {
     let message = format!(
-        "the comparison of {name} would pass a wrong output ({wrong}): choose a stricter one, or allow it with --allow-blind \
-         {name}"
+        "the comparison of {name} would pass a wrong output ({wrong}): choose a stricter one, or --reference float64, which \
+         has its tolerances measured, or allow it with --allow-blind {name}"
     );
     Failure::new(FailureKind::Unsupported, message)
 }

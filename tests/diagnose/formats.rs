@@ -1,7 +1,7 @@
 //! Layouts in which monitors, runtimes and programs print memory over time, each filled with readings of several courses.
 //!
 //! `formats.txt` has a layout for each `=== NAME`, with the lines of a reading below `--- row`. Behind a bar stands why a
-//! rise is not told. `{m.1}` is an amount in MiB with one decimal; `b`, `k`, `g` and `mb` are bytes, KiB, GiB and 10^6 bytes,
+//! rise is not found. `{m.1}` is an amount in MiB with one decimal; `b`, `k`, `g` and `mb` are bytes, KiB, GiB and 10^6 bytes,
 //! with `c` for digits in groups and `e` for an exponent, with `free` for what is left of 4 GiB, and with `+` for a quarter
 //! more.
 
@@ -15,7 +15,7 @@ const MIB: f64 = 1_048_576.0;
 
 struct Layout {
     name: &'static str,
-    told: bool,
+    found: bool,
     head: Vec<&'static str>,
     row: Vec<&'static str>,
 }
@@ -26,7 +26,7 @@ fn layouts() -> Vec<Layout> {
     for line in include_str!("formats.txt").lines() {
         if let Some(title) = line.strip_prefix("=== ") {
             let (name, why) = title.split_once(" | ").map_or((title, None), |(name, why)| (name, Some(why)));
-            found.push(Layout { name, told: why.is_none(), head: Vec::new(), row: Vec::new() });
+            found.push(Layout { name, found: why.is_none(), head: Vec::new(), row: Vec::new() });
             below = false;
         } else if line == "--- row" {
             below = true;
@@ -76,7 +76,8 @@ fn value(name: &str, mib: f64, at: usize) -> Option<String> {
     let left = WHOLE - mib;
     let grouped = |value: f64| {
         let digits = format!("{value:.0}");
-        let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
+        let parts: Vec<&str> =
+            digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
         parts.join(",")
     };
     Some(match name {
@@ -121,12 +122,12 @@ fn is_growth(verdict: Verdict) -> bool {
 }
 
 #[test]
-fn what_rises_is_told_in_the_layout_of_any_monitor() {
+fn what_rises_is_found_in_the_layout_of_any_monitor() {
     let readings: Vec<f64> = (0..READINGS).map(|at| 400.0 + 70.0 * at as f64 + noise(at, 6.0)).collect();
     let mut wrong = Vec::new();
     for layout in layouts() {
         let found = findings(layout.filled(&readings).as_bytes());
-        if is_growth(found.verdict) != layout.told {
+        if is_growth(found.verdict) != layout.found {
             wrong.push(format!("{}: {:?}", layout.name, found.verdict));
         }
     }

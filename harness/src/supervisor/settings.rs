@@ -46,6 +46,9 @@ pub struct Settings {
 impl Settings {
     /// The Python of `py:` kernels.
     pub fn python_or_default(&self) -> PathBuf {
-        self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON))
+        let python = self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON));
+        // An untrusted worker starts in a folder of its own. A bare name is looked for in the PATH.
+        let named = python.components().nth(1).is_some();
+        if named { std::path::absolute(&python).unwrap_or(python) } else { python }
     }
 }

@@ -33,9 +33,7 @@ impl Columns<'_> {
                 (0..versions.len()).filter(move |at| versions[*at] == versions[version]).map(|at| values[at])
             };
             let most = of(oldest).fold(0.0, f64::max);
-            let found = grown
-                && of(newest).all(|value| value >= more * most)
-                && self.is_near_memory(column.cells[0].0);
+            let found = grown && of(newest).all(|value| value >= more * most) && self.is_near_memory(column.cells[0].0);
             found.then(|| column.series(oldest, newest, column.values.len()))
         };
         let of_rows = |column: &Column<'_>| {
@@ -85,7 +83,8 @@ impl Columns<'_> {
         let above =
             |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);
         let from = std::iter::once(0).chain(column.cells.iter().map(|(at, _)| at + 1));
-        let versions: Vec<Vec<u32>> = from.zip(&column.cells).map(|(from, (at, _))| above(from, *at)).collect::<Option<_>>()?;
+        let versions: Vec<Vec<u32>> =
+            from.zip(&column.cells).map(|(from, (at, _))| above(from, *at)).collect::<Option<_>>()?;
         // Or two versions, each measured several times.
         let others = versions.iter().filter(|version| **version != versions[0]).collect::<Vec<_>>();
         others.windows(2).all(|two| two[0] == two[1]).then_some(versions)

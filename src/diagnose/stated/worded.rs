@@ -10,7 +10,7 @@ use crate::window::Line;
 
 /// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
 const REPORTS: i32 = -60;
-/// So many lines of one shape are those of a program.
+/// The number of lines of one shape that only a program writes.
 const MANY_ROWS: usize = 4;
 /// What the columns of the table of trends stand for.
 const COLUMNS: [Verdict; 4] = [Verdict::HostGrowth, Verdict::Leak, Verdict::Regression, Verdict::ResidualGrowth];
@@ -32,8 +32,11 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
         let of = |is: fn(char) -> bool| text.chars().filter(|c| is(*c)).count();
         let shape = |line: &Line| (line.text.len() <= LONGEST_ROW).then(|| numbers(&line.text).0);
         let own = shape(&passages.lines[*at]);
-        let alike = passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
-        !text.starts_with('|') && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit()) && alike.take(MANY_ROWS).count() < MANY_ROWS
+        let alike =
+            passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
+        !text.starts_with('|')
+            && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit())
+            && alike.take(MANY_ROWS).count() < MANY_ROWS
     };
     let strongest = range.min_by_key(|at| QUIET.odds_of(passages, *at..*at + 1, &[])).filter(worded)?;
     Some((verdict, strongest))

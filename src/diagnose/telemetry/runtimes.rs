@@ -56,7 +56,8 @@ fn lambda(text: &str) -> Option<Reading> {
 fn native(text: &str) -> Option<Reading> {
     let committed = number(behind(text, ", committed=")?)?;
     let size = letter(committed.rest.strip_suffix('B').unwrap_or(committed.rest).chars().next()?)?;
-    Some((Metric::HostUsed, committed.figure(size)?, "committed by a JVM".into())).filter(|_| text.starts_with("Total: "))
+    Some((Metric::HostUsed, committed.figure(size)?, "committed by a JVM".into()))
+        .filter(|_| text.starts_with("Total: "))
 }
 
 /// A reading of `mprof`, in MiB and at a time: `MEM 470.125000 1700010000.1234`.
@@ -70,10 +71,11 @@ fn mprof(text: &str) -> Option<Reading> {
 fn exported(text: &str) -> Option<Reading> {
     let (name, rest) = text.split_once('{')?;
     let (_, value) = rest.rsplit_once('}')?;
-    let used = ["memory_working_set_bytes", "memory_rss", "resident_memory_bytes"].iter().any(|end| name.ends_with(end));
+    let used =
+        ["memory_working_set_bytes", "memory_rss", "resident_memory_bytes"].iter().any(|end| name.ends_with(end));
     // A time may stand behind the value.
     let bytes: f64 = value.split_ascii_whitespace().next()?.parse().ok()?;
-    // One container is told from another by all its labels.
+    // All its labels together identify a container.
     let series = text[..text.len() - value.len()].to_owned().into();
     let is = used && bytes >= LEAST_BYTES && !name.contains(' ');
     Some((Metric::HostUsed, Figure::rounded(bytes, 1, 1.0)?, series)).filter(|_| is)

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -312,6 +313,17 @@ def by_a_complex_product(x, w, rows):
     return (torch.complex(x, torch.zeros_like(x)) @ torch.complex(w, torch.zeros_like(w))).real[rows]
 
 
+@honest
+def traces_allocations(x, w, rows):
+    tracemalloc.start()
+    return right(x, w, rows)
+
+
+@honest
+def returns_a_negated_view(x, w, rows):
+    return torch._neg_view(-right(x, w, rows))
+
+
 # Last: this one remains for whatever follows.
 
 @cheat("methods of torch", "stale-output", "late-write", "not-a-tensor")
@@ -321,3 +333,4 @@ def overrides_the_product_in_a_library(x, w, rows):
         kept = x @ w
         KEPT["library"].impl("mm", lambda a, b: kept, "CPU")
     return torch.mm(x, w)[rows]
+
