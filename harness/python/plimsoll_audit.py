@@ -113,9 +113,9 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     those that it asks for when their launches have returned. The first write to a page of shared memory can take longer than a
     launch, so room for outputs is made on demand and kept.
 
-    Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until its output is
-    copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a handler of a
-    signal, counts as a part of the launch."""
+    Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until
+    its output is copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a
+    handler of a signal, counts as a part of the launch."""
     # A tuple: a kernel may change the lists that it finds in frames.
     times, leaves, end = (), [], KEPT
     turn = turns_of(process)

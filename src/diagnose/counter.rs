@@ -166,10 +166,12 @@ fn counter(text: &str) -> Option<(u64, Stand)> {
     let other = regex!(
         r"(?i)\b(?:accum\w*|micro|time|denois\w*|diffusion|sampl\w*|inference|eval\w*|valid\w*|test|decod\w*|generat\w*|warm-?up|inner|beam|solver|ddim|rollout|max|total|num|every|per|save|logging|last|resum\w*|from)[ _-]*(?:global[ _])?$"
     );
+    // The version of a program: `(2 Aug 2023 - Update 2)`.
+    let version = regex!(r"\d{4} - $").is_match(before);
     let decimal = after.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     // `step 1/8 of accumulation`
     let part = regex!(r"(?i)^[/\d\s]*(?:of\s+)?(?:the\s+)?(?:gradient\s+)?(?:accum|micro)");
-    if decimal || other.is_match(before) || part.is_match(after) {
+    if decimal || version || other.is_match(before) || part.is_match(after) {
         return None;
     }
     let begins_before = regex!(

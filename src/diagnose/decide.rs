@@ -88,6 +88,12 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
             let text = format!("The process may use {allowed}; the message ends before what was requested.");
             return decision(Verdict::ProcessCap, text);
         }
+        if let (Some(total), Some(others)) = (total, bytes(numbers.other_processes))
+            && others > total / 2
+        {
+            let text = format!("Other processes hold {} of the device's {}.", show(others), show(total));
+            return decision(Verdict::OtherProcess, text);
+        }
         if let (Some(total), Some(held)) = (total, held.filter(|held| total.is_some_and(|total| *held > total))) {
             let text = format!("The program needs {} of the device's {}.", show(held), show(total));
             return decision(Verdict::Capacity, text);

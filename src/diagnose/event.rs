@@ -35,9 +35,12 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             };
             (Kind::VramOom, verdict, explanation)
         }
-        // The request and what was free are enough to say that the device is full.
-        Class::Library if numbers.tried > numbers.free && numbers.free.is_some() => {
-            let Decision { verdict, explanation } = decide(&numbers);
+        // The request and what was free are enough to say that the device is full, and so is who else is on it.
+        Class::Library
+            if numbers.tried > numbers.free && numbers.free.is_some()
+                || numbers.capacity.is_some() && !sighting.processes.is_empty() =>
+        {
+            let (verdict, explanation) = on_a_device(&mut numbers, &sighting);
             (Kind::VramOom, verdict, explanation)
         }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),

@@ -52,6 +52,7 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
         sighting.cause = Cause::Limit;
     }
     inspected(sighting, lines, at);
+    sharing(sighting, lines, at);
     listed(sighting, lines, at);
     configured(sighting, lines, at);
 }
@@ -112,6 +113,33 @@ fn inspected(sighting: &mut Sighting, lines: &Lines, at: usize) {
         let below = (command + 1..around.end).take(AROUND);
         below.filter_map(|index| number.captures(lines[index].text.trim_end())).find_map(|found| size::bytes(&found[1]))
     });
+}
+
+/// The processes on the device, as somebody listed them when the program had ended: at a prompt below its message.
+fn sharing(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    const BELOW: usize = 60;
+    if !matches!(sighting.cause, Cause::Device | Cause::Library) || !sighting.processes.is_empty() {
+        return;
+    }
+    let below = || lines[at + 1..].iter().take(BELOW).map(|line| line.text.trim_end());
+    let asks = |text: &&str| regex!(r"(?:^|\S)[$#%>] ?(?:sudo )?(?:nvidia-smi|rocm-smi)\b").is_match(text);
+    // Of nvidia-smi: the device, the process, what it holds. Of rocm-smi: the process, how many devices, what it holds.
+    let row = regex!(
+        r"^\|\s+(?P<device>\d+)\s+(?:N/A\s+N/A\s+)?(?P<pid>\d+)\s+(?:C\+G|C|G)\s.*?\s(?P<mib>\d+)MiB\s*\|$|^(?P<pid_b>\d{2,9})\s+\S+\s+\d+\s+(?P<bytes>\d{7,15})\s+\d+\s"
+    );
+    let whole = regex!(r"\|\s+\d+MiB ?/ +(?P<mib>\d+)MiB \|");
+    for text in below().skip_while(|text| !asks(text)).skip(1) {
+        let number = |found: &::regex::Captures<'_>, name: &str| found.name(name)?.as_str().parse::<u64>().ok();
+        if let Some(found) = whole.captures(text) {
+            let total = number(&found, "mib").map(|mib| ByteSize::new(mib << 20));
+            sighting.numbers.capacity = sighting.numbers.capacity.or(total);
+        }
+        let Some(found) = row.captures(text) else { continue };
+        let other = matches!((sighting.device, number(&found, "device")), (Some(own), Some(device)) if own != device);
+        let bytes = number(&found, "bytes").or_else(|| number(&found, "mib").map(|mib| mib << 20));
+        let pid = number(&found, "pid").or_else(|| number(&found, "pid_b"));
+        sighting.processes.extend(pid.zip(bytes).filter(|_| !other));
+    }
 }
 
 /// A pattern for the numbers in the report of a manager or a runtime.
