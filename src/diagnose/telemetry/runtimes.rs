@@ -17,11 +17,12 @@ type Reading = (Metric, Figure, Cow<'static, str>);
 type Parser = fn(&str) -> Option<Reading>;
 
 /// The readers, each with a text that its lines have.
-const PARSERS: [(&str, Parser); 17] = [
+const PARSERS: [(&str, Parser); 18] = [
     ("MEM ", mprof),
     ("Max Memory Used: ", lambda),
     ("Total: reserved=", native),
     ("_bytes{", exported),
+    ("memory_rss{", exported),
     ("Pause Full", java),
     ("Full GC", java),
     (" MB goal", go),
@@ -261,6 +262,7 @@ mod tests {
             ),
             ("MEM 512.500000 1700010000.1234", used, 1025 << 19),
             ("Total: reserved=5120412KB, committed=812044KB", used, 812_044 << 10),
+            ("container_memory_rss{pod=\"api-1\"} 2097152", used, 2 << 20),
             ("container_memory_working_set_bytes{pod=\"api-1\"} 1.048576e+06 1700000000000", used, 1 << 20),
             (
                 "gc 210 @300.1s 3%: 0.041+27.9+0.006 ms clock, 0.33+0.42/45.1/0.1+0.05 ms cpu, 126->132->64 MB, 130 MB goal, 1 MB stacks, 8 P",

@@ -53,11 +53,8 @@ impl Course<'_> {
         let mut recurring = Vec::with_capacity(count);
         let mut launches = Vec::with_capacity(count);
         for _ in 0..count {
-            // A kernel that keeps its last result alone has one that fits only if the launch before was much the same.
-            let again = matches!(recurring.last(), Some(Recurs::Nearly | Recurs::All)) && self.chance.below(2) == 0;
             let (patches, recurs) = match self.chance.below(KINDS) {
                 _ if self.audit.values == Values::Captured => (self.fresh.captured(), Recurs::Nothing),
-                _ if again => (self.fresh.draw_near(&mut self.chance), Recurs::Nearly),
                 0 => (self.fresh.captured(), Recurs::All),
                 // No launch was before the first one: there is no result to keep.
                 1 if self.fresh.changing().nth(1).is_some() && (self.audit.launches > 0 || !launches.is_empty()) => {
