@@ -18,7 +18,7 @@ from time import perf_counter_ns
 
 import plimsoll_memory as memory
 import torch
-from plimsoll_outputs import BASE, PLAINLY, Refusal, flattened
+from plimsoll_outputs import BASE, PLAINLY, Refusal, tensors_of
 from plimsoll_torch import extent, unreadable
 
 # How many words of an output are copied when its launch returns, and again when all of it was copied.
@@ -65,8 +65,6 @@ class Audited:
 
     def region(self, worker, message, values):
         """The fields of a `region` message."""
-        # What traces the allocations of Python slows whatever the worker does around a launch, too.
-        unrecorded()
         launches = message["launches"]
         first = values.at(max((sum(size for _, _, size in places) for places in launches), default=0))
         rounds = []
@@ -116,6 +114,8 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until
     its output is copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a
     handler of a signal, counts as a part of the launch."""
+    # Tracing slows whatever is done around a launch, too.
+    unrecorded()
     # A tuple: a kernel may change the lists that it finds in frames.
     times, leaves, end = (), [], KEPT
     turn = turns_of(process)
@@ -195,11 +195,8 @@ def places_of(launches, chance=random.Random):
 
 def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held.pread, error=ctypes.get_errno):
     """Words of an output, at these parts of its memory."""
-    if type(output) is torch.Tensor:
-        tensors = [output]
-    else:
-        tensors = [leaf for _, leaf in flattened(output, "") if isinstance(leaf, torch.Tensor)]
     marks = b""
+    tensors = tensors_of(output)
     with PLAINLY():
         for tensor in tensors:
             if BASE.layout.__get__(tensor) != torch.strided or BASE.numel(tensor) == 0 or BASE.is_meta.__get__(tensor):
@@ -218,11 +215,10 @@ def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held
 
 def resolved(output, clock):
     """How long it takes to make what a lazily conjugated or negated output stands for: a part of the launch."""
-    spent = 0
-    parts = [("", output)] if type(output) is torch.Tensor else flattened(output, "")
+    spent, tensors = 0, tensors_of(output)
     with PLAINLY():
-        for _, tensor in parts:
-            if isinstance(tensor, torch.Tensor) and (BASE.is_conj(tensor) or BASE.is_neg(tensor)):
+        for tensor in tensors:
+            if BASE.is_conj(tensor) or BASE.is_neg(tensor):
                 begun = clock()
                 BASE.resolve_neg(BASE.resolve_conj(tensor))
                 spent += clock() - begun

@@ -19,7 +19,7 @@ import plimsoll_cuda as cuda
 import plimsoll_torch as backend
 import torch
 from plimsoll_audit import Values, turns_of, unrecorded  # noqa: F401
-from plimsoll_outputs import BASE, PLAINLY, flattened
+from plimsoll_outputs import BASE, PLAINLY, tensors_of
 
 # How many elements of an output are copied behind a launch in its stream, and again at the end.
 EARLY = 1024
@@ -108,7 +108,7 @@ def run(kernel, inputs, launches, first, asks, contents, outputs, process, devic
         collects_now = collects()
         uncollected()
         stop.record(device.stream)
-        parts = [(tensor, chance()) for _, tensor in flattened(output, "") if isinstance(tensor, torch.Tensor)]
+        parts = [(tensor, chance()) for tensor in tensors_of(output)]
         early = [copied(tensor, part) for tensor, part in parts]
         late = device.late_us()
         lates += [late] if late else []

@@ -88,6 +88,13 @@ def flattened(output, path=""):
         yield path, output
 
 
+def tensors_of(output):
+    """The tensors of an output."""
+    if type(output) is torch.Tensor:
+        return [output]
+    return [leaf for _, leaf in flattened(output, "") if isinstance(leaf, torch.Tensor)]
+
+
 def plain(tensor, path="", as_subclass=BASE.as_subclass, base=torch.Tensor, getattribute=object.__getattribute__,
           modes=torch._C._len_torch_dispatch_stack, disabled=PLAINLY,
           wrapped=getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", lambda tensor: False)):

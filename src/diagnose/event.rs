@@ -35,14 +35,6 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             };
             (Kind::VramOom, verdict, explanation)
         }
-        // The request and what was free are enough to say that the device is full, and so is who else is on it.
-        Class::Library
-            if numbers.tried > numbers.free && numbers.free.is_some()
-                || numbers.capacity.is_some() && !sighting.processes.is_empty() =>
-        {
-            let (verdict, explanation) = on_a_device(&mut numbers, &sighting);
-            (Kind::VramOom, verdict, explanation)
-        }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
         Class::HostAlloc => host_allocation(numbers.tried, sighting.huge),
         Class::Kernel { group: Some(true), .. } | Class::Limit => {
@@ -51,10 +43,6 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
         Class::Kernel { .. } => {
             let text = "The kernel's own report: the machine ran out of memory and a process was killed.";
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
-        }
-        // The unit's own limit is known.
-        Class::Machine if sighting.backend.as_deref() == Some("systemd") && numbers.allowed.is_some() => {
-            (Kind::CgroupOom, Verdict::CgroupKill, limit(numbers.allowed, sighting.backend.as_deref()))
         }
         Class::Machine => {
             let text = "A service of the machine reports a kill for lack of memory.";

@@ -75,13 +75,19 @@ fn outputs_may_be_as_far_off_as_their_dtype_makes_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Writes the captures of `alike.py` to the folder `alike`: that file, and what it prints of them.
+fn alike(python: &Path, scene: &Scene) -> (PathBuf, String) {
+    let alike = file().with_file_name("cheats").join("alike.py");
+    let (code, out, err) = run(Command::new(python).arg(&alike).arg(scene.path("alike")));
+    assert_eq!(code, 0, "{err}");
+    (alike, out)
+}
+
 #[test]
 fn an_audit_holds_outputs_of_drawn_values_to_the_tolerances_of_float64() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(1);
-    let alike = file().with_file_name("cheats").join("alike.py");
-    let (code, out, err) = run(Command::new(&python).arg(&alike).arg(scene.path("alike")));
-    assert_eq!(code, 0, "{err}");
+    let (alike, out) = alike(&python, &scene);
     let kernels: BTreeMap<String, Vec<(String, String)>> = serde_json::from_str(&out).unwrap();
     let mut command = plimsoll();
     command.arg("check").arg(scene.path("alike/linear")).arg("--record").arg(scene.record());
@@ -99,9 +105,7 @@ fn an_audit_holds_outputs_of_drawn_values_to_the_tolerances_of_float64() {
 fn a_kernel_that_is_wrong_as_little_as_rounding_is_judged_by_its_reference_to_the_end() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(1);
-    let alike = file().with_file_name("cheats").join("alike.py");
-    let (code, _, err) = run(Command::new(&python).arg(&alike).arg(scene.path("alike")));
-    assert_eq!(code, 0, "{err}");
+    alike(&python, &scene);
     let kernel = |right: &str| {
         format!(
             "import torch\nSEEN, FIRST = [], torch.load({:?})['args'][0][0, 0]\ndef launch(x, w):\n    \

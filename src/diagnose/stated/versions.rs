@@ -24,16 +24,14 @@ impl Columns<'_> {
             let mut order: Vec<usize> = (0..versions.len()).collect();
             order.sort_by_key(|index| &versions[*index]);
             let (oldest, newest) = (*order.first()?, *order.last()?);
-            let grown = versions[oldest] != versions[newest]
-                && column.values[oldest] > 0.0
-                && column.values[newest] >= more * column.values[oldest];
+            let other = versions[oldest] != versions[newest] && column.values[oldest] > 0.0;
             // Each version may have been measured several times.
             let (values, versions) = (&column.values, &versions);
             let of = |version: usize| {
                 (0..versions.len()).filter(move |at| versions[*at] == versions[version]).map(|at| values[at])
             };
             let most = of(oldest).fold(0.0, f64::max);
-            let found = grown && of(newest).all(|value| value >= more * most) && self.is_near_memory(column.cells[0].0);
+            let found = other && of(newest).all(|value| value >= more * most) && self.is_near_memory(column.cells[0].0);
             found.then(|| column.series(oldest, newest, column.values.len()))
         };
         let of_rows = |column: &Column<'_>| {
@@ -77,8 +75,7 @@ impl Columns<'_> {
         if let Some(both) =
             self.lines[first.saturating_sub(FAR)..first].iter().rev().find_map(|line| turns.captures(line))
         {
-            let two = column.cells.len() == 2;
-            return two.then(|| Some(vec![parts(&both[1])?, parts(&both[2])?])).flatten();
+            return if column.cells.len() == 2 { Some(vec![parts(&both[1])?, parts(&both[2])?]) } else { None };
         }
         let above =
             |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);

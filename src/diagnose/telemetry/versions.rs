@@ -98,9 +98,12 @@ fn header(text: &str, line: u64) -> Option<Header> {
     if text.contains("/op") && (text.contains('│') || text.starts_with("name ")) {
         return Some(of(text.contains("B/op").then_some(1), false));
     }
+    if !(text.contains("  ") || text.contains(['|', '\t'])) {
+        return None;
+    }
     // A name may have its commit: `base=4f1e90c`.
     let text = &*regex!(r"(\b[a-z]+)[=:@][0-9a-f]{7,40}\b").replace_all(text, "$1");
-    if text.bytes().any(|byte| matches!(byte, b'=' | b':')) || !(text.contains("  ") || text.contains(['|', '\t'])) {
+    if text.bytes().any(|byte| matches!(byte, b'=' | b':')) {
         return None;
     }
     let names = regex!(

@@ -51,9 +51,20 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if sighting.cause == Cause::Killed && allowed.is_some() && used >= allowed {
         sighting.cause = Cause::Limit;
     }
+    // Of a unit of systemd the limit is known.
+    if sighting.cause == Cause::Machine && sighting.backend.as_deref() == Some("systemd") && allowed.is_some() {
+        sighting.cause = Cause::Limit;
+    }
     inspected(sighting, lines, at);
     sharing(sighting, lines, at);
     listed(sighting, lines, at);
+    // A request and the little that was free say that the device is full, and so does who else is on it.
+    let numbers = &sighting.numbers;
+    let full = numbers.free.is_some() && numbers.tried > numbers.free
+        || numbers.capacity.is_some() && !sighting.processes.is_empty();
+    if sighting.cause == Cause::Library && full && !sighting.capped {
+        sighting.cause = Cause::Device;
+    }
     configured(sighting, lines, at);
 }
 

@@ -43,8 +43,9 @@ pub(super) enum Found {
 /// How far an output may be from the reference's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Allowed {
+    /// The largest difference of an element that is rounded.
     error: f64,
-    /// How many of its elements may differ, if they are no numbers that are rounded: indices.
+    /// How many elements of another kind, such as indices, may differ.
     mismatches: u64,
 }
 
