@@ -63,21 +63,22 @@ fn failures_and_too_few_pairs_are_told() {
 fn both_run_at_once_on_cores_of_their_own_and_stop_when_it_is_known_well_enough() {
     let dir = tempfile::tempdir().unwrap();
     let records = dir.path().join("records");
-    // Each side waits for the other, which would hang if they ran in turns, and notes its processors.
-    let side = |own: &str, other: &str| {
-        let at = |name: &str| dir.path().join(name).display().to_string();
+    // Each side meets the other in a pipe, which nobody would open if they ran in turns, and notes its processors.
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let side = |own: &str, meets: &str| {
+        let cpus = dir.path().join(format!("{own}-cpus"));
         let script = format!(
-            "grep Cpus_allowed_list /proc/self/status >> {cpus}; : > {own}; n=0; until [ -e {other} ] || [ $n -ge 3000 ]; do sleep 0.01; n=$((n+1)); done; \
-             [ -e {other} ] || exit 9; sleep 0.05; rm -f {own}",
-            cpus = at(&format!("{own}-cpus")),
-            own = at(own),
-            other = at(other)
+            "grep Cpus_allowed_list /proc/self/status >> {}; timeout 240 sh -c '{meets} {}' || exit 9; sleep 0.05",
+            cpus.display(),
+            pipe.display()
         );
         ["sh".to_owned(), "-c".to_owned(), script]
     };
+    let (a, b) = (side("a", "echo met >"), side("b", "read met <"));
     let flags = ["--duet", "--repeat", "40", "--width", "1000%", "--limit", "wall=1000%", "--json"];
     let flags = [&flags[..], &["--records", records.to_str().unwrap()]].concat();
-    let (code, out, err) = ab(&flags, &side("a", "b"), &side("b", "a"));
+    let (code, out, err) = ab(&flags, &a, &b);
     if err.contains("but this process has only one") {
         println!("not possible here: one core");
         return;
@@ -92,7 +93,7 @@ fn both_run_at_once_on_cores_of_their_own_and_stop_when_it_is_known_well_enough(
     assert!(cpus("a").lines().zip(cpus("b").lines()).all(|(a, b)| a != b), "{}{}", cpus("a"), cpus("b"));
     assert!(cpus("a").lines().any(|line| Some(line) != cpus("a").lines().next()), "they change places");
 
-    let (code, _, err) = ab(&["--width", "0"], &side("a", "b"), &side("b", "a"));
+    let (code, _, err) = ab(&["--width", "0"], &a, &b);
     assert!(code == 2 && err.contains("a percentage above 0"), "{err}");
 }
 
