@@ -266,6 +266,9 @@ fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
     let counted = counted(trends);
     let mut text = match trends.verdict {
         _ if counted => "Device memory ran out:".to_owned(),
+        Trend::ReportOnly if decisive.is_some_and(|finding| finding.pattern == Pattern::Growing) => {
+            "Telemetry without a failure, and nothing that proves a leak".to_owned()
+        }
         Trend::ReportOnly => "Telemetry without a failure, and nothing wrong in it".to_owned(),
         _ => "No failure, but".to_owned(),
     };

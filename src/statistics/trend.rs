@@ -72,6 +72,31 @@ pub fn levels_off(points: &[(f64, f64)], rise: f64) -> bool {
     theil_sen(tail) * span <= rise / 4.0
 }
 
+/// As [`rises_evenly`], or the medians of as many neighbours do: for figures that are many and go up and down.
+pub fn rises_throughout(figures: &[f64], least: usize) -> bool {
+    const MOST: usize = 8;
+    let parts = (figures.len() / 2).min(MOST);
+    let part = |at: usize| &figures[at * figures.len() / parts..(at + 1) * figures.len() / parts];
+    let medians = || (0..parts).filter_map(|at| median(part(at).to_vec())).collect::<Vec<_>>();
+    rises_evenly(figures, least) || parts >= least && rises_evenly(&medians(), least)
+}
+
+/// Whether at least `least` figures rise in nearly every one of their steps, at the same rate to the end, and never fall by
+/// half of it. `figures` are in order; false for fewer than two.
+pub fn rises_evenly(figures: &[f64], least: usize) -> bool {
+    let ([first, .., last], true) = (figures, figures.len() >= least) else { return false };
+    let mut highest = *first;
+    let deepest = figures.iter().fold(0.0, |deepest: f64, figure| {
+        highest = highest.max(*figure);
+        deepest.max(highest - figure)
+    });
+    let half = figures.len() / 2;
+    // What the second half would rise by at the rate of the whole.
+    let even = (last - first) * (figures.len() - 1 - half) as f64 / (figures.len() - 1) as f64;
+    let rises = figures.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    2.0 * deepest <= last - first && last - figures[half] >= 0.8 * even && rises * 5 >= (figures.len() - 1) * 4
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -125,6 +150,19 @@ mod tests {
             all_s(figures, fixed + 1, all);
             figures.swap(fixed, at);
         }
+    }
+
+    #[test]
+    fn a_rise_throughout_goes_on_to_the_end_whatever_the_noise() {
+        let figures = |of: &dyn Fn(f64) -> f64| {
+            (0..40).map(|at| of(f64::from(at)) + 8.0 * f64::from(at * 7 % 5)).collect::<Vec<_>>()
+        };
+        assert!(rises_throughout(&figures(&|at| 10.0 * at), 6));
+        assert!(!rises_throughout(&figures(&|_| 10.0), 6));
+        assert!(!rises_throughout(&figures(&|at| 10.0 * at.min(15.0)), 6), "it levels off");
+        assert!(!rises_throughout(&figures(&|at| 40.0 * (at % 10.0)), 6), "a saw-tooth");
+        assert!(rises_throughout(&[1.0, 2.0, 3.0], 3) && !rises_throughout(&[1.0, 2.0, 3.0], 4));
+        assert!(!rises_throughout(&[1.0], 1) && !rises_throughout(&[], 0));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen43/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen47/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 204] = [
+const KNOWN: [(&str, &str); 207] = [
     ("some/theano-usage-creep", "memory rises by less than half a percent"),
     ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
     ("some/f-43-002", "a report of iOS, whose limit is not told from that of a control group"),
@@ -262,13 +262,11 @@ const KNOWN: [(&str, &str); 204] = [
     ("some/t-slabtop", "a table of caches of which each is printed again"),
     ("none/b15-none-loading-data", "what is loaded piece by piece, and then kept"),
     ("none/b15-none-rows-pandas", "a table of data frames by their rows is taken for telemetry"),
-    ("some/t-rocm-smi-watch", "what all programs use of a device, which one that starts takes as well"),
     ("some/t-esp32-heap-ko", "amounts and times in Korean"),
     ("some/f-adam-state-step-one", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
     ("some/t-discord-bot-chat", "amounts whose unit is in another sentence of a chat"),
-    ("some/t-dumpsys-rotation", "rows that count what was done, with amounts in kilobytes that nothing names"),
     ("some/t-esp-free-heap", "free bytes beside the least of them"),
     ("some/t-memray-branch", "names of two branches head the columns"),
     ("some/t-notebook-caching", "a table without a time of what is reserved"),
@@ -287,7 +285,6 @@ const KNOWN: [(&str, &str); 204] = [
     ("some/f-handover-linker-137", "one line of a hand-over"),
     ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
     ("some/t-jmap-three-days", "histograms of three days, whose headings are file names"),
-    ("some/t-ps-loop-broker", "a loop of ps with two columns is read as telemetry"),
     ("some/t-bisect-mail", "a mail that lists builds"),
     ("some/t-esp-free-heap-uptime", "free bytes beside the least of them"),
     ("some/f-solidworks-ticket", "a ticket that quotes the window of a program"),
@@ -333,7 +330,6 @@ const KNOWN: [(&str, &str); 204] = [
     ("some/f-39-047", "an ordinary report without a word of memory"),
     ("some/f-39-053", "an ordinary report of a renderer, below the limit"),
     ("some/f-39-060", "an ordinary report in Ukrainian, below the limit"),
-    ("some/t-39-001", "columns without headings: the command above names them"),
     ("some/t-39-007", "two versions side by side in the columns of a table"),
     ("some/t-39-023", "what stays on a card while an engine sleeps, in sentences"),
     ("some/t-39-025", "a question about the allocator's cache in sentences"),
@@ -363,6 +359,13 @@ const KNOWN: [(&str, &str); 204] = [
     ("some/t-40-026", "Japanese, with readings in a sentence"),
     ("some/t-40-027", "two versions in a sentence about a game"),
     ("some/t-40-028", "readings of a person in sentences"),
+    ("some/f-44-047", "a pool of MPS with the most that it may have"),
+    ("some/f-44-049", "a pool of RMM with the most that it may have"),
+    ("none/n-44-055", "a memory store of Spark that makes room on a disk"),
+    ("some/f-46-020", "Blender, whose line has two figures that are not the device's"),
+    ("some/t-47-005", "the second of three keys of one line grows"),
+    ("some/t-47-051", "the exporter of OpenTelemetry, a figure to a block"),
+    ("some/t-47-057", "a column of bytes that grows by a fifth in all"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -399,6 +402,10 @@ const KNOWN: [(&str, &str); 204] = [
 /// `unseen41`, logs alone, 128 of 135 (failures 97 of 100, trends 31 of 35) and 64 of 65 with one; `unseen42`, rarer logs,
 /// 124 of 135 (94 of 100, 30 of 35) and 64 of 65 with one. `unseen43`, what those left out, after mends for them, 123 of 140
 /// (88 of 100, 35 of 40) and 65 of 70 with two, and three trends that were none; 117 and the same before.
+/// `unseen44`, logs after all of that, 82 of 90 (failures 58 of 60, trends 24 of 30) and 57 of 60 with one. `unseen45`, most of
+/// it readings that grow and readings that do not, 71 of 90 (failures 19 of 20, trends 52 of 70) and 65 of 70 with no event
+/// claimed but growth five times. `unseen46`, texts that look like events, 74 of 75 and 85 of 85. `unseen47`, readings again,
+/// 51 of 60 and 46 of 60 with growth claimed 14 times, after and before the mends for `unseen45`.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -447,6 +454,10 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen41", 200),
         ("unseen42", 200),
         ("unseen43", 210),
+        ("unseen44", 150),
+        ("unseen45", 160),
+        ("unseen46", 160),
+        ("unseen47", 120),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -26,6 +26,23 @@ pub(super) fn matrix(line: &str) -> Option<Across<'_>> {
     (numbers.len() > 1).then(|| Across { name: memory[1].to_owned(), numbers, values })
 }
 
+/// The values of a series as Graphite writes them: `servers.a.rss,1721570400,1721642400,1800|2312889469.7,2331913487.8`.
+pub(super) fn graphite(line: &str) -> Option<Across<'_>> {
+    let (head, values) = line.split_once('|')?;
+    let name = regex!(r"(?i)^([\w.-]*(?:mem|rss|heap|alloc)[\w.-]*),1\d{9},1\d{9},\d+$").captures(head)?;
+    let mut start = head.len() + 1;
+    let mut numbers = Vec::new();
+    for written in values.split(',') {
+        // A time without a value has `None`.
+        if let Ok(value) = written.trim().parse::<f64>() {
+            numbers.push(Number { start, written, value: Some(value), sized: true });
+        }
+        start += written.len() + 1;
+    }
+    let values = numbers.iter().filter_map(|number| number.value).collect();
+    (numbers.len() > 1).then(|| Across { name: name[1].to_owned(), numbers, values })
+}
+
 /// The values of a series as promtool and the console of Prometheus write them, below the query:
 /// `118.2 @[1722470400]`. Each has the name of its metric, and its values with their lines.
 pub(super) fn instants<'a>(lines: &[&'a str]) -> Vec<(String, Vec<(usize, Number<'a>)>)> {

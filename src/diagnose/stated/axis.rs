@@ -40,7 +40,7 @@ pub(super) fn heads_times(header: &str) -> bool {
 /// Whether `line` names what prints readings again and again: a command, or the header of its table.
 pub(super) fn is_watched(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:docker stats|MEM USAGE|kubectl top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang:memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
+        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)? top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
     )
     .is_match(line)
 }
@@ -67,6 +67,18 @@ pub(super) fn counts_up(lines: &[&str]) -> bool {
 pub(super) fn in_equal_steps(counts: &[u64]) -> bool {
     let mut steps = counts.windows(2).map(|two| two[1].checked_sub(two[0]).filter(|step| *step > 0));
     steps.next().flatten().is_some_and(|first| steps.all(|step| step == Some(first)))
+}
+
+/// Whether rows begin with times of a day that go back from each to the next.
+pub(super) fn newest_first<'a>(rows: impl Iterator<Item = &'a str>) -> bool {
+    const ROWS: usize = 4;
+    let time = |row: &'a str| {
+        regex!(r"^\W*(?:\w+=)?\W?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d(?::\d\d)?)").captures(row)?.get(1)
+    };
+    let times: Option<Vec<&str>> = rows.map(|row| Some(time(row)?.as_str())).collect();
+    times.is_some_and(|times| {
+        times.len() >= ROWS && times.windows(2).all(|two| two[0].len() == two[1].len() && two[1] < two[0])
+    })
 }
 
 /// Whether `word`, of a header, is when the readings below it were taken: `t20`, `8:00`, `day 3`.
@@ -103,6 +115,17 @@ mod tests {
         ] {
             assert!(!counts_up(&lines), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn the_newest_row_may_come_first() {
+        let newest = |rows: &[&str]| newest_first(rows.iter().copied());
+        assert!(newest(&["time=18:00 a", "time=17:00 a", "time=16:00 a", "time=15:00 a"]));
+        assert!(newest(&["2025-01-02 00:10", "2025-01-02 00:00", "2025-01-01 23:50", "2025-01-01 23:40"]));
+        // Past midnight, too few, or without a time.
+        assert!(!newest(&["22:00", "23:00", "00:00", "01:00"]));
+        assert!(!newest(&["18:00", "17:00", "16:00"]));
+        assert!(!newest(&["18:00", "17:00", "16:00", "sum"]));
     }
 
     #[test]

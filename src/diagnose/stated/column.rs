@@ -26,7 +26,12 @@ pub(super) fn is_scaled(line: &str) -> bool {
 /// Whether line `at`, a row, or what stands closely above it says that the rows are of work of different sizes.
 pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
     regex!(r"(?i)^\W*\d+ (?:tabs?|users?|clients?|workers?|threads?|connections?|nodes?|files?|images?|rows|agents?|players?|gpus?)\b").is_match(lines[at])
-        || lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
+        || !starts_timed(lines[at]) && lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
+}
+
+/// Whether a row begins with the time of its readings.
+fn starts_timed(row: &str) -> bool {
+    regex!(r"^\W*(?:\d{1,4}[-/.]\d\d[-/.]\d{2,4}[T ])?\d\d:\d\d").is_match(row)
 }
 
 /// Whether a number is of what may still be used, or of what is set.
@@ -39,9 +44,11 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
 pub(super) fn gone(text: &str, number: &Number<'_>, name: &str, values: Vec<f64>) -> Vec<f64> {
-    let free = regex!(r"(?i)^\W*(?:kb)?(?:mem)?(?:free|avail\w*)\b").is_match(name)
+    let free = regex!(r"(?i)(?:^|[\\/.])\W*(?:kb)?(?:mem)?(?:free|avail\w*)\b").is_match(name)
         || regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$").is_match(&text[..number.start])
-        || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(&text[number.start + number.written.len()..]);
+        || regex!(r"(?i)^ ?(?:(?:free|available)\b|left\b(?: (?:in use|allocated|on)\b)?)")
+            .find(&text[number.start + number.written.len()..])
+            .is_some_and(|found| found.as_str().trim_start().split(' ').count() == 1);
     if !free {
         return values;
     }
@@ -67,13 +74,13 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
 }
 
 fn mentions(text: &str) -> bool {
-    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total")
+    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total|\b(?:ws|n?pm)\([kmg]|\banon\b|\bswpd\b")
         .is_match(text)
 }
 
 /// Whether `name` is that of an amount of memory.
 pub(super) fn is_named(name: &str) -> bool {
-    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|\b(?:[rt]x|net|disk|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|\bm?allocs\b|\bfrees\b|\b(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
 }
 
 /// Whether numbers without a unit are amounts of memory: by their key, by the header of their column, or by what stands
@@ -88,7 +95,8 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     }
     // Steps and times rise as well.
     let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
-    if steps.len() > 1 && steps.iter().all(|step| *step == steps[0]) && steps[0] < LEAST_AMOUNT {
+    let even = steps.len() > 1 && steps.iter().all(|step| *step == steps[0]);
+    if even && (steps[0] < LEAST_AMOUNT || steps[0] % 3600.0 == 0.0) {
         return false;
     }
     let key = before(text, numbers, column);
@@ -114,7 +122,10 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat") || line.contains(" YGC "));
         // A second line of the header has the units.
         let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
-        return is_named(head) || old || unit || head == "used" && regex!(r"(?i)\bmem\b").is_match(text);
+        let used = || regex!(r"(?i)\bmem\b").is_match(text) || above().any(|line| line.contains("buff/cache"));
+        // What an export is of stands above it.
+        let value = || matches!(head.trim(), "value" | "Value") && values[0] >= LEAST_AMOUNT && above().any(mentions);
+        return is_named(head) || old || unit || head == "used" && used() || value();
     }
     // A row of `top` without its header.
     let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
@@ -152,7 +163,13 @@ fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a
         ',' => text.matches(", ").count() > 1 || text.contains(',') && !text.contains("  "),
         by => text.contains(*by),
     });
-    let is_head = |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']);
+    // A row of another process has more numbers than words.
+    let is_row = |text: &str| {
+        let words = || text.split([' ', '\t', ';', ',', '|']).filter(|word| word.contains(char::is_alphanumeric));
+        2 * words().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).count() > words().count()
+    };
+    let is_head =
+        |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']) && !is_row(text);
     let Some(by) = by else {
         let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();
         if gaps(text) < 2 {
@@ -160,9 +177,11 @@ fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a
         }
         let (start, end) = (number.start, number.start + number.written.len());
         let words = |text: &str| text.split_whitespace().count();
-        let (columns, place) = (words(text), words(&text[..start]));
+        // A date and a time are one column.
+        let dated = regex!(r"^\s*\d+[-./]\d+\S* \d{1,2}:\d\d").is_match(text);
+        let (columns, place) = (words(text) - usize::from(dated), words(&text[..start]));
         let over = |above: &&str| {
-            is_head(above) && above.len() >= end && (gaps(above) >= 2 || gaps(above) == 1 && words(above) == columns)
+            is_head(above) && above.len() > start && (gaps(above) >= 2 || gaps(above) == 1 && words(above) == columns)
         };
         // The columns that `ps` is asked for.
         let listed =

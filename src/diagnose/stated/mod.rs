@@ -19,6 +19,7 @@ mod worded;
 use std::borrow::Cow;
 
 use ::regex::Captures;
+use plimsoll_statistics::trend::mann_kendall;
 
 use super::ascii::regex;
 use super::classify::{Passages, STEADY};
@@ -141,6 +142,9 @@ pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
     let (verdict, at) = worded::verdict(passages)?;
     let text = String::from_utf8_lossy(bytes);
     let rows = Rows::of(&text, Language::of(&text));
+    if Columns::of(&rows.plain()).are_steady() {
+        return None;
+    }
     let mut statement = Statement::new(verdict, true, vec![evidence(&passages.lines[at])]);
     statement.claimed = false;
     rows.prove(&mut statement, None, "");
@@ -306,13 +310,24 @@ impl<'a> Rows<'a> {
 fn rise(values: &[f64]) -> bool {
     let values = &values[usize::from(values[0] == 0.0)..];
     let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
-    values[0] > 0.0 && values[values.len() - 1] >= GROWN * values[0] && 5 * falls < values.len() && !levels_off(values)
+    values[0] > 0.0
+        && values[values.len() - 1] >= GROWN * values[0]
+        && 5 * falls < values.len()
+        && !levels_off(values)
+        && is_ordered(values)
 }
 
 /// Whether nearly all of a rise is in its first half.
 fn levels_off(values: &[f64]) -> bool {
     let (first, middle, last) = (values[0], values[values.len() / 2], values[values.len() - 1]);
-    values.len() >= 5 && last - middle < 0.15 * (last - first)
+    values.len() >= 4 && last - middle < 0.15 * (last - first)
+}
+
+/// Whether most of all pairs of readings rise, not the last reading alone.
+fn is_ordered(values: &[f64]) -> bool {
+    const MOST: usize = 256;
+    let pairs = (values.len() * (values.len() - 1) / 2) as i64;
+    !(4..=MOST).contains(&values.len()) || 2 * mann_kendall(values).s > pairs
 }
 
 /// Whether a text with this title explains how growth is found.
@@ -364,6 +379,26 @@ mod tests {
         assert_eq!(verdicts(&format!("Ticket 88\n\nMemory at 7:\n{list}")), [(Verdict::HostGrowth, true)]);
         assert_eq!(verdicts(&format!("Ticket 88\n\nSize of the table at 7:\n{list}")), []);
         assert_eq!(verdicts("Memory leak in the exporter\n10:00 61 MB\n10:10 61 MB\n"), [(Verdict::HostGrowth, false)]);
+    }
+
+    #[test]
+    fn readings_that_keep_their_level_are_more_than_words() {
+        let steady = |rss: &str| {
+            (0..10)
+                .map(|hour| format!("{hour:02}:00  {}{rss} MB  {} MB\n", hour % 3, 410 + hour % 4))
+                .collect::<String>()
+        };
+        let columns = |text: &str| {
+            let rows: Vec<&str> = text.lines().collect();
+            Columns::of(&rows).are_steady()
+        };
+        assert!(columns(&format!("t   rss   heap\n{}", steady("700"))));
+        assert!(!columns(&format!(
+            "t   mails sent\n{}",
+            (0..10).map(|hour| format!("{hour:02}:00  412\n")).collect::<String>()
+        )));
+        let rising: String = (0..10).map(|hour| format!("{hour:02}:00  712 MB  {} MB\n", 410 + 30 * hour)).collect();
+        assert!(!columns(&format!("t   rss   heap\n{rising}")));
     }
 
     #[test]

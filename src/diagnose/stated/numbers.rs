@@ -59,7 +59,8 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
         let count = || {
             regex!(r"(?i)^ (?:calls|req\w*|iter\w*|messages|rows|records|users|items|keys|ops|steps|events|connections|param\w*|tokens|points|lines|samples|entries|objects)\b").is_match(rest)
         };
-        let short = one.name("short").filter(|_| !count());
+        // `11m 40s` is a time.
+        let short = one.name("short").filter(|_| !count() && !regex!(r"^ ?\d+s\b").is_match(rest));
         let counted = one.name("short").is_some() && short.is_none();
         let size = one.name("unit").or(short).map(|unit| unit.as_str().trim_start());
         let goes_on = number.is_some() && size.is_none() && (rest.starts_with(word) || counted);
@@ -98,6 +99,8 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     // Rows of both sides of a comparison are alike, and those of different days.
     let sides = regex!(r"\b(?:good|bad|before|after|old|new)\b");
     let shape = sides.replace_all(&shape, "@");
+    // The days of German, too short to be known anywhere else.
+    let shape = regex!(r"^\W*(?:mo|di|mi|do|fr|sa|so) #").replace(&shape, "@ #");
     (named_times().replace_all(&shape, "@").into_owned(), found)
 }
 

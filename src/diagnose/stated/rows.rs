@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 
-use super::across::{Across, across, instants, matrix};
-use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
+use super::across::{Across, across, graphite, instants, matrix};
+use plimsoll_statistics::trend::rises_throughout;
+
+use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched, newest_first};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, is_scaled, name};
 use super::course::course;
 use super::numbers::{Number, numbers};
-use super::{GROWN, levels_off, regex, rise};
+use super::{GROWN, MORE, levels_off, regex, rise};
 use crate::telemetry::is_of_work;
 
 /// Longer lines are not rows.
@@ -37,6 +39,8 @@ pub(super) struct Column<'a> {
     pub(super) sized: bool,
     /// Whether the rows differ in nothing but their numbers.
     pub(super) alike: bool,
+    /// Whether the rows go on elsewhere, and do not rise there.
+    goes_on: bool,
     /// Whether the readings of a single line have their times beside or above them.
     timed: bool,
 }
@@ -58,7 +62,10 @@ impl<'a> Columns<'a> {
                 (Some(number), None) if line.len() <= LISTED => list.push((at, number.clone())),
                 _ => columns.extend(listed(lines, std::mem::take(&mut list))),
             }
-            let single = matrix(line).or_else(|| across(lines, at, &numbers)).or_else(|| course(line));
+            let single = matrix(line)
+                .or_else(|| graphite(line))
+                .or_else(|| across(lines, at, &numbers))
+                .or_else(|| course(line));
             columns.extend(single.map(|single| Column::of_a_line(at, single)));
             if numbers.iter().any(|number| number.value.is_some()) {
                 let rows = rows.entry(shape.clone()).or_default();
@@ -74,8 +81,13 @@ impl<'a> Columns<'a> {
             // All of them, or those of one block.
             let blocks = rows.chunk_by(|a, b| a.0 + 1 == b.0).filter(|block| (2..rows.len()).contains(&block.len()));
             let devices = of_devices(lines, rows).or_else(|| of_names(lines, rows)).unwrap_or_default();
-            for rows in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
-                columns.extend((0..rows[0].1.len()).filter_map(|column| of_column(lines, rows, column)));
+            for part in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
+                let of_a_block = part.len() < rows.len() && part[0].0 + part.len() == part[part.len() - 1].0 + 1;
+                columns.extend((0..part[0].1.len()).filter_map(|column| {
+                    let found = of_column(lines, part, column)?;
+                    let goes_on = of_a_block && !all_rise(rows, column);
+                    Some(Column { goes_on, ..found })
+                }));
             }
         }
         Self { lines, columns }
@@ -90,7 +102,7 @@ impl<'a> Columns<'a> {
             let first = column.cells[0].0;
             column.values.len() >= enough
                 && is(&column.values)
-                && !self.is_stored(first)
+                && !self.is_stored(column)
                 && !self.follows_work(column)
                 && (first.abs_diff(claim) <= NEAR || self.is_near_memory(first))
         };
@@ -124,12 +136,19 @@ impl<'a> Columns<'a> {
                 && (steps().all(|step| step > 0.0) && 3.0 * last >= mean
                     || values.len() >= MANY_READINGS && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
         };
+        // Many readings may go up and down, if their level does not.
+        let grows = |values: &[f64]| {
+            let (first, last) = (values[0], values[values.len() - 1]);
+            evenly(values)
+                || values.len() >= MANY_READINGS && last >= GROWN * first && rises_throughout(values, READINGS + 1)
+        };
         let found = self.columns.iter().find(|column| {
             column.values.len() + 1 >= READINGS
-                && evenly(&column.values)
-                && self.is_near_memory(column.cells[0].0)
-                && !self.is_stored(column.cells[0].0)
+                && grows(&column.values)
+                && (self.is_near_memory(column.cells[0].0) || regex!(r"(?i)rss|alloc|heap|resident").is_match(&column.name))
+                && !self.is_stored(column)
                 && !self.follows_work(column)
+                && !self.levels_off_below(column)
                 // The first may be from before the work began.
                 && (column.timed
                     || column.cells[1..].iter().all(timed)
@@ -150,14 +169,14 @@ impl<'a> Columns<'a> {
             (column.cells[0].1.value == Some(first) || last >= 2.0 * first)
                 && column.values.windows(2).all(|two| two[0] - two[1] <= 0.3 * (last - first))
         };
-        // Rows that go on below say how they go on.
+        // Rows that go on elsewhere say how they go on.
         let goes_on = |column: &Column<'_>| {
             let within = |other: &&Column<'_>| {
                 let of = |cell: &(usize, Number<'_>)| (cell.0, cell.1.start);
                 other.cells.len() > column.cells.len()
                     && other.cells.iter().any(|cell| of(cell) == of(&column.cells[0]))
             };
-            self.columns.iter().filter(within).any(|other| !rise(&other.values))
+            column.goes_on || self.columns.iter().filter(within).any(|other| !rise(&other.values))
         };
         let rises = |column: &&Column<'_>| {
             column.values.len() >= READINGS
@@ -165,10 +184,24 @@ impl<'a> Columns<'a> {
                 && enough(column)
                 && (!column.timed || self.is_near_memory(column.cells[0].0))
                 && !goes_on(column)
-                && !self.is_stored(column.cells[0].0)
+                && !self.is_stored(column)
                 && !self.follows_work(column)
+                && !self.levels_off_below(column)
         };
         self.columns.iter().filter(rises).max_by_key(|column| (column.sized, column.values.len())).map(Column::whole)
+    }
+
+    /// Whether many readings of memory keep their level, and no others rise.
+    pub(super) fn are_steady(&self) -> bool {
+        const READINGS: usize = 4;
+        let of_memory = |column: &&Column<'_>| self.is_near_memory(column.cells[0].0);
+        let steady = |column: &Column<'_>| {
+            let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+            let (earlier, later) = column.values.split_at(column.values.len() / 2);
+            most(later) < MORE * most(earlier)
+        };
+        let many = |column: &&Column<'_>| column.values.len() >= READINGS;
+        self.columns.iter().all(steady) && self.columns.iter().filter(many).any(|column| of_memory(&column))
     }
 
     /// What stands above the first row of a column, the nearest first.
@@ -198,6 +231,21 @@ impl<'a> Columns<'a> {
         })
     }
 
+    /// Whether lines of another form below have the same key with more readings, in which it levels off.
+    fn levels_off_below(&self, column: &Column<'_>) -> bool {
+        let Some(key) = column.name.split_whitespace().next_back().filter(|key| key.ends_with(['=', ':'])) else {
+            return false;
+        };
+        let last = column.cells.iter().map(|(at, _)| *at).max().unwrap_or_default();
+        let value = |line: &&str| {
+            let at = line.find(key)? + key.len();
+            numbers(line).1.into_iter().find(|number| number.start >= at)?.value
+        };
+        let below: Vec<f64> = self.lines[last + 1..].iter().filter_map(value).collect();
+        let all = [&column.values[..], &below].concat();
+        !below.is_empty() && (!rise(&all) || levels_off(&all))
+    }
+
     /// Whether each row begins with how often the same work was done: from nothing up in equal steps, or from one and
     /// with the name of the memory.
     fn counts(&self, column: &Column<'_>) -> bool {
@@ -214,7 +262,9 @@ impl<'a> Columns<'a> {
         let named = is_named(&self.lines[first][..column.cells[0].1.start]);
         let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
         counts.len() >= READINGS
-            && (counts[0] == 0 || counts[..2] == [1, 2] && named)
+            && (counts[0] == 0
+                || counts[..2] == [1, 2] && named
+                || counts[0] > 1 && counts[1] == 2 * counts[0] && !named)
             && in_equal_steps(&counts)
             && !headed()
     }
@@ -249,18 +299,21 @@ impl<'a> Columns<'a> {
     }
 
     /// Whether a row is of what is on a disk, which grows from day to day, whatever its name is.
-    fn is_stored(&self, at: usize) -> bool {
+    fn is_stored(&self, column: &Column<'_>) -> bool {
         let stored = regex!(
             r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bmount(?:ed|point)?\b|\bbackups?\b|\bbuckets?\b|\blogs? size"
         );
-        self.lines[at.saturating_sub(ABOVE)..=at].iter().any(|line| stored.is_match(line))
+        let at = column.cells[0].0;
+        // What stands above rows that name memory is of something else.
+        let from = if is_named(&column.name) { at } else { at.saturating_sub(ABOVE) };
+        self.lines[from..=at].iter().any(|line| stored.is_match(line))
     }
 
     /// Whether a row, or what stands closely above it, is of memory.
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|pm\(mb\))(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache)(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)
@@ -277,7 +330,7 @@ impl<'a> Column<'a> {
     /// Readings with their times.
     fn timed(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
         let values = cells.iter().filter_map(|(_, number)| number.value).collect();
-        Self { cells, values, name, sized: true, alike: true, timed: true }
+        Self { cells, values, name, sized: true, alike: true, goes_on: false, timed: true }
     }
 }
 
@@ -353,11 +406,26 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     }
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
     let values = gone(lines[*first], &cells[0].1, "", cells.iter().filter_map(|(_, number)| number.value).collect());
-    Some(Column { values, name: String::new(), sized: true, alike, timed: false, cells })
+    Some(Column { values, name: String::new(), sized: true, alike, goes_on: false, timed: false, cells })
+}
+
+/// Whether a number of all rows rises.
+fn all_rise(rows: &[Row<'_>], column: usize) -> bool {
+    let values: Vec<f64> = rows.iter().filter_map(|(_, numbers)| numbers.get(column)?.value).collect();
+    !values.is_empty() && rise(&values)
+}
+
+/// Whether a table of `sacct` has jobs of different names, which do different work.
+fn is_of_several_jobs(lines: &[&str], rows: &[Row<'_>]) -> bool {
+    let name = |row: &Row<'_>| {
+        lines[row.0].split_whitespace().nth(1).map(|name| name.replace(|c: char| c.is_ascii_digit(), ""))
+    };
+    lines[rows[0].0.saturating_sub(ABOVE)..rows[0].0].iter().any(|line| line.contains("JobName"))
+        && rows.iter().any(|row| name(row) != name(&rows[0]))
 }
 
 fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Column<'a>> {
-    let cells: Vec<(usize, Number<'a>)> =
+    let mut cells: Vec<(usize, Number<'a>)> =
         rows.iter().filter_map(|(at, numbers)| Some((*at, numbers.get(column)?.clone()))).collect();
     let values: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();
     let sized = cells.iter().all(|(_, number)| number.sized);
@@ -365,162 +433,27 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
     if values.len() < rows.len()
         || is_other(text, &cells[0].1)
         || is_of_sizes(lines, first)
+        || is_of_several_jobs(lines, rows)
         || !(sized || is_of_memory(lines, rows, column, &values))
     {
         return None;
     }
     let name = name(lines, rows, column);
-    // What passed through a network or a disk.
-    if regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|pids)$").is_match(name.trim()) {
+    // What passed through a network or a disk, or was ever allocated.
+    let passed = regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|pids)$|\btraffic\b|total[_-]alloc");
+    // `gcs=88.1M` beside `proc=211MB` is a count.
+    let short = |number: &Number<'_>| number.sized && number.written.ends_with(['k', 'K', 'M', 'G', 'T']);
+    let sizes = || rows[0].1.iter().any(|number| number.sized && number.written.ends_with('B'));
+    if passed.is_match(name.trim()) || short(&cells[0].1) && name.ends_with('=') && !is_named(&name) && sizes() {
         return None;
     }
-    let values = gone(text, &cells[0].1, &name, values);
-    Some(Column { cells, values, name, sized, alike: true, timed: false })
+    let mut values = gone(text, &cells[0].1, &name, values);
+    if newest_first(cells.iter().map(|(at, _)| lines[*at])) {
+        cells.reverse();
+        values.reverse();
+    }
+    Some(Column { cells, values, name, sized, alike: true, goes_on: false, timed: false })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rising(text: &str) -> Option<(String, String, usize)> {
-        let lines: Vec<&str> = text.lines().collect();
-        let found = Columns::of(&lines).series(0, 3, |values| values.windows(2).all(|two| two[1] > two[0]))?;
-        Some((found.first, found.last, found.readings))
-    }
-
-    #[test]
-    fn what_rises_from_row_to_row_is_found_wherever_it_stands() {
-        for (text, first, last) in [
-            ("ps -o rss=\n09:10 164340\n09:20 166734\n09:30 168360", "164340", "168360"),
-            (
-                "|Jobs|RSS (KB)|live|\n|--|--|--|\n|0|141,208|402|\n|10|233,940|402|\n|20|329,116|402|",
-                "141,208",
-                "329,116",
-            ),
-            ("a 61Mi\nx\na 248Mi\ny\na 431Mi", "61Mi", "431Mi"),
-            (
-                "{\"n\":500,\"rss\":98664448}\n{\"n\":900,\"rss\":121503744}\n{\"n\":1700,\"rss\":143392768}",
-                "98664448",
-                "143392768",
-            ),
-            (
-                "\"Time\",\"resident_memory_bytes\"\n\"08:00\",803209216\n\"09:00\",1190428672\n\"10:00\",1571049472",
-                "803209216",
-                "1571049472",
-            ),
-            ("free heap=214,688\nfree heap=203,940\nfree heap=193,204", "214,688", "193,204"),
-            ("- at first: 640 MB\n- after 1 hour: 1.2 GB\n- 2 hours: 1.7 GB\n- lunch, 4 h: 2.9 GB", "640 MB", "2.9 GB"),
-            ("  0: == 58.11 MB\n  1: === 79.30 MB\n  2: ==== 88.02 MB", "58.11 MB", "88.02 MB"),
-        ] {
-            let found = rising(text).map(|(first, last, _)| (first, last));
-            assert_eq!(found, Some((first.to_owned(), last.to_owned())), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
-        let found = |text: &str| {
-            let lines: Vec<&str> = text.lines().collect();
-            Columns::of(&lines).by_time().map(|found| (found.first, found.last))
-        };
-        for (text, first, last) in [
-            (
-                "Mon MEMORY\n  a-1 4m 74Mi\nTue a-1 4m 131Mi\nWed a-1 5m 190Mi\nThu a-1 4m 246Mi\nFri a-1 4m 305Mi",
-                "131Mi",
-                "305Mi",
-            ),
-            (
-                "after 1k req { rss: '92 MB' }\nafter 5k req { rss: '148 MB' }\nafter 9k req { rss: '221 MB' }\nafter 20k req { rss: '361 MB' }",
-                "92 MB",
-                "361 MB",
-            ),
-            (
-                "ps -o pid,rss,cmd -p 4\n08:00\n   4  38220    idled\n09:00\n   4  71904    idled\n10:00\n   4  105688    idled\n11:00\n   4  139320    idled",
-                "38220",
-                "139320",
-            ),
-            (
-                "t     PM(MB) Handles\n07:30    104     512\n08:00    257     513\n08:30    411     512\n09:00    566     514",
-                "104",
-                "566",
-            ),
-            (
-                "GPU memory, 0 requests - 4410 MiB\nafter 1 - 4702\nafter 5 - 5866\nafter 10 - 7318\nafter 20 - 10226",
-                "4702",
-                "10226",
-            ),
-            (
-                "request batch 1\nrss: 212.0 MB\nrequest batch 2\nrss: 223.8 MB\nrequest batch 3\nrss: 235.5 MB\nrequest batch 4\nrss: 247.1 MB\nrequest batch 5\nrss: 258.0 MB\nrequest batch 6\nrss: 269.8 MB",
-                "212.0 MB",
-                "269.8 MB",
-            ),
-            (
-                "timestamp,gpu,vram_used\n1755600000,0,20111\n1755600000,1,20110\n1755600300,0,22924\n1755600300,1,20108\n1755600600,0,25735\n1755600600,1,20110\n1755600900,0,28541\n1755600900,1,20108\n1755601200,0,31356\n1755601200,1,20110",
-                "20111",
-                "31356",
-            ),
-            (
-                "# dcgmi dmon\n#Entity   GPUTL    FBUSD    POWER\nID        %        MB       W\nGPU 4     65       31202    304.7\nGPU 4     62       36613    303.3\nGPU 4     63       42026    301.4\nGPU 4     61       47439    307.6\nGPU 4     65       52850    303.1",
-                "31202",
-                "52850",
-            ),
-            (
-                "elapsed_s;Rss_kB;Swap_kB\n0;65120;0\n60;83812;0\n120;83612;0\n180;105273;0\n240;126145;0\n300;126100;0\n360;149750;0\n420;169043;0",
-                "65120",
-                "169043",
-            ),
-            (
-                "print(i, p.memory_info().rss)\n0 71.4 MB\n250 133.9 MB\n500 196.2 MB\n750 258.8 MB\n1000 321.1 MB\n1250 383.5 MB",
-                "71.4 MB",
-                "383.5 MB",
-            ),
-            (
-                "bytes_in_use\nepoch 0: 3221225472\nepoch 1: 3758096384\nepoch 2: 4294967296\nepoch 3: 4831838208\nepoch 4: 5368709120",
-                "3221225472",
-                "5368709120",
-            ),
-            (
-                "{~T[14:00:00], binary: 41_220_112}\n{~T[14:10:00], binary: 122_840_900}\n{~T[14:20:00], binary: 204_118_336}\n{~T[14:30:00], binary: 285_790_220}",
-                "41_220_112",
-                "285_790_220",
-            ),
-            (
-                "[System.Runtime]      t0   t20   t40   t60   t80\n Gen 2 GC Count        3    3     4     3     4\n Working Set (MB)      171  240   308   377   444",
-                "171",
-                "444",
-            ),
-            (
-                "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   2,011   0.62 GB\n08:00   2,009   1.09 GB\n08:30   2,010   1.41 GB\n09:00   2,010   1.70 GB",
-                "0.31 GB",
-                "1.70 GB",
-            ),
-        ] {
-            assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
-        }
-        for text in [
-            "memory\nepoch 1 4.1G\nepoch 2 6.0G\nepoch 3 6.1G\nepoch 4 6.1G\nepoch 5 6.1G",
-            "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
-            "free -m\n           total     used     free  buff/cache   available\n02:00 Mem: 31905     4221    25570         430       27120\n03:00 Mem: 31905     4201    22407        3593       27130\n04:00 Mem: 31905     4211    18630        7370       27140\n05:00 Mem: 31905     4221    13864       12136       27150\n06:00 Mem: 31905     4201     9579       16421       27160",
-            "t,rx_bytes,mem_used_pct\n1730000000,81200112,38.1\n1730000060,121200112,38.1\n1730000120,161200112,38.1\n1730000180,201200112,38.1\n1730000240,241200112,38.1",
-            "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   5,980   0.62 GB\n08:00   12,040   1.09 GB\n08:30   19,900   1.71 GB\n09:00   26,110   2.20 GB",
-            "workers used MB\n1 71.4 MB\n2 133.9 MB\n3 196.2 MB\n4 258.8 MB\n5 321.1 MB\n6 383.5 MB",
-            "[System.Runtime]      t0   t20   t40   t60   t80\n Free memory (MB)      171  240   308   377   444",
-            "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
-        ] {
-            assert_eq!(found(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn steps_times_and_counts_are_no_memory() {
-        for text in [
-            "rss\nstep 1\nstep 2\nstep 3",
-            "mem free 100 MB\nmem free 200 MB\nmem free 300 MB",
-            "batch size 8\n8 100 MB\n16 200 MB\n32 300 MB",
-            "request 50000\nrequest 70000\nrequest 95000",
-            "|Step|RSS (KB)|\n|--|--|\n|1|100,000|\n|2|100,000|\n|3|100,000|",
-        ] {
-            assert!(rising(text).is_none(), "{text}");
-        }
-    }
-}
+mod tests;

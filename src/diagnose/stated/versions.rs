@@ -18,7 +18,8 @@ impl Columns<'_> {
             // A time in seconds.
             let parts = parts(version.as_str())?;
             let seconds = parts.len() == 2 && version.as_str().rsplit('.').next().is_some_and(|part| part.len() > 2);
-            (!seconds).then_some(parts)
+            let amount = regex!(r"^ ?[KMG]i?B\b").is_match(&self.lines[at][version.end()..]);
+            (!seconds && !amount).then_some(parts)
         };
         let grown = |column: &Column<'_>, versions: Vec<Vec<u32>>| {
             let mut order: Vec<usize> = (0..versions.len()).collect();

@@ -67,7 +67,10 @@ fn loop_row(text: &str) -> Option<Row<'_>> {
     if !["loss", "eta: ", "lr: "].iter().any(|word| text.contains(word)) {
         return None;
     }
-    let rest = ["max mem: ", ", memory: ", "max_mem: "].iter().find_map(|key| Some(text.split_once(key)?.1))?;
+    let rest = ["max mem: ", ", memory: ", "max_mem: "].iter().find_map(|key| Some(text.split_once(key)?.1));
+    // Later versions put gaps between their fields.
+    let apart = || Some(text.split_once("  memory: ")?.1).filter(|rest| regex!(r"^\d+(?:  |$)").is_match(rest));
+    let rest = rest.or_else(apart)?;
     let alone = !number(rest)?.rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '%' | '/'));
     (alone && (100..4_000_000).contains(&whole(rest)?)).then_some((Metric::MaxAllocated, rest, 1 << 20, None))
 }

@@ -201,7 +201,7 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
 
 /// Whether `name` is that of a column of how much work a program holds, which may rise and fall.
 pub(crate) fn is_of_work(name: &str) -> bool {
-    regex!(r"(?i)^\W*(?:(?:active|open|live|concurrent|connected|current|online)[ _])?(?:connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs)\W*$").is_match(name)
+    regex!(r"(?i)^\W*(?:(?:active|open|live|concurrent|connected|current|online)[ _])?(?:connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs|keys|vectors)\W*$").is_match(name)
 }
 
 /// The column of a loop's table whose name, in lower case, is `name`.
@@ -263,7 +263,7 @@ pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
 /// `kubectl top pod`, whose rows come without a header if it is asked to, or if a search leaves it out.
 pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
     let command = text.len() <= LONGEST_HEADER
-        && text.contains("kubectl top po")
+        && (text.contains("kubectl top po") || text.contains(" k top po"))
         && ["--no-headers", "grep", "rg "].iter().any(|without| text.contains(without));
     let columns = vec![Column::Name, Column::Other, Column::Figure(Metric::HostUsed, None)];
     command.then_some(Header {

@@ -109,6 +109,10 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     if limit || said.setting || said.ambiguous {
         return None;
     }
+    // A counter of Prometheus counts what was ever allocated.
+    if said.allocated && clause.trim_end().ends_with("_total") {
+        return None;
+    }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.
     Some(if said.allocated && !allocator {
         if is_peak { Metric::MaxAllocated } else { Metric::Allocated }

@@ -27,6 +27,7 @@
 
 mod bare;
 mod blocks;
+mod clock;
 mod columns;
 mod deepspeed;
 mod diagnostics;
@@ -53,6 +54,7 @@ mod tests;
 mod trainer;
 mod versions;
 
+pub(crate) use clock::Clock;
 pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;
 pub(crate) use headers::is_of_work;

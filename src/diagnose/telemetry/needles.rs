@@ -65,6 +65,7 @@ pub const fn needles() -> &'static [&'static str] {
         "aseline",
         "_gib",
         "kubectl top",
+        " k top po",
         "% /dev/shm",
     ]
 }

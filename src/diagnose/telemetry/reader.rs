@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::blocks::Blocks;
+use super::clock::clock;
 use super::columns::Columns;
 use super::line::{Line, Origin};
 use super::marks::Marks;
-use super::sample::{Position, Sample};
+use super::sample::{Metric, Position, Sample};
 use super::scan::cut;
 use super::versions::Versions;
 use super::{diagnostics, megatron, own, plain, single, steps};
@@ -115,7 +116,7 @@ impl Reader {
         for process in self.processes.values_mut() {
             process.blocks.finish(samples);
         }
-        self.settle(from, samples, "");
+        self.settle(from, samples, None);
         samples[from..].sort_by_key(|sample| sample.position);
     }
 
@@ -128,7 +129,7 @@ impl Reader {
         if process.versions.take(line, [&process.said, &process.heading], samples)
             || process.columns.take(line, samples)
         {
-            self.settle(from, samples, &line.text);
+            self.settle(from, samples, Some(line));
             return true;
         }
         if !marks.has(Marks::NEEDLE) {
@@ -143,9 +144,15 @@ impl Reader {
             }
             if samples.len() == from {
                 let parsers = PARSERS.iter().filter(|(mark, _)| marks.has(*mark));
-                match parsers.filter_map(|(_, parse)| parse(line)).next() {
-                    Some(sample) => samples.push(sample),
-                    None => samples.extend(plain::plain(line, &process.said)),
+                samples.extend(parsers.filter_map(|(_, parse)| parse(line)).next());
+                // A line with the time of a step may have amounts as well. What is reserved then is what the step needed.
+                if samples[from..].iter().all(|sample| sample.figures.is_empty()) {
+                    let timed = samples.len() > from;
+                    let mut amounts = plain::plain(line, &process.said);
+                    for amount in amounts.iter_mut().filter(|_| timed) {
+                        amount.figures.remove(&Metric::Reserved);
+                    }
+                    samples.extend(amounts);
                 }
             }
             // A label may contain a word for memory.
@@ -153,7 +160,7 @@ impl Reader {
                 process.says(line);
             }
         }
-        self.settle(from, samples, &line.text);
+        self.settle(from, samples, Some(line));
         taken || step.is_some() || samples.len() > from
     }
 
@@ -166,51 +173,18 @@ impl Reader {
         self.processes.entry(known).or_default()
     }
 
-    /// Sets the step of the log, and the time of the last line, in the samples from `from` on that have none of their own.
-    fn settle(&mut self, from: usize, samples: &mut [Sample], text: &str) {
-        let clock = if samples.len() > from { clock(text) } else { None };
+    /// Sets the step of the log, and the time of their line, in the samples from `from` on that have none of their own. A
+    /// line without a time has that of the text above it.
+    fn settle(&mut self, from: usize, samples: &mut [Sample], line: Option<&Line<'_>>) {
+        let line = line.filter(|_| samples.len() > from);
+        let above = |line: &Line<'_>| self.processes.get(&line.origin).and_then(|process| clock(&process.said));
+        let clock = line.and_then(|line| clock(&line.text).or_else(|| above(line)));
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);
             sample.clock = sample.clock.or(clock);
             if let Some(label) = &mut sample.label {
                 label.truncate(cut(label, LONGEST_LABEL).len());
             }
-        }
-    }
-}
-
-/// The time of day at the beginning of a line, in seconds: `2025-01-14 02:00:01`, `[14:05]`.
-fn clock(text: &str) -> Option<u32> {
-    const NEAR: usize = 40;
-    let head = cut(text, NEAR).as_bytes();
-    let pair = |at: usize, most: u32| {
-        let digits = head.get(at..at + 2).filter(|pair| pair.iter().all(u8::is_ascii_digit))?;
-        let number = digits.iter().fold(0, |number, digit| 10 * number + u32::from(digit - b'0'));
-        (number < most).then_some(number)
-    };
-    let colons = head.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at);
-    colons.filter(|at| *at >= 2).find_map(|at| {
-        let alone = at == 2 || !head[at - 3].is_ascii_alphanumeric() || head[at - 3] == b'T';
-        let second = if head.get(at + 3) == Some(&b':') { pair(at + 4, 60) } else { Some(0) };
-        alone.then(|| Some(3600 * pair(at - 2, 24)? + 60 * pair(at + 1, 60)? + second?)).flatten()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_of_day_stands_at_the_beginning() {
-        for (text, expected) in [
-            ("2025/01/14 02:00:01.113, 0, 64 %, 5120 MiB", Some(7201)),
-            ("2024-03-04T23:59:59Z rss", Some(86_399)),
-            ("[14:05] VRAM used", Some(50_700)),
-            ("22:30  VRAM Total Used Memory (B): 2491416576", Some(81_000)),
-            ("GPU 0: 12 of 16 GiB, eta 1:02", None),
-            ("a:b 25:00 100:20", None),
-        ] {
-            assert_eq!(clock(text), expected, "{text}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::clock::Clock;
 use super::figure::Figure;
 
 /// The position of a line.
@@ -168,9 +169,9 @@ pub struct Sample {
     /// The index of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
-    /// The time of day at the beginning of the line, in seconds.
+    /// The time of the line.
     #[serde(skip)]
-    pub(crate) clock: Option<u32>,
+    pub(crate) clock: Option<Clock>,
     /// How many other processes wrote the same line, according to Ray.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<u64>,

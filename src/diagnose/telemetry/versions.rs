@@ -107,10 +107,12 @@ fn header(text: &str, line: u64) -> Option<Header> {
         return None;
     }
     let names = regex!(
-        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*"
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
     );
+    // A version may have its unit or its role beside it: `v2.2.0 (baseline)`.
+    let plain = regex!(r" ?\([^()|]*\)").replace_all(text, "");
     // A row has amounts, and commits stand in brackets.
-    if !names.is_match(text)
+    if !(names.is_match(text) || names.is_match(&plain))
         || amounts(&regex!(r"\[\w+\]|\(\w+\)|<\S+>|`\w+`").replace_all(text, ""))
             .iter()
             .any(|amount| !matches!(amount.of, Of::Nothing))
@@ -368,6 +370,10 @@ mod tests {
             | step | baseline | current | Δ | Δ% |\n|---|---|---|---|---|\n| start | 212.4 MB | 251.0 MB | +38.6 MB | +18.2 % |\n";
         assert_eq!(found(headed), [(212.0, 251.0)]);
         assert!(found(&headed.replace("Memory", "Speed")).is_empty());
+        let roles = "Peak GPU memory, nightly\n\n| metric | v2.2.0 (baseline) | v2.3.0-rc1 |\n|---|---|---|\n| throughput (img/s) | 2488 | 2479 |\n| peak GPU mem (MiB) | 21,904 | 27,316 |\n";
+        assert_eq!(found(roles), [(21904.0, 27316.0)]);
+        let commit = "## Peak GPU memory\n\n| benchmark | v2.3.1 (MiB) | main@8e1fd04 (MiB) | Δ |\n|---|---:|---:|---|\n| bert fwd+bwd | 14210 | 18877 | +32.8 %|\n";
+        assert_eq!(found(commit), [(14210.0, 18877.0)]);
         let benchstat = "        │ old.txt │ new.txt │\n        │ sec/op │ sec/op vs base │\nRow-16  3.211 ± 0%  6.422 ± 1%  +100.0% (p=0.0 n=10)\n\
             \n        │ B/op │ B/op vs base │\nRow-16  2.016Mi ± 0%  4.375Mi ± 0%  +117.01% (p=0.000 n=10)\n";
         assert_eq!(found(benchstat), [(2.0, 4.0)]);

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, Spread, TrendVerdict};
 use super::held::{Held, State};
-use super::pattern::{Pattern, pattern, tolerance};
+use super::pattern::{Pattern, pattern, pattern_of_a_process, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::telemetry::{Figure, Format, Metric, Position};
+use crate::telemetry::{Clock, Figure, Format, Metric, Position};
 use plimsoll_memory::bytes::ByteSize;
+use plimsoll_statistics::trend::{rises_evenly, rises_throughout};
 
 /// A gibibyte.
 const GIB: f64 = (1u64 << 30) as f64;
@@ -107,8 +108,12 @@ fn alike(all: &AllSeries, key: &Key) -> bool {
 fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_rank: bool) -> Option<Judged> {
     let readings = series.readings();
     let last_run = readings.last()?.run;
-    let run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
-    let (pattern, statistics) = pattern(&run)?;
+    let mut run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
+    if is_newest_first(&run) {
+        run.reverse();
+    }
+    let of_a_process = matches!(key.metric, Metric::HostUsed | Metric::HostPeak);
+    let (pattern, statistics) = if of_a_process { pattern_of_a_process(&run)? } else { pattern(&run)? };
     let ends = |points: &[Point]| points.first().into_iter().chain(points.last()).copied().collect::<Vec<_>>();
     let mut judged = Judged {
         verdict: TrendVerdict::ReportOnly,
@@ -143,12 +148,19 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
                 format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         // The peaks of work that varies rise now and then, and ever more rarely; a leak raises them at every step.
-        Metric::MaxAllocated if growing && steps_alike(&key.label) && rises_evenly(&run) => {
+        Metric::MaxAllocated
+            if growing && steps_alike(&key.label) && rises_evenly(&values(&run), READINGS_OF_A_RISE) =>
+        {
             judged.verdict = TrendVerdict::Leak;
             judged.explanation = format!("{moved}: each step's peak is {slope} above the one before (Theil-Sen)");
         }
         // Any program may use a device: what rises as evenly as this is one that keeps what it takes.
-        Metric::DeviceUsed if growing && rise(&run) > GIB && rises_evenly(&run) && (is_long(&run) || is_slow(&run)) => {
+        Metric::DeviceUsed
+            if growing
+                && rise(&run) > GIB
+                && rises_throughout(&values(&run), READINGS_OF_A_RISE)
+                && (is_long(&run) || is_slow(&run)) =>
+        {
             judged.verdict = TrendVerdict::Leak;
             judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");
         }
@@ -190,16 +202,17 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
 /// machine moves by more for other reasons.
 fn host_grows(key: &Key, run: &[Point]) -> bool {
     const LEAST_RISE: f64 = GIB / 4.0;
-    let rise = rise(run);
+    let (rise, first) = (rise(run), run[0].figure.value());
     // A small process that grows by half counts as well, if it is seen long enough, or if it grows to three times as much.
-    let first = run[0].figure.value();
-    let small = rise > LEAST_RISE / 4.0 && (run.len() >= MANY_READINGS && rise >= first / 2.0 || rise >= 2.0 * first);
-    let long = first > LEAST_RISE / 4.0;
+    let small = first.min(rise) > LEAST_RISE / 4.0
+        && (run.len() >= MANY_READINGS && rise >= first / 2.0 || rise >= 2.0 * first);
+    let smallest = || rise >= first / 2.0 && (run.len() >= MANY_READINGS_OF_A_DEVICE || is_slow(run));
     // What a collection leaves is in use.
     let least = if key.label.ends_with("collection") { READINGS_OF_A_RISE - 1 } else { READINGS_OF_A_RISE };
-    let evenly = || evenly(run.iter().map(|point| point.figure.value()).collect(), least);
     (rise > GIB && key.metric == Metric::HostUsed)
-        || (key.format != Format::Deepspeed && (rise > LEAST_RISE || small && long) && evenly())
+        || (key.format != Format::Deepspeed
+            && (rise > LEAST_RISE || small || smallest())
+            && if key.metric == Metric::HostPeak { rises_evenly } else { rises_throughout }(&values(run), least))
 }
 
 /// How far memory may be above that of the version before, as a share.
@@ -223,44 +236,39 @@ const MANY_READINGS_OF_A_DEVICE: usize = 15;
 /// Whether the readings of a device are more than those of a program that starts: they are many, or far above nothing
 /// from the first on.
 fn is_long(run: &[Point]) -> bool {
-    run.len() >= MANY_READINGS_OF_A_DEVICE || (run.len() >= MANY_READINGS && rise(run) <= run[0].figure.value())
+    run.len() >= MANY_READINGS_OF_A_DEVICE || rise(run) <= run[0].figure.value()
 }
 
 /// Whether the readings have times, most of which lie further apart than those of a program that starts.
 fn is_slow(run: &[Point]) -> bool {
-    const APART: u32 = 5 * 60;
-    const DAY: u32 = 24 * 3600;
-    let clocks: Option<Vec<u32>> = run.iter().map(|point| point.clock).collect();
+    const APART: u64 = 5 * 60;
+    let clocks: Option<Vec<Clock>> = run.iter().map(|point| point.clock).collect();
     clocks.is_some_and(|clocks| {
-        let apart = clocks.windows(2).filter(|two| (DAY + two[1] - two[0]) % DAY >= APART).count();
+        let apart = clocks.windows(2).filter(|two| two[0].until(two[1]) >= APART).count();
         2 * apart >= run.len()
     })
+}
+
+/// Whether the times of the readings go back from each to the next.
+fn is_newest_first(run: &[Point]) -> bool {
+    const READINGS: usize = 4;
+    let goes_back = |two: &[Point]| two[0].clock.zip(two[1].clock).is_some_and(|(a, b)| b.is_before(a));
+    run.len() >= READINGS && run.windows(2).all(goes_back)
 }
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
 fn falls_evenly(run: &[Point]) -> bool {
     run.len() >= MANY_READINGS
         && -rise(run) >= run[0].figure.value() / 4.0
-        && evenly(run.iter().map(|point| -point.figure.value()).collect(), READINGS_OF_A_RISE)
+        && rises_throughout(&values(run).into_iter().map(|value| -value).collect::<Vec<_>>(), READINGS_OF_A_RISE)
 }
 
-fn rises_evenly(run: &[Point]) -> bool {
-    evenly(run.iter().map(|point| point.figure.value()).collect(), READINGS_OF_A_RISE)
+fn values(run: &[Point]) -> Vec<f64> {
+    run.iter().map(|point| point.figure.value()).collect()
 }
 
 /// The fewest readings that show an even rise.
 const READINGS_OF_A_RISE: usize = 6;
-
-/// Whether figures, at least `least` of them, rise in nearly every one of several steps, at the same rate to the end.
-fn evenly(figures: Vec<f64>, least: usize) -> bool {
-    let rise = figures[figures.len() - 1] - figures[0];
-    let half = figures.len() / 2;
-    let later = figures[figures.len() - 1] - figures[half];
-    // What the second half would rise by at the rate of the whole.
-    let even = rise * (figures.len() - 1 - half) as f64 / (figures.len() - 1) as f64;
-    let rises = figures.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    figures.len() >= least && later >= 0.8 * even && rises * 5 >= (figures.len() - 1) * 4
-}
 
 /// The last readings of `worker` at the label of `key`.
 fn latest(all: &AllSeries, key: &Key, worker: Worker) -> BTreeMap<Metric, Figure> {

@@ -8,7 +8,8 @@
 //! - slope: Theil and Sen's, the median of the slopes of all pairs
 //! - growth: Mann and Kendall's test, one-sided, with its correction for ties; p < 0.05 with four or more readings, or,
 //!   with three, a rise at every step to at least 1.5 times the first
-//! - a change counts beyond [`MARGIN`] and 2 % of the level, or beyond twice the rounding of the text
+//! - a change counts beyond [`MARGIN`] (of a small process a quarter of its first reading) and 2 % of the level, or beyond
+//!   twice the rounding of the text
 //!
 //! Only readings of the same label are compared: loading a model raises memory from label to label without a leak. The
 //! worst rank decides; ranks that differ are a finding, and unseen ranks make a good verdict inconclusive. Allocated

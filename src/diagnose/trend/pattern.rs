@@ -56,13 +56,32 @@ impl Pattern {
 
 /// The smallest change of `points` that counts.
 pub(super) fn tolerance(points: &[Point]) -> f64 {
+    beyond(points, MARGIN.bytes() as f64)
+}
+
+/// The smallest change of the memory of a process that counts: a small one counts by a quarter of what it began with.
+fn tolerance_of_a_process(points: &[Point]) -> f64 {
+    beyond(points, (points[0].figure.value() / 4.0).min(MARGIN.bytes() as f64))
+}
+
+/// The smallest change of `points` that counts, if it is `least` at any level.
+fn beyond(points: &[Point], least: f64) -> f64 {
     let level = median(points.iter().map(|point| point.figure.value()).collect()).unwrap_or(0.0);
     let rounding = points.iter().map(|point| point.figure.resolution.bytes()).max().unwrap_or(0) as f64;
-    (0.02 * level).max(2.0 * rounding).max(MARGIN.bytes() as f64)
+    (0.02 * level).max(2.0 * rounding).max(least)
 }
 
 /// The pattern and the statistics of `points`; `None` if there are no points.
 pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
+    of(points, tolerance)
+}
+
+/// As [`pattern`], of the memory of a process.
+pub(super) fn pattern_of_a_process(points: &[Point]) -> Option<(Pattern, Statistics)> {
+    of(points, tolerance_of_a_process)
+}
+
+fn of(points: &[Point], tolerance: impl Fn(&[Point]) -> f64) -> Option<(Pattern, Statistics)> {
     let pairs = pairs(points);
     let found = statistics(&pairs)?;
     let figures: Vec<f64> = pairs.iter().map(|pair| pair.1).collect();

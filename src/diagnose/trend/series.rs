@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::telemetry::{Figure, Format, Metric, Position, Sample};
+use crate::telemetry::{Clock, Figure, Format, Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
 use super::worker::Worker;
@@ -29,8 +29,7 @@ pub(super) struct Point {
     pub(super) step: Option<u64>,
     pub(super) figure: Figure,
     pub(super) position: Position,
-    /// The time of day, in seconds.
-    pub(super) clock: Option<u32>,
+    pub(super) clock: Option<Clock>,
     /// The run of the program, if a log holds several.
     pub(super) run: u32,
 }

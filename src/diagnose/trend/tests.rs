@@ -215,11 +215,53 @@ fn a_peak_that_rises_at_every_step_is_a_leak() {
 }
 
 proptest! {
+    /// A small process whose readings go up and down, as those of most do.
+    #[test]
+    fn a_small_process_grows_if_its_level_does(
+        level in 20.0f64..120.0,
+        noise in prop::collection::vec(-0.025f64..0.025, 24..60),
+    ) {
+        let text = |rise: f64| -> String {
+            let last = (noise.len() - 1) as f64;
+            let mib = |index: usize| level * (1.0 + rise * index as f64 / last + noise[index]);
+            (0..noise.len()).map(|index| format!("request {index} rss {:.2} MiB\n", mib(index))).collect()
+        };
+        prop_assert_eq!(verdict(&text(1.0)), TrendVerdict::HostGrowth);
+        prop_assert_eq!(verdict(&text(0.0)), TrendVerdict::ReportOnly);
+        // It fills its caches.
+        prop_assert_eq!(verdict(&text(0.15)), TrendVerdict::ReportOnly);
+    }
+
     #[test]
     fn the_peaks_of_work_that_varies_are_no_leak(mib in prop::collection::vec(4000u64..12000, 16..64)) {
         prop_assert_eq!(verdict(&peaks("max_memory_allocated", mib.iter().copied())), TrendVerdict::ReportOnly);
         prop_assert_eq!(verdict(&peaks("max rss", mib)), TrendVerdict::ReportOnly);
     }
+}
+
+/// Few readings are enough if they lie further apart than those of a program that starts.
+#[test]
+fn times_may_stand_in_the_line_above_it_or_count_from_an_epoch() {
+    let daily = |day: u64| {
+        format!(
+            "procstat,host=a memory_rss={}i {}000000000\n",
+            28_114_944 + day * 2_500_000,
+            1_740_787_200 + day * 86_400
+        )
+    };
+    let each_second = |second: u64| {
+        format!("procstat,host=a memory_rss={}i {}000000000\n", 28_114_944 + second * 2_500_000, 1_740_787_200 + second)
+    };
+    assert_eq!(verdict(&(0..8).map(daily).collect::<String>()), TrendVerdict::HostGrowth);
+    assert_eq!(verdict(&(0..8).map(each_second).collect::<String>()), TrendVerdict::ReportOnly);
+    let hourly = |hour: u64| {
+        format!(
+            "trainbox  Mon Sep 15 {:02}:00:03 2025  535.183.01\n[0] NVIDIA RTX A6000 | 71'C,  98 % | {} / 49140 MB | kofi(20782M)\n",
+            hour,
+            6190 + hour * 1850
+        )
+    };
+    assert_eq!(verdict(&(1..8).map(hourly).collect::<String>()), TrendVerdict::Leak);
 }
 
 /// Adam's moments after the first step, as in DeepSpeed #7693: memory grows once, and not again.

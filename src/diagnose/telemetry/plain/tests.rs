@@ -108,6 +108,7 @@ fn what_people_print_is_read_in_any_order() {
         // Rows without a unit, or without a word for memory.
         ("Epoch: [0]  [ 10/90]  eta: 0:00:33  loss: 2.30 (2.40)  max mem: 3072", vec![(MaxAllocated, 3.0)]),
         ("Iter(train) [50/100]  lr: 1e-3  time: 0.3  memory: 3072, loss: 0.5", vec![]),
+        ("Epoch(train) [1][50/100]  lr: 1e-3  time: 0.3  memory: 3072  loss: 0.5", vec![(MaxAllocated, 3.0)]),
         ("Epoch [1][50/100] lr: 1e-3, time: 0.3, memory: 3072, loss: 0.5", vec![(MaxAllocated, 3.0)]),
         ("2026/01/02 10:00:00.123, NVIDIA L4-24GB, 45 %, 3072 MiB", vec![(DeviceUsed, 3.0)]),
         ("after backward: 3.25 GB", vec![(Allocated, 3.25)]),

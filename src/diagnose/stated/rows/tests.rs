@@ -1,0 +1,169 @@
+//! Rows that rise, and rows that do not.
+
+use super::*;
+
+fn rising(text: &str) -> Option<(String, String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let found = Columns::of(&lines).series(0, 3, |values| values.windows(2).all(|two| two[1] > two[0]))?;
+    Some((found.first, found.last, found.readings))
+}
+
+#[test]
+fn what_rises_from_row_to_row_is_found_wherever_it_stands() {
+    for (text, first, last) in [
+        ("ps -o rss=\n09:10 164340\n09:20 166734\n09:30 168360", "164340", "168360"),
+        ("|Jobs|RSS (KB)|live|\n|--|--|--|\n|0|141,208|402|\n|10|233,940|402|\n|20|329,116|402|", "141,208", "329,116"),
+        ("a 61Mi\nx\na 248Mi\ny\na 431Mi", "61Mi", "431Mi"),
+        (
+            "{\"n\":500,\"rss\":98664448}\n{\"n\":900,\"rss\":121503744}\n{\"n\":1700,\"rss\":143392768}",
+            "98664448",
+            "143392768",
+        ),
+        (
+            "\"Time\",\"resident_memory_bytes\"\n\"08:00\",803209216\n\"09:00\",1190428672\n\"10:00\",1571049472",
+            "803209216",
+            "1571049472",
+        ),
+        ("free heap=214,688\nfree heap=203,940\nfree heap=193,204", "214,688", "193,204"),
+        ("- at first: 640 MB\n- after 1 hour: 1.2 GB\n- 2 hours: 1.7 GB\n- lunch, 4 h: 2.9 GB", "640 MB", "2.9 GB"),
+        ("  0: == 58.11 MB\n  1: === 79.30 MB\n  2: ==== 88.02 MB", "58.11 MB", "88.02 MB"),
+    ] {
+        let found = rising(text).map(|(first, last, _)| (first, last));
+        assert_eq!(found, Some((first.to_owned(), last.to_owned())), "{text}");
+    }
+}
+
+#[test]
+fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
+    let found = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        Columns::of(&lines).by_time().map(|found| (found.first, found.last))
+    };
+    for (text, first, last) in [
+        (
+            "Mon MEMORY\n  a-1 4m 74Mi\nTue a-1 4m 131Mi\nWed a-1 5m 190Mi\nThu a-1 4m 246Mi\nFri a-1 4m 305Mi",
+            "131Mi",
+            "305Mi",
+        ),
+        (
+            "after 1k req { rss: '92 MB' }\nafter 5k req { rss: '148 MB' }\nafter 9k req { rss: '221 MB' }\nafter 20k req { rss: '361 MB' }",
+            "92 MB",
+            "361 MB",
+        ),
+        (
+            "ps -o pid,rss,cmd -p 4\n08:00\n   4  38220    idled\n09:00\n   4  71904    idled\n10:00\n   4  105688    idled\n11:00\n   4  139320    idled",
+            "38220",
+            "139320",
+        ),
+        (
+            "t     PM(MB) Handles\n07:30    104     512\n08:00    257     513\n08:30    411     512\n09:00    566     514",
+            "104",
+            "566",
+        ),
+        (
+            "GPU memory, 0 requests - 4410 MiB\nafter 1 - 4702\nafter 5 - 5866\nafter 10 - 7318\nafter 20 - 10226",
+            "4702",
+            "10226",
+        ),
+        (
+            "request batch 1\nrss: 212.0 MB\nrequest batch 2\nrss: 223.8 MB\nrequest batch 3\nrss: 235.5 MB\nrequest batch 4\nrss: 247.1 MB\nrequest batch 5\nrss: 258.0 MB\nrequest batch 6\nrss: 269.8 MB",
+            "212.0 MB",
+            "269.8 MB",
+        ),
+        (
+            "timestamp,gpu,vram_used\n1755600000,0,20111\n1755600000,1,20110\n1755600300,0,22924\n1755600300,1,20108\n1755600600,0,25735\n1755600600,1,20110\n1755600900,0,28541\n1755600900,1,20108\n1755601200,0,31356\n1755601200,1,20110",
+            "20111",
+            "31356",
+        ),
+        (
+            "# dcgmi dmon\n#Entity   GPUTL    FBUSD    POWER\nID        %        MB       W\nGPU 4     65       31202    304.7\nGPU 4     62       36613    303.3\nGPU 4     63       42026    301.4\nGPU 4     61       47439    307.6\nGPU 4     65       52850    303.1",
+            "31202",
+            "52850",
+        ),
+        (
+            "elapsed_s;Rss_kB;Swap_kB\n0;65120;0\n60;83812;0\n120;83612;0\n180;105273;0\n240;126145;0\n300;126100;0\n360;149750;0\n420;169043;0",
+            "65120",
+            "169043",
+        ),
+        (
+            "print(i, p.memory_info().rss)\n0 71.4 MB\n250 133.9 MB\n500 196.2 MB\n750 258.8 MB\n1000 321.1 MB\n1250 383.5 MB",
+            "71.4 MB",
+            "383.5 MB",
+        ),
+        (
+            "bytes_in_use\nepoch 0: 3221225472\nepoch 1: 3758096384\nepoch 2: 4294967296\nepoch 3: 4831838208\nepoch 4: 5368709120",
+            "3221225472",
+            "5368709120",
+        ),
+        (
+            "{~T[14:00:00], binary: 41_220_112}\n{~T[14:10:00], binary: 122_840_900}\n{~T[14:20:00], binary: 204_118_336}\n{~T[14:30:00], binary: 285_790_220}",
+            "41_220_112",
+            "285_790_220",
+        ),
+        (
+            "[System.Runtime]      t0   t20   t40   t60   t80\n Gen 2 GC Count        3    3     4     3     4\n Working Set (MB)      171  240   308   377   444",
+            "171",
+            "444",
+        ),
+        (
+            "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   2,011   0.62 GB\n08:00   2,009   1.09 GB\n08:30   2,010   1.41 GB\n09:00   2,010   1.70 GB",
+            "0.31 GB",
+            "1.70 GB",
+        ),
+    ] {
+        assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
+    }
+    for (text, first, last) in [
+        (
+            "At             Id WS(M) PM(M) Handles\n11.12 06:00  6012   310   288     902\n11.12 10:00  6012   361   340    1188\n11.12 14:00  6012   415   391    1467\n11.12 18:00  6012   466   444    1751\n11.12 22:00  6012   518   495    2039\n12.12 02:00  6012   570   548    2322",
+            "310",
+            "570",
+        ),
+        (
+            "               total        used        free      shared  buff/cache   available\nSa 06:00       32051        9120       11204         412       11727       22110\nSa 12:00       32051       11388        9011         410       11652       19844\nSa 18:00       32051       13702        6640         415       11709       17520\nSo 00:00       32051       15961        4398         411       11692       15270\nSo 06:00       32051       18199        2133         412       11719       13021",
+            "9120",
+            "18199",
+        ),
+        (
+            "once a day at 04:30, the backup job is the same each night:\n2025-08-01 Slab:  812044 kB\n2025-08-02 Slab:  994110 kB\n2025-08-03 Slab: 1171288 kB\n2025-08-04 Slab: 1357402 kB\n2025-08-05 Slab: 1539950 kB",
+            "812044 kB",
+            "1539950 kB",
+        ),
+        (
+            "# memory.stat, the newest line on top\ntime=18:00 anon=1884160000 file=212992000\ntime=17:00 anon=1671048960 file=214040576\ntime=16:00 anon=1460944384 file=209715200\ntime=15:00 anon=1244552448 file=213909504\ntime=14:00 anon=1032354816 file=211812352",
+            "1032354816",
+            "1884160000",
+        ),
+    ] {
+        assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
+    }
+    for text in [
+        // What another process of the table passed through the network, a site's traffic, and keys that are imported.
+        "NAME       MEM USAGE / LIMIT     NET I/O           PIDS\n(10:00)\ncaddy      41.2MiB / 1.9GiB      1.12GB / 4.01GB   11\nghost      188MiB / 1.9GiB       210MB / 118MB     23\n(14:00)\ncaddy      42.0MiB / 1.9GiB      1.44GB / 5.20GB   11\nghost      185MiB / 1.9GiB       288MB / 160MB     23\n(18:00)\ncaddy      41.5MiB / 1.9GiB      1.81GB / 6.61GB   11\nghost      191MiB / 1.9GiB       371MB / 204MB     23\n(22:00)\ncaddy      41.8MiB / 1.9GiB      2.10GB / 7.80GB   11\nghost      187MiB / 1.9GiB       440MB / 247MB     23\n(02:00)\ncaddy      41.1MiB / 1.9GiB      2.19GB / 8.11GB   11\nghost      189MiB / 1.9GiB       528MB / 255MB     23",
+        "Date;Visits;Traffic (GB);RAM used (MB)\n01.09.2025;10.221;118,2;2.104\n02.09.2025;11.940;130,4;2.098\n03.09.2025;13.102;144,9;2.111\n04.09.2025;14.870;160,1;2.095\n05.09.2025;16.333;177,8;2.107",
+        "used_memory_human\nshard    keys         used_memory\n 1/24       412,110     188.2M\n 2/24       824,902     371.9M\n 3/24     1,237,008     556.0M\n 4/24     1,650,114     739.7M\n 5/24     2,474,880     980.1M",
+        "memory\nepoch 1 4.1G\nepoch 2 6.0G\nepoch 3 6.1G\nepoch 4 6.1G\nepoch 5 6.1G",
+        "memory\nbatch 8 4.1G\nbatch 16 8.0G\nbatch 32 16.1G\nbatch 64 32.3G\nbatch 128 64G",
+        "free -m\n           total     used     free  buff/cache   available\n02:00 Mem: 31905     4221    25570         430       27120\n03:00 Mem: 31905     4201    22407        3593       27130\n04:00 Mem: 31905     4211    18630        7370       27140\n05:00 Mem: 31905     4221    13864       12136       27150\n06:00 Mem: 31905     4201     9579       16421       27160",
+        "t,rx_bytes,mem_used_pct\n1730000000,81200112,38.1\n1730000060,121200112,38.1\n1730000120,161200112,38.1\n1730000180,201200112,38.1\n1730000240,241200112,38.1",
+        "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   5,980   0.62 GB\n08:00   12,040   1.09 GB\n08:30   19,900   1.71 GB\n09:00   26,110   2.20 GB",
+        "workers used MB\n1 71.4 MB\n2 133.9 MB\n3 196.2 MB\n4 258.8 MB\n5 321.1 MB\n6 383.5 MB",
+        "[System.Runtime]      t0   t20   t40   t60   t80\n Free memory (MB)      171  240   308   377   444",
+        "revenue\nMon 100,000\nTue 200,000\nWed 300,000\nThu 420,000\nFri 530,000",
+    ] {
+        assert_eq!(found(text), None, "{text}");
+    }
+}
+
+#[test]
+fn steps_times_and_counts_are_no_memory() {
+    for text in [
+        "rss\nstep 1\nstep 2\nstep 3",
+        "mem free 100 MB\nmem free 200 MB\nmem free 300 MB",
+        "batch size 8\n8 100 MB\n16 200 MB\n32 300 MB",
+        "request 50000\nrequest 70000\nrequest 95000",
+        "|Step|RSS (KB)|\n|--|--|\n|1|100,000|\n|2|100,000|\n|3|100,000|",
+    ] {
+        assert!(rising(text).is_none(), "{text}");
+    }
+}
