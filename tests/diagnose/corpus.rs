@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen47/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen48/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 207] = [
+const KNOWN: [(&str, &str); 209] = [
     ("some/theano-usage-creep", "memory rises by less than half a percent"),
     ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
     ("some/f-43-002", "a report of iOS, whose limit is not told from that of a control group"),
@@ -366,6 +366,8 @@ const KNOWN: [(&str, &str); 207] = [
     ("some/t-47-005", "the second of three keys of one line grows"),
     ("some/t-47-051", "the exporter of OpenTelemetry, a figure to a block"),
     ("some/t-47-057", "a column of bytes that grows by a fifth in all"),
+    ("some/t-48-015", "commits in rows, of which one and all later ones need more"),
+    ("some/t-48-044", "a machine whose used memory grows by a tenth"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -405,7 +407,8 @@ const KNOWN: [(&str, &str); 207] = [
 /// `unseen44`, logs after all of that, 82 of 90 (failures 58 of 60, trends 24 of 30) and 57 of 60 with one. `unseen45`, most of
 /// it readings that grow and readings that do not, 71 of 90 (failures 19 of 20, trends 52 of 70) and 65 of 70 with no event
 /// claimed but growth five times. `unseen46`, texts that look like events, 74 of 75 and 85 of 85. `unseen47`, readings again,
-/// 51 of 60 and 46 of 60 with growth claimed 14 times, after and before the mends for `unseen45`.
+/// 51 of 60 and 46 of 60 with growth claimed 14 times, after and before the mends for `unseen45`. `unseen48`, the same after
+/// mends for both, 41 of 50 and 53 of 60 with growth claimed 7 times.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -458,6 +461,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen45", 160),
         ("unseen46", 160),
         ("unseen47", 120),
+        ("unseen48", 110),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -24,7 +24,7 @@ pub(super) fn is_timed(text: &str) -> bool {
         named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
     };
     let later = regex!(
-        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b|\b20\d{6}[T_-]\d{4,6}\b"
+        r"(?i)\bafter\s+(?:about |around |~ ?|another )?(?:\d[\d.,]*[km]?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred) ?(?:(?:more |full |whole )?(?:minutes?|min|hours?|hrs?|h|days?|d|weeks?|nights?|months?|epochs?|iterations?|iters?|requests?|reqs?|calls?|cycles?|rounds?|runs?|loops?|visits?|reloads?|inferences?|messages?)\b|\W*$)|\b(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|a few|several) (?:minutes?|hours?|days?|nights?|weeks?|months?) (?:later|in|of uptime)\b|\bnext (?:morning|day|evening|week)\b|\b(?:up(?:time)?|elapsed)(?:_\w+)?\x22?\W{0,3}\d|\b\d[\d.,]*[km]? (?:calls|requests|reqs|iterations|cycles|epochs|rounds|loops|messages|steps)\b|\b20\d{6}[T_-]\d{4,6}\b|\b20\d\d-\d\d-\d\dT\d\d:\d\d"
     );
     begins.is_match(text) || begins_so(text) || later.is_match(text)
 }
@@ -40,7 +40,7 @@ pub(super) fn heads_times(header: &str) -> bool {
 /// Whether `line` names what prints readings again and again: a command, or the header of its table.
 pub(super) fn is_watched(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)? top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
+        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)?(?: -\S+(?: [\w.-]+)?){0,4} top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
     )
     .is_match(line)
 }

@@ -74,13 +74,18 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
 }
 
 fn mentions(text: &str) -> bool {
-    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total|\b(?:ws|n?pm)\([kmg]|\banon\b|\bswpd\b")
+    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total|\b(?:ws|n?pm)\([kmg]|\banon\b|\bswpd\b|\bcommitted\b|type=.(?:current|rest). size")
         .is_match(text)
 }
 
 /// Whether `name` is that of an amount of memory.
 pub(super) fn is_named(name: &str) -> bool {
     mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|\bm?allocs\b|\bfrees\b|\b(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+}
+
+/// Whether `name` says nothing of what an export is of.
+fn is_value(name: &str) -> bool {
+    regex!(r"(?i)^\W*_?(?:value|average|maximum)\W*$").is_match(name)
 }
 
 /// Whether numbers without a unit are amounts of memory: by their key, by the header of their column, or by what stands
@@ -103,10 +108,10 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     if is_named(key.trim_end()) {
         return true;
     }
-    if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
-        return false;
-    }
     let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
+    if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
+        return is_value(key) && above().any(mentions);
+    }
     // `npu-smi` prints the used part and the whole without a unit.
     let whole = || regex!(r"^/ ?\d{4,}\b").is_match(&text[numbers[column].start + numbers[column].written.len()..]);
     if whole() && above().any(|line| line.contains("npu-smi") || line.contains("HBM-Usage")) {
@@ -124,7 +129,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
         let used = || regex!(r"(?i)\bmem\b").is_match(text) || above().any(|line| line.contains("buff/cache"));
         // What an export is of stands above it.
-        let value = || matches!(head.trim(), "value" | "Value") && values[0] >= LEAST_AMOUNT && above().any(mentions);
+        let value = || is_value(head) && values[0] >= LEAST_AMOUNT && (mentions(text) || above().any(mentions));
         return is_named(head) || old || unit || head == "used" && used() || value();
     }
     // A row of `top` without its header.

@@ -11,7 +11,7 @@ use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, 
 use super::course::course;
 use super::numbers::{Number, numbers};
 use super::{GROWN, MORE, levels_off, regex, rise};
-use crate::telemetry::is_of_work;
+use crate::telemetry::{is_of_data, is_of_work};
 
 /// Longer lines are not rows.
 pub(super) const LONGEST_ROW: usize = 600;
@@ -83,10 +83,17 @@ impl<'a> Columns<'a> {
             let devices = of_devices(lines, rows).or_else(|| of_names(lines, rows)).unwrap_or_default();
             for part in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
                 let of_a_block = part.len() < rows.len() && part[0].0 + part.len() == part[part.len() - 1].0 + 1;
-                columns.extend((0..part[0].1.len()).filter_map(|column| {
+                let found = (0..part[0].1.len()).filter_map(|column| {
                     let found = of_column(lines, part, column)?;
                     let goes_on = of_a_block && !all_rise(rows, column);
                     Some(Column { goes_on, ..found })
+                });
+                let found: Vec<Column<'_>> = found.collect();
+                // A key of memory is that of the first amount behind it: others may be of anything.
+                let named = found.iter().any(|column| is_named(&column.name) && column.name.ends_with([':', '=']));
+                let is_change = |(at, number): &(usize, Number<'_>)| lines[*at][..number.start].ends_with('+');
+                columns.extend(found.into_iter().filter(|column| {
+                    !named || column.name.contains(char::is_alphabetic) || is_change(&column.cells[0])
                 }));
             }
         }
@@ -184,6 +191,7 @@ impl<'a> Columns<'a> {
                 && enough(column)
                 && (!column.timed || self.is_near_memory(column.cells[0].0))
                 && !goes_on(column)
+                && !self.is_of_counts(column)
                 && !self.is_stored(column)
                 && !self.follows_work(column)
                 && !self.levels_off_below(column)
@@ -216,9 +224,26 @@ impl<'a> Columns<'a> {
         column.alike && header.is_some_and(heads_times)
     }
 
-    /// Whether another column of its table, of how much work is held, rises with it: at least half as fast.
+    /// Whether another column of its table, of how much work is held, rises with it: at least half as fast. What falls is
+    /// free memory: a cache may fill it.
     fn follows_work(&self, column: &Column<'_>) -> bool {
         let rows: Vec<_> = column.cells.iter().map(|(at, _)| (*at, numbers(self.lines[*at]).1)).collect();
+        let (first, last) = (&column.cells[0].1, &column.cells[column.cells.len() - 1].1);
+        if is_of_data(&self.lines[column.cells[0].0][..first.start]) {
+            return true;
+        }
+        if let (Some(first), Some(last)) = (first.value, last.value)
+            && column.values[0] != first
+        {
+            let cache = regex!(r"(?i)^\W*(?:kb)?(?:cached?|buff/cache|page ?cache|file)\W*$");
+            return (0..rows[0].1.len()).filter(|other| cache.is_match(&name(self.lines, &rows, *other))).any(
+                |other| {
+                    let ends =
+                        [&rows[0], &rows[rows.len() - 1]].map(|row| row.1.get(other).and_then(|number| number.value));
+                    matches!(ends, [Some(before), Some(after)] if 2.0 * (after - before) >= first - last)
+                },
+            );
+        }
         let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
         let memory = rise(column.values[0], column.values[column.values.len() - 1]);
         let heads = |line: &str| line.split_whitespace().next().is_some_and(is_of_work);
@@ -269,13 +294,26 @@ impl<'a> Columns<'a> {
             && !headed()
     }
 
-    /// Whether as far above each row stands how often the same work was done.
+    /// Whether each row begins with a count that grows many times, in steps that differ: of how large the work is.
+    fn is_of_counts(&self, column: &Column<'_>) -> bool {
+        const MANY_TIMES: u64 = 4;
+        let count = |(at, _): &(usize, Number<'_>)| {
+            let count = regex!(r"^\s*(\d{1,3}(?:[,_]\d{3})+|\d+)(?:\s|$)").captures(self.lines[*at])?;
+            count[1].replace([',', '_'], "").parse::<u64>().ok()
+        };
+        column.cells.iter().map(count).collect::<Option<Vec<u64>>>().is_some_and(|counts| {
+            counts.is_sorted() && counts[counts.len() - 1] >= MANY_TIMES * counts[0].max(1) && !in_equal_steps(&counts)
+        })
+    }
+
+    /// Whether as far above each row stands when it was read, or how often the same work was done.
     fn is_counted(&self, column: &Column<'_>) -> bool {
         (1..=ABOVE).any(|distance| {
             let apart = column.cells.windows(2).all(|two| two[1].0 > two[0].0 + distance);
             let head = |at: &usize| at.checked_sub(distance).map(|at| self.lines[at]);
             let heads = column.cells.iter().map(|(at, _)| head(at)).collect::<Option<Vec<_>>>();
-            apart && column.alike && heads.is_some_and(|heads| counts_up(&heads))
+            let times = |heads: &[&str]| heads.iter().all(|head| heads_a_reading(head));
+            apart && column.alike && heads.is_some_and(|heads| counts_up(&heads) || times(&heads))
         })
     }
 
@@ -313,7 +351,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache)(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info)(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)
@@ -401,7 +439,15 @@ fn in_turns<'a, K: PartialEq>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> K) -> V
 fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<'a>> {
     let (first, _) = cells.first().filter(|_| cells.len() > 1)?;
     let words = |at: usize| lines[at].chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    if is_of_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
+    // A list of things by their names is no course: `8.0 MB  layers.0.attn.k_proj.weight`.
+    let name = |at: usize| regex!(r"[A-Za-z_]\w*(?:[./]\w+)+").find(lines[at]).map(|name| name.as_str());
+    if name(*first).is_some()
+        && cells[1..].iter().all(|(at, _)| name(*at).is_some_and(|other| Some(other) != name(*first)))
+    {
+        return None;
+    }
+    let several_jobs = is_of_several_jobs(lines, &cells.iter().map(|(at, _)| *at).collect::<Vec<_>>());
+    if several_jobs || is_of_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
         return None;
     }
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
@@ -416,12 +462,13 @@ fn all_rise(rows: &[Row<'_>], column: usize) -> bool {
 }
 
 /// Whether a table of `sacct` has jobs of different names, which do different work.
-fn is_of_several_jobs(lines: &[&str], rows: &[Row<'_>]) -> bool {
-    let name = |row: &Row<'_>| {
-        lines[row.0].split_whitespace().nth(1).map(|name| name.replace(|c: char| c.is_ascii_digit(), ""))
+fn is_of_several_jobs(lines: &[&str], rows: &[usize]) -> bool {
+    let name = |at: usize| {
+        let name = lines[at].split_whitespace().nth(1)?;
+        Some(name.replace(|c: char| c.is_ascii_digit(), ""))
     };
-    lines[rows[0].0.saturating_sub(ABOVE)..rows[0].0].iter().any(|line| line.contains("JobName"))
-        && rows.iter().any(|row| name(row) != name(&rows[0]))
+    lines[rows[0].saturating_sub(ABOVE)..rows[0]].iter().any(|line| line.contains("JobName"))
+        && rows.iter().any(|at| name(*at) != name(rows[0]))
 }
 
 fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Column<'a>> {
@@ -433,7 +480,7 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
     if values.len() < rows.len()
         || is_other(text, &cells[0].1)
         || is_of_sizes(lines, first)
-        || is_of_several_jobs(lines, rows)
+        || is_of_several_jobs(lines, &rows.iter().map(|(at, _)| *at).collect::<Vec<_>>())
         || !(sized || is_of_memory(lines, rows, column, &values))
     {
         return None;

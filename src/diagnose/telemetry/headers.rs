@@ -263,7 +263,7 @@ pub(super) fn of_containers(text: &str, last: u64) -> Option<Header> {
 /// `kubectl top pod`, whose rows come without a header if it is asked to, or if a search leaves it out.
 pub(super) fn of_pods(text: &str, last: u64) -> Option<Header> {
     let command = text.len() <= LONGEST_HEADER
-        && (text.contains("kubectl top po") || text.contains(" k top po"))
+        && regex!(r"\bk(?:ubectl)?\b[^|;\n]{0,60} top po").is_match(text)
         && ["--no-headers", "grep", "rg "].iter().any(|without| text.contains(without));
     let columns = vec![Column::Name, Column::Other, Column::Figure(Metric::HostUsed, None)];
     command.then_some(Header {

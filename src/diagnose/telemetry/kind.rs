@@ -41,6 +41,7 @@ impl Said {
             said.allocated |= word.ends_with("allocated") || word == "alloc";
             match word {
                 "vram" => said.vram = true,
+                "hbm" => (said.memory, said.vram) = (true, true),
                 "rss" | "uss" | "heapalloc" | "vmrss" | "vmhwm" | "resident" | "svmem" => said.host = true,
                 "ram" => said.ram = true,
                 "active" => said.active = true,

@@ -48,9 +48,14 @@ pub(super) fn of(text: &str) -> Option<String> {
     named.then_some(label)
 }
 
-/// Whether `text` begins with how much data is held, or says how many are served.
-pub(super) fn is_of_data(text: &str) -> bool {
-    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d")
+/// Whether `text` says how many are served.
+pub(super) fn is_of_clients(text: &str) -> bool {
+    regex!(r"(?i)\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d").is_match(text)
+}
+
+/// Whether `text` says how much data is held, at its beginning or as a program that loads it does.
+pub(crate) fn is_of_data(text: &str) -> bool {
+    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:inserted|indexed|imported|ingested|loaded) \d[\d.,]*(?:/\d+)?\b|\b(?:nodes|ways|edges|vertices|rows|records|documents|docs|vectors|keys|triples) {1,8}\d[\d,]{4,}\b")
         .is_match(text)
 }
 

@@ -30,6 +30,7 @@ pub const fn needles() -> &'static [&'static str] {
         "RAM",
         "VRAM",
         "vram",
+        "hbm",
         "Peak",
         "peak",
         "MiB",
@@ -65,7 +66,7 @@ pub const fn needles() -> &'static [&'static str] {
         "aseline",
         "_gib",
         "kubectl top",
-        " k top po",
+        " top po",
         "% /dev/shm",
     ]
 }

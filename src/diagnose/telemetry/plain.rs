@@ -128,17 +128,17 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         }
         let own = quantities[index].before;
         (sample.step, sample.device) = (step, device_of(own));
+        let end = offset(&text, &quantities[index]);
+        // More data takes more, and so do more clients.
+        if label::is_of_data(&text[..end]) || !several && label::is_of_clients(&text[..end]) {
+            continue;
+        }
         if several {
             sample.label = label::of(own);
         } else {
             let others = || device_of(&text).or_else(|| device_of(prefix)).or_else(|| row_of_a_gpu(line, said));
             sample.device = sample.device.or_else(others).or_else(|| column(&text, &quantities));
             let named = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min();
-            let end = offset(&text, &quantities[index]);
-            // More data takes more.
-            if label::is_of_data(&text[..end]) {
-                continue;
-            }
             sample.label = label::before(&text, named.map(|at| at.min(end)))
                 .or_else(|| label::placed(&text[..end]))
                 .or_else(|| label::in_brackets(prefix))

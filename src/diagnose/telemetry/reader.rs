@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::blocks::Blocks;
-use super::clock::clock;
+use super::clock::{Clock, clock};
 use super::columns::Columns;
 use super::line::{Line, Origin};
 use super::marks::Marks;
@@ -52,6 +52,8 @@ struct Process {
     blocks: Blocks,
     /// Its last text that is not a figure: the label of DeepSpeed's reports.
     said: String,
+    /// The time of the last text that has one.
+    time: Option<Clock>,
     /// The last heading, as Markdown writes them.
     heading: String,
     /// The table of nvidia-smi that its lines belong to.
@@ -67,6 +69,7 @@ impl Process {
             return;
         }
         let text = cut(line.message(), LONGEST_LABEL);
+        self.time = clock(text).or(self.time);
         text.clone_into(&mut self.said);
         if line.text.starts_with('#') {
             text.clone_into(&mut self.heading);
@@ -177,7 +180,7 @@ impl Reader {
     /// line without a time has that of the text above it.
     fn settle(&mut self, from: usize, samples: &mut [Sample], line: Option<&Line<'_>>) {
         let line = line.filter(|_| samples.len() > from);
-        let above = |line: &Line<'_>| self.processes.get(&line.origin).and_then(|process| clock(&process.said));
+        let above = |line: &Line<'_>| self.processes.get(&line.origin).and_then(|process| process.time);
         let clock = line.and_then(|line| clock(&line.text).or_else(|| above(line)));
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);

@@ -129,7 +129,8 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
         return None;
     }
     // A sentence may be about a comparison of long ago.
-    if text.ends_with(['.', '!', '?']) || !in_columns(text) {
+    // Nor are the steps of one run, as rustc lists its passes, those of two versions.
+    if text.ends_with(['.', '!', '?']) || !in_columns(text) || regex!(r"^time: *\d").is_match(text) {
         return None;
     }
     let amounts = amounts(text);

@@ -167,3 +167,50 @@ fn steps_times_and_counts_are_no_memory() {
         assert!(rising(text).is_none(), "{text}");
     }
 }
+
+#[test]
+fn exports_say_above_or_in_each_row_what_their_values_are_of() {
+    for (text, first, last) in [
+        (
+            "servers.a.process.rss,1721570400,1721577600,1800|2312889469.7,None,2910692810.5,3230135003.4,3512299516.5,3811563100.8",
+            "2312889469.7",
+            "3811563100.8",
+        ),
+        (
+            "item 'proc.mem[tomcat,rss]'\nitemid;clock;value\n48211;1700006400;764300500\n48211;1700010000;880599706\n48211;1700013601;998697406\n48211;1700017200;1118011550\n48211;1700020800;1230796522",
+            "764300500",
+            "1230796522",
+        ),
+        (
+            ",result,table,_time,_value,_field\n,,0,2025-03-01T04:00:00Z,1289334784,memory_rss\n,,0,2025-03-01T08:00:00Z,1457201408,memory_rss\n,,0,2025-03-01T12:00:00Z,1631289856,memory_rss\n,,0,2025-03-01T16:00:00Z,1796154112,memory_rss\n,,0,2025-03-01T20:00:00Z,1973912576,memory_rss",
+            "1289334784",
+            "1973912576",
+        ),
+        (
+            "$ date; kubectl -n checkout top pod --no-headers\n2025-02-11T08:00:02Z\npricing-4kx2p   112m   611Mi\npricing-z8vqn   108m   604Mi\n2025-02-11T09:00:03Z\npricing-4kx2p   119m   728Mi\npricing-z8vqn   104m   719Mi\n2025-02-11T10:00:05Z\npricing-4kx2p   121m   841Mi\npricing-z8vqn   117m   830Mi\n2025-02-11T11:00:05Z\npricing-4kx2p   121m   951Mi\npricing-z8vqn   117m   940Mi\n2025-02-11T12:00:05Z\npricing-4kx2p   121m   1061Mi\npricing-z8vqn   117m   1050Mi",
+            "611Mi",
+            "1061Mi",
+        ),
+    ] {
+        let lines: Vec<&str> = text.lines().collect();
+        let columns = Columns::of(&lines);
+        let found = columns.by_time().or_else(|| columns.rising()).map(|found| (found.first, found.last));
+        assert_eq!(found, Some((first.to_owned(), last.to_owned())), "{text}");
+    }
+}
+
+#[test]
+fn more_work_a_cache_and_a_list_of_names_are_no_growth() {
+    for text in [
+        "   100,000  frame     13.7 MiB  peak     122 MiB\n 1,000,000  frame    137.3 MiB  peak     371 MiB\n 5,000,000  frame    686.6 MiB  peak    1460 MiB",
+        "-----------memory----------\n   swpd         free         buff        cache\n      0        21840          310        38911\n      0        19412          310        41339\n      0        16980          311        43770\n      0        14557          311        46191\n      0        12139          312        48610",
+        "       8.0 MB  (2048, 2048)  layers.0.attn.k_proj.weight\n      32.0 MB  (8192, 2048)  layers.0.attn.qkv_extra.weight\n      43.0 MB  (2048, 11008)  layers.0.mlp.down_proj.weight\n     256.0 MB  (65536, 2048)  pos_table.weight",
+        "memory\n 6120044.batch   align_s1   4.11G\n 6120388.batch   align_m1  11.80G\n 6121007.batch   align_l1  29.31G\n".replace("memory", "memory  JobName  MaxRSS").as_str(),
+        "nodes   50,000,000   rss 1.1 GB\nnodes  100,000,000   rss 1.9 GB\nnodes  150,000,000   rss 2.7 GB\nnodes  200,000,000   rss 3.5 GB",
+        "uptime=10s   rss=122MB  entries=1201\nuptime=60s   rss=388MB  entries=31990\nuptime=120s  rss=611MB  entries=60112\nuptime=180s  rss=702MB  entries=72040\nuptime=240s  rss=730MB  entries=75000 (max)\nuptime=600s  rss=731MB  entries=75000 (max)\nuptime=1200s rss=732MB  entries=75000 (max)",
+    ] {
+        let lines: Vec<&str> = text.lines().collect();
+        let columns = Columns::of(&lines);
+        assert!(columns.by_time().is_none() && columns.rising().is_none(), "{text}");
+    }
+}
