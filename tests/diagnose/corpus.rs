@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen48/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen49/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 209] = [
+const KNOWN: [(&str, &str); 210] = [
     ("some/theano-usage-creep", "memory rises by less than half a percent"),
     ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
     ("some/f-43-002", "a report of iOS, whose limit is not told from that of a control group"),
@@ -298,7 +298,6 @@ const KNOWN: [(&str, &str); 209] = [
     ("some/t-people-k8s-slack-operator", "two versions in several messages of a chat"),
     ("some/t-people-workers-fr", "French growth in the words of a person"),
     ("some/t-promql-working-set", "pairs of times and values in one line of JSON"),
-    ("none/n-load-dataset-rss", "a table that is loaded in steps"),
     ("some/f-people-cryosparc-notebook", "a laboratory book in one sentence"),
     ("some/f-bug-ios-extension", "a limit of an extension of iOS, in a report of a bug"),
     ("some/f-chat-zh-gpu-busy", "who holds the device is named in a Chinese chat"),
@@ -322,7 +321,6 @@ const KNOWN: [(&str, &str); 209] = [
     ("some/mailing-list-kernel-boot", "two kernels by name, and their memory in a sentence"),
     ("some/t-erlang-binary-pl", "Polish, with readings in a sentence"),
     ("some/t-chrome-tab-it", "Italian, with two readings in a sentence"),
-    ("none/n-39-016", "a cache that is loaded at the start, named in the heading alone"),
     ("some/f-39-036", "a chat in Russian that quotes a state and its limit"),
     ("some/f-39-039", "a line of the kernel in a list of a ticket, which is read as an ordinary report"),
     ("some/f-39-040", "a message of Redis in quotation marks within a timeline"),
@@ -368,6 +366,9 @@ const KNOWN: [(&str, &str); 209] = [
     ("some/t-47-057", "a column of bytes that grows by a fifth in all"),
     ("some/t-48-015", "commits in rows, of which one and all later ones need more"),
     ("some/t-48-044", "a machine whose used memory grows by a tenth"),
+    ("some/t-49-010", "what an engine holds asleep, in turns with what it holds awake"),
+    ("some/t-49-035", "what stays on a device after a release, as the second of three amounts"),
+    ("some/t-49-038", "what is left after young collections alone"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -408,7 +409,8 @@ const KNOWN: [(&str, &str); 209] = [
 /// it readings that grow and readings that do not, 71 of 90 (failures 19 of 20, trends 52 of 70) and 65 of 70 with no event
 /// claimed but growth five times. `unseen46`, texts that look like events, 74 of 75 and 85 of 85. `unseen47`, readings again,
 /// 51 of 60 and 46 of 60 with growth claimed 14 times, after and before the mends for `unseen45`. `unseen48`, the same after
-/// mends for both, 41 of 50 and 53 of 60 with growth claimed 7 times.
+/// mends for both, 41 of 50 and 53 of 60 with growth claimed 7 times. `unseen49`, mixed, after mends for all of them, 76 of 80
+/// (failures 40 of 40, trends 36 of 40) and 55 of 60 with growth claimed 5 times.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -462,6 +464,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen46", 160),
         ("unseen47", 120),
         ("unseen48", 110),
+        ("unseen49", 140),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -7,6 +7,7 @@ mod across;
 mod amount;
 mod axis;
 mod column;
+mod context;
 mod course;
 mod numbers;
 mod profile;
@@ -414,7 +415,8 @@ mod tests {
         fn any_text_is_read(words in prop::collection::vec(prop_oneof![
             Just("memory"), Just("leaks"), Just("grows from"), Just("to"), Just("\n"), Just("12.5 GB"), Just("1,024"),
             Just("| RSS (KB) |"), Just("|"), Just("after 2 days"), Just("v1.2.3"), Just("\u{2502}\u{e4}7"), Just("-> "),
-            Just("before"), Just("update:"), Just("% . "), Just("  ")
+            Just("before"), Just("update:"), Just("% . "), Just("  "), Just("00h 812 MB, 02h 818 MB, 04h 911 MB, 06h 1020 MB"),
+            Just("after: "), Just("rss="), Just("10:00 "), Just("t0 t20 t40 t60 t80"), Just("\nrss 1 2 3 4 5")
         ], 0..60)) {
             let text = words.concat();
             for statement in read(text.as_bytes(), &Lines::whole(text.as_bytes())) {

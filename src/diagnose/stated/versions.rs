@@ -78,8 +78,10 @@ impl Columns<'_> {
         {
             return if column.cells.len() == 2 { Some(vec![parts(&both[1])?, parts(&both[2])?]) } else { None };
         }
-        let above =
-            |from: usize, at: usize| self.lines[from.max(at.saturating_sub(FAR))..at].iter().rev().find_map(version);
+        // Readings of one line have nothing between them.
+        let above = |from: usize, at: usize| {
+            self.lines.get(from.max(at.saturating_sub(FAR))..at)?.iter().rev().find_map(version)
+        };
         let from = std::iter::once(0).chain(column.cells.iter().map(|(at, _)| at + 1));
         let versions: Vec<Vec<u32>> =
             from.zip(&column.cells).map(|(from, (at, _))| above(from, *at)).collect::<Option<_>>()?;
@@ -138,6 +140,11 @@ mod tests {
         let headings = "before the upgrade:\n  heap in use 120 MB\nafter the upgrade:\n  heap in use 310 MB";
         assert_eq!(found(headings), pair("120 MB", "310 MB"));
         assert_eq!(found(&headings.replace("heap in use", "memory cache")), None);
+        // Several readings of one line.
+        assert_eq!(
+            found("before: 00h 812 MB, 02h 818 MB, 04h 811 MB\nafter:  00h 430 MB, 02h 433 MB, 04h 428 MB"),
+            None
+        );
         // Before and after a step of the work, and the generations of a heap.
         assert_eq!(found(&headings.replace("the upgrade", "the load")), None);
         assert_eq!(found("# old gen\n heap 120 MB\n# new gen\n heap 310 MB"), None);

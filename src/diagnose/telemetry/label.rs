@@ -55,7 +55,7 @@ pub(super) fn is_of_clients(text: &str) -> bool {
 
 /// Whether `text` says how much data is held, at its beginning or as a program that loads it does.
 pub(crate) fn is_of_data(text: &str) -> bool {
-    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:inserted|indexed|imported|ingested|loaded) \d[\d.,]*(?:/\d+)?\b|\b(?:nodes|ways|edges|vertices|rows|records|documents|docs|vectors|keys|triples) {1,8}\d[\d,]{4,}\b")
+    regex!(r"(?i)^\W*(?:(?:loaded|read|inserted|indexed|imported|ingested|added|parsed) )?\d[\d.,]* ?[kMG]? ?(?:rows|records|edges|nodes|vertices|documents|docs|vectors|keys|items|entries|lines|triples|points|embeddings|tuples|objects)\b|\b(?:inserted|indexed|imported|ingested|loaded|added) {1,4}\d[\d.,]*(?:/\d+)?\b|-\d{5}-of-\d{5}\b|\bshard \d+(?:/| of )\d+\b|\b(?:nodes|ways|edges|vertices|rows|records|documents|docs|vectors|keys|triples) {1,8}\d[\d,]{4,}\b")
         .is_match(text)
 }
 

@@ -206,13 +206,18 @@ fn host_grows(key: &Key, run: &[Point]) -> bool {
     // A small process that grows by half counts as well, if it is seen long enough, or if it grows to three times as much.
     let small = first.min(rise) > LEAST_RISE / 4.0
         && (run.len() >= MANY_READINGS && rise >= first / 2.0 || rise >= 2.0 * first);
-    let smallest = || rise >= first / 2.0 && (run.len() >= MANY_READINGS_OF_A_DEVICE || is_slow(run));
+    let smallest = || rise >= first / 2.0 && (run.len() >= MANY_READINGS_OF_A_SMALL_PROCESS || is_slow(run));
+    // What doubles from step to step is the work.
+    let last = run[run.len() - 1].figure.value() - run[run.len() - 2].figure.value();
+    let explodes = run.len() >= READINGS_OF_A_RISE && 2.0 * last >= rise;
     // What a collection leaves is in use.
     let least = if key.label.ends_with("collection") { READINGS_OF_A_RISE - 1 } else { READINGS_OF_A_RISE };
-    (rise > GIB && key.metric == Metric::HostUsed)
-        || (key.format != Format::Deepspeed
-            && (rise > LEAST_RISE || small || smallest())
-            && if key.metric == Metric::HostPeak { rises_evenly } else { rises_throughout }(&values(run), least))
+    let evenly = if key.metric == Metric::HostPeak { rises_evenly } else { rises_throughout };
+    !explodes
+        && ((rise > GIB && key.metric == Metric::HostUsed)
+            || (key.format != Format::Deepspeed
+                && (rise > LEAST_RISE || small || smallest())
+                && evenly(&values(run), least)))
 }
 
 /// How far memory may be above that of the version before, as a share.
@@ -230,6 +235,8 @@ fn rise(run: &[Point]) -> f64 {
 
 /// The fewest readings that show more than a start.
 const MANY_READINGS: usize = 8;
+/// The fewest of a process that is small as it starts.
+const MANY_READINGS_OF_A_SMALL_PROCESS: usize = 12;
 /// The fewest of a device, which takes the data of a program that starts as evenly.
 const MANY_READINGS_OF_A_DEVICE: usize = 15;
 

@@ -1,0 +1,157 @@
+//! What stands around the rows of a column: when they were read, how much work was done or is held, and what else the text
+//! is of.
+
+use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_watched};
+use super::column::{ABOVE, is_named, is_scaled, name};
+use super::numbers::{Number, numbers};
+use super::rows::{Column, Columns};
+use super::{levels_off, regex, rise};
+use crate::telemetry::{is_of_data, is_of_work};
+
+impl<'a> Columns<'a> {
+    /// What stands above the first row of a column, the nearest first.
+    pub(super) fn above(&self, column: &Column<'_>) -> impl Iterator<Item = &'a str> {
+        let first = column.cells[0].0;
+        self.lines[first.saturating_sub(ABOVE)..first].iter().rev().copied()
+    }
+
+    /// Whether the first column of its table has times.
+    pub(super) fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
+        let header = self.above(column).find(|line| line.contains(char::is_alphabetic));
+        column.alike && header.is_some_and(heads_times)
+    }
+
+    /// Whether another column of its table, of how much work is held, rises with it: at least half as fast. What falls is
+    /// free memory: a cache may fill it.
+    pub(super) fn follows_work(&self, column: &Column<'_>) -> bool {
+        let rows: Vec<_> = column.cells.iter().map(|(at, _)| (*at, numbers(self.lines[*at]).1)).collect();
+        let (first, last) = (&column.cells[0].1, &column.cells[column.cells.len() - 1].1);
+        if is_of_data(&self.lines[column.cells[0].0][..first.start]) {
+            return true;
+        }
+        if let (Some(first), Some(last)) = (first.value, last.value)
+            && column.values[0] != first
+        {
+            let cache = regex!(r"(?i)^\W*(?:kb)?(?:cached?|buff/cache|page ?cache|file)\W*$");
+            return (0..rows[0].1.len()).filter(|other| cache.is_match(&name(self.lines, &rows, *other))).any(
+                |other| {
+                    let ends =
+                        [&rows[0], &rows[rows.len() - 1]].map(|row| row.1.get(other).and_then(|number| number.value));
+                    matches!(ends, [Some(before), Some(after)] if 2.0 * (after - before) >= first - last)
+                },
+            );
+        }
+        let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
+        let memory = rise(column.values[0], column.values[column.values.len() - 1]);
+        let heads = |line: &str| line.split_whitespace().next().is_some_and(is_of_work);
+        let headed = self.above(column).find(|line| line.contains(char::is_alphabetic)).is_some_and(heads);
+        (0..rows[0].1.len()).any(|other| {
+            let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
+            values.len() == rows.len()
+                && 2.0 * rise(values[0], values[values.len() - 1]) >= memory
+                && (other == 0 && headed || is_of_work(&name(self.lines, &rows, other)))
+        })
+    }
+
+    /// Whether lines of another form below have the same key with more readings, in which it levels off.
+    pub(super) fn levels_off_below(&self, column: &Column<'_>) -> bool {
+        let Some(key) = column.name.split_whitespace().next_back().filter(|key| key.ends_with(['=', ':'])) else {
+            return false;
+        };
+        let last = column.cells.iter().map(|(at, _)| *at).max().unwrap_or_default();
+        let value = |line: &&str| {
+            let at = line.find(key)? + key.len();
+            numbers(line).1.into_iter().find(|number| number.start >= at)?.value
+        };
+        let below: Vec<f64> = self.lines[last + 1..].iter().filter_map(value).collect();
+        let all = [&column.values[..], &below].concat();
+        !below.is_empty() && (!rise(&all) || levels_off(&all))
+    }
+
+    /// Whether each row begins with how often the same work was done: from nothing up in equal steps, or from one and
+    /// with the name of the memory.
+    pub(super) fn counts(&self, column: &Column<'_>) -> bool {
+        const READINGS: usize = 6;
+        let count = |(at, number): &(usize, Number<'_>)| {
+            let (first, rest) = self.lines[*at][..number.start].trim_start().split_once(char::is_whitespace)?;
+            let first = first.trim_end_matches([':', ',', '|', ')']);
+            let count = first.parse::<u64>().ok()?;
+            (!rest.contains(char::is_alphanumeric) || count > 0 && is_named(rest)).then_some(count)
+        };
+        let Some(counts) = column.cells.iter().map(count).collect::<Option<Vec<_>>>() else { return false };
+        // A header says what is counted, which may be what the memory holds.
+        let first = column.cells[0].0;
+        let named = is_named(&self.lines[first][..column.cells[0].1.start]);
+        let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
+        counts.len() >= READINGS
+            && (counts[0] == 0
+                || counts[..2] == [1, 2] && named
+                || counts[0] > 1 && counts[1] == 2 * counts[0] && !named)
+            && in_equal_steps(&counts)
+            && !headed()
+    }
+
+    /// Whether each row begins with a count that grows many times, in steps that differ: of how large the work is.
+    pub(super) fn is_of_counts(&self, column: &Column<'_>) -> bool {
+        const MANY_TIMES: u64 = 4;
+        let count = |(at, _): &(usize, Number<'_>)| {
+            let count = regex!(r"^\s*(\d{1,3}(?:[,_]\d{3})+|\d+)(?:\s|$)").captures(self.lines[*at])?;
+            count[1].replace([',', '_'], "").parse::<u64>().ok()
+        };
+        column.cells.iter().map(count).collect::<Option<Vec<u64>>>().is_some_and(|counts| {
+            counts.is_sorted() && counts[counts.len() - 1] >= MANY_TIMES * counts[0].max(1) && !in_equal_steps(&counts)
+        })
+    }
+
+    /// Whether as far above each row stands when it was read, or how often the same work was done.
+    pub(super) fn is_counted(&self, column: &Column<'_>) -> bool {
+        (1..=ABOVE).any(|distance| {
+            let apart = column.cells.windows(2).all(|two| two[1].0 > two[0].0 + distance);
+            let head = |at: &usize| at.checked_sub(distance).map(|at| self.lines[at]);
+            let heads = column.cells.iter().map(|(at, _)| head(at)).collect::<Option<Vec<_>>>();
+            let times = |heads: &[&str]| heads.iter().all(|head| heads_a_reading(head));
+            apart && column.alike && heads.is_some_and(|heads| counts_up(&heads) || times(&heads))
+        })
+    }
+
+    /// Whether its rows are one line of a monitor, printed again and again: they have the same names, and in a list of
+    /// processes the same number.
+    pub(super) fn is_watched(&self, column: &Column<'_>) -> bool {
+        let processes = regex!(r"(?i)\b(?:ps|top|htop|smem|tasklist|get-process|pid|nvidia-smi)\b");
+        let names = |at: usize| {
+            let words = self.lines[at].split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '{' | '}'));
+            let words = words.filter(|word| word.contains(char::is_alphabetic));
+            words.filter(|word| !regex!(r"^\W*\d[\d.,:]*[A-Za-z%]{0,3}\W*$").is_match(word)).collect::<Vec<_>>()
+        };
+        let number =
+            |at: usize| self.lines[at].split_whitespace().find(|word| word.bytes().all(|c| c.is_ascii_digit()));
+        let first = column.cells[0].0;
+        let same = |is: &dyn Fn(usize) -> bool| column.cells[1..].iter().all(|(at, _)| is(*at));
+        column.alike
+            && self.above(column).any(is_watched)
+            && same(&|at| names(at) == names(first))
+            && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
+    }
+
+    /// Whether a row is of what is on a disk, which grows from day to day, whatever its name is.
+    pub(super) fn is_stored(&self, column: &Column<'_>) -> bool {
+        let stored = regex!(
+            r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bmount(?:ed|point)?\b|\bbackups?\b|\bbuckets?\b|\blogs? size"
+        );
+        let at = column.cells[0].0;
+        // What stands above rows that name memory is of something else.
+        let from = if is_named(&column.name) { at } else { at.saturating_sub(ABOVE) };
+        self.lines[from..=at].iter().any(|line| stored.is_match(line))
+    }
+
+    /// Whether a row, or what stands closely above it, is of memory.
+    pub(super) fn is_near_memory(&self, at: usize) -> bool {
+        const NEAR: usize = 8;
+        self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info)(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
+                .is_match(line)
+                && !is_scaled(line)
+                || is_watched(line)
+        })
+    }
+}
