@@ -34,7 +34,7 @@ pub(super) fn graphite(line: &str) -> Option<Across<'_>> {
     let mut numbers = Vec::new();
     for written in values.split(',') {
         // A time without a value has `None`.
-        if let Ok(value) = written.trim().parse::<f64>() {
+        if let Some(value) = written.trim().parse::<f64>().ok().filter(|value| value.is_finite()) {
             numbers.push(Number { start, written, value: Some(value), sized: true });
         }
         start += written.len() + 1;

@@ -44,11 +44,12 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
 pub(super) fn gone(text: &str, number: &Number<'_>, name: &str, values: Vec<f64>) -> Vec<f64> {
+    let behind = &text[number.start + number.written.len()..];
     let free = regex!(r"(?i)(?:^|[\\/.])\W*(?:kb)?(?:mem)?(?:free|avail\w*)\b").is_match(name)
         || regex!(r"(?i)(?:\b|_)(?:free|avail\w*|left|remaining)(?:\b|_)[^\d]{0,12}$").is_match(&text[..number.start])
-        || regex!(r"(?i)^ ?(?:(?:free|available)\b|left\b(?: (?:in use|allocated|on)\b)?)")
-            .find(&text[number.start + number.written.len()..])
-            .is_some_and(|found| found.as_str().trim_start().split(' ').count() == 1);
+        || regex!(r"(?i)^ ?(?:free|available|left)\b").is_match(behind)
+            // What is left on a device after a release is held.
+            && !regex!(r"(?i)^ ?left (?:in use|allocated|on)\b").is_match(behind);
     if !free {
         return values;
     }

@@ -309,7 +309,10 @@ impl<'a> Rows<'a> {
 
 /// Whether readings rise, with few exceptions and to the end.
 fn rise(values: &[f64]) -> bool {
-    let values = &values[usize::from(values[0] == 0.0)..];
+    let values = &values[usize::from(values.first() == Some(&0.0))..];
+    if values.is_empty() {
+        return false;
+    }
     let falls = values.windows(2).filter(|two| two[1] < two[0]).count();
     values[0] > 0.0
         && values[values.len() - 1] >= GROWN * values[0]
@@ -380,6 +383,12 @@ mod tests {
         assert_eq!(verdicts(&format!("Ticket 88\n\nMemory at 7:\n{list}")), [(Verdict::HostGrowth, true)]);
         assert_eq!(verdicts(&format!("Ticket 88\n\nSize of the table at 7:\n{list}")), []);
         assert_eq!(verdicts("Memory leak in the exporter\n10:00 61 MB\n10:10 61 MB\n"), [(Verdict::HostGrowth, false)]);
+    }
+
+    #[test]
+    fn few_readings_do_not_rise() {
+        assert!(!rise(&[]) && !rise(&[0.0]) && !rise(&[0.0, 0.0]) && !rise(&[1.0]));
+        assert!(rise(&[0.0, 1.0, 2.0, 3.0]) && !rise(&[1.0, 1.0, 1.0, 2.0]));
     }
 
     #[test]
