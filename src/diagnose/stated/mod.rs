@@ -112,7 +112,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
             *(if verdict == Verdict::Regression { &mut regression } else { &mut growth }) = Some(statement);
         }
     }
-    let rows = Rows::of(&text, language);
+    let rows = Rows::of(bytes, &text, language);
     let plain = rows.plain();
     let columns = Columns::of(&plain);
     let mut statements: Vec<Statement> = growth.into_iter().chain(regression).collect();
@@ -142,7 +142,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
 pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
     let (verdict, at) = worded::verdict(passages)?;
     let text = String::from_utf8_lossy(bytes);
-    let rows = Rows::of(&text, Language::of(&text));
+    let rows = Rows::of(bytes, &text, Language::of(&text));
     if Columns::of(&rows.plain()).are_steady() {
         return None;
     }
@@ -156,7 +156,7 @@ pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
 #[cfg(test)]
 pub(super) fn rises(bytes: &[u8], lines: &Lines) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
-    let rows = Rows::of(&text, Language::of(&text));
+    let rows = Rows::of(bytes, &text, Language::of(&text));
     let plain = rows.plain();
     Some(line(lines, &Columns::of(&plain).rising()?))
 }
@@ -169,6 +169,8 @@ fn line(lines: &Lines, rows: &Series) -> usize {
 
 /// The lines of a text as they are written.
 struct Rows<'a> {
+    /// The text as it was, with bytes that are not UTF-8.
+    bytes: &'a [u8],
     text: &'a str,
     lines: Vec<&'a str>,
     /// Lines without blanks between the digits of a number.
@@ -176,7 +178,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(text: &'a str, language: Language) -> Self {
+    fn of(bytes: &'a [u8], text: &'a str, language: Language) -> Self {
         let spaced = regex!(
             r"(?P<before>^|\s{2,}|\t|[=:|(\x{2013}\x{2014}-] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B|\d{1,3}(?:,\d{3})+[KMG](?:i?B)?)\b"
         );
@@ -203,7 +205,7 @@ impl<'a> Rows<'a> {
                 plain[at] = format!("{} {}", plain[at - 1], plain[at].trim()).into();
             }
         }
-        Self { text, lines: text.lines().collect(), plain }
+        Self { bytes, text, lines: text.lines().collect(), plain }
     }
 
     fn plain(&self) -> Vec<&str> {
@@ -211,9 +213,9 @@ impl<'a> Rows<'a> {
     }
 
     fn evidence(&self, at: usize) -> Evidence {
-        let line = self.lines[at];
-        let offset = (line.as_ptr() as usize - self.text.as_ptr() as usize) as u64;
-        Evidence { file: String::new(), line: at as u64 + 1, offset, text: quoted(&clean(line.as_bytes())) }
+        let ends = || memchr::memchr_iter(b'\n', self.bytes);
+        let offset = at.checked_sub(1).and_then(|above| ends().nth(above)).map_or(0, |end| end as u64 + 1);
+        Evidence { file: String::new(), line: at as u64 + 1, offset, text: quoted(&clean(self.lines[at].as_bytes())) }
     }
 
     /// The rows that agree with a claim, and what they make of it.
@@ -437,6 +439,17 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             read(&bytes, &Lines::whole(&bytes));
+        }
+
+        #[test]
+        fn evidence_begins_a_line_whatever_the_bytes_before_it_are(before in prop::collection::vec(any::<u8>(), 0..60)) {
+            let rows = b"\nrss of the agent\n10:00 100 MB\n11:00 200 MB\n12:00 300 MB\n13:00 400 MB\n14:00 500 MB\n";
+            let bytes = [&before[..], rows].concat();
+            for evidence in read(&bytes, &Lines::whole(&bytes)).iter().flat_map(|statement| &statement.evidence) {
+                let offset = evidence.offset as usize;
+                prop_assert_eq!(bytes[..offset].iter().filter(|byte| **byte == b'\n').count() as u64 + 1, evidence.line);
+                prop_assert!(offset == 0 || bytes[offset - 1] == b'\n');
+            }
         }
     }
 }
