@@ -69,18 +69,6 @@ pub(super) fn in_equal_steps(counts: &[u64]) -> bool {
     steps.next().flatten().is_some_and(|first| steps.all(|step| step == Some(first)))
 }
 
-/// Whether rows begin with times of a day that go back from each to the next.
-pub(super) fn newest_first<'a>(rows: impl Iterator<Item = &'a str>) -> bool {
-    const ROWS: usize = 4;
-    let time = |row: &'a str| {
-        regex!(r"^\W*(?:\w+=)?\W?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d(?::\d\d)?)").captures(row)?.get(1)
-    };
-    let times: Option<Vec<&str>> = rows.map(|row| Some(time(row)?.as_str())).collect();
-    times.is_some_and(|times| {
-        times.len() >= ROWS && times.windows(2).all(|two| two[0].len() == two[1].len() && two[1] < two[0])
-    })
-}
-
 /// Whether `word`, of a header, is when the readings below it were taken: `t20`, `8:00`, `day 3`.
 pub(super) fn is_time(word: &str) -> bool {
     regex!(
@@ -115,17 +103,6 @@ mod tests {
         ] {
             assert!(!counts_up(&lines), "{lines:?}");
         }
-    }
-
-    #[test]
-    fn the_newest_row_may_come_first() {
-        let newest = |rows: &[&str]| newest_first(rows.iter().copied());
-        assert!(newest(&["time=18:00 a", "time=17:00 a", "time=16:00 a", "time=15:00 a"]));
-        assert!(newest(&["2025-01-02 00:10", "2025-01-02 00:00", "2025-01-01 23:50", "2025-01-01 23:40"]));
-        // Past midnight, too few, or without a time.
-        assert!(!newest(&["22:00", "23:00", "00:00", "01:00"]));
-        assert!(!newest(&["18:00", "17:00", "16:00"]));
-        assert!(!newest(&["18:00", "17:00", "16:00", "sum"]));
     }
 
     #[test]

@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use plimsoll_statistics::trend::rises_throughout;
 
 use super::across::{Across, across, graphite, instants, matrix};
-use super::axis::{heads_a_reading, is_timed, newest_first};
+use super::axis::{heads_a_reading, is_timed};
 use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, name};
 use super::course::course;
 use super::numbers::{Number, numbers};
 use super::{GROWN, MORE, levels_off, regex, rise};
+use crate::telemetry::{clock, newest_first};
 
 /// Longer lines are not rows.
 pub(super) const LONGEST_ROW: usize = 600;
@@ -355,7 +356,7 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
         return None;
     }
     let mut values = gone(text, &cells[0].1, &name, values);
-    if newest_first(cells.iter().map(|(at, _)| lines[*at])) {
+    if newest_first(cells.iter().map(|(at, _)| clock(lines[*at]))) {
         cells.reverse();
         values.reverse();
     }

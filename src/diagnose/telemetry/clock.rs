@@ -20,7 +20,7 @@ impl Clock {
     }
 
     /// Whether `self` is earlier on the same day, or on an earlier one if both have a day.
-    pub(crate) fn is_before(self, other: Self) -> bool {
+    fn is_before(self, other: Self) -> bool {
         (self.day, self.second) < (other.day, other.second) && self.day.is_some() == other.day.is_some()
     }
 
@@ -34,8 +34,15 @@ impl Clock {
     }
 }
 
+/// Whether the times of several lines go back from each to the next.
+pub(crate) fn newest_first(times: impl Iterator<Item = Option<Clock>>) -> bool {
+    const LINES: usize = 4;
+    let times: Option<Vec<Clock>> = times.collect();
+    times.is_some_and(|times| times.len() >= LINES && times.windows(2).all(|two| two[1].is_before(two[0])))
+}
+
 /// The time of a line: at its beginning, `2025-01-14 02:00:01`, `[14:05]`, or in seconds since an epoch.
-pub(super) fn clock(text: &str) -> Option<Clock> {
+pub(crate) fn clock(text: &str) -> Option<Clock> {
     const NEAR: usize = 40;
     let head = cut(text, NEAR).as_bytes();
     let pair = |at: usize, most: u32| {
@@ -99,6 +106,17 @@ mod tests {
         ] {
             assert_eq!(clock(text), expected.map(|(day, second)| Clock { day, second }), "{text}");
         }
+    }
+
+    #[test]
+    fn the_newest_row_may_come_first() {
+        let newest = |rows: &[&str]| newest_first(rows.iter().map(|row| clock(row)));
+        assert!(newest(&["time=18:00 a", "time=17:00 a", "time=16:00 a", "time=15:00 a"]));
+        assert!(newest(&["2025-01-02 00:10", "2025-01-02 00:00", "2025-01-01 23:50", "2025-01-01 23:40"]));
+        // Past midnight, too few, or without a time.
+        assert!(!newest(&["22:00", "23:00", "00:00", "01:00"]));
+        assert!(!newest(&["18:00", "17:00", "16:00"]));
+        assert!(!newest(&["18:00", "17:00", "16:00", "sum"]));
     }
 
     #[test]

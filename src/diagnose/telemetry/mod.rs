@@ -54,7 +54,7 @@ mod tests;
 mod trainer;
 mod versions;
 
-pub(crate) use clock::Clock;
+pub(crate) use clock::{Clock, clock, newest_first};
 pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;
 pub(crate) use headers::is_of_work;

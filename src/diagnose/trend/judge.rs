@@ -8,7 +8,7 @@ use super::pattern::{Pattern, pattern, pattern_of_a_process, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::telemetry::{Clock, Figure, Format, Metric, Position};
+use crate::telemetry::{Clock, Figure, Format, Metric, Position, newest_first};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_statistics::trend::{rises_evenly, rises_throughout};
 
@@ -109,7 +109,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
     let readings = series.readings();
     let last_run = readings.last()?.run;
     let mut run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
-    if is_newest_first(&run) {
+    if newest_first(run.iter().map(|point| point.clock)) {
         run.reverse();
     }
     let of_a_process = matches!(key.metric, Metric::HostUsed | Metric::HostPeak);
@@ -254,13 +254,6 @@ fn is_slow(run: &[Point]) -> bool {
         let apart = clocks.windows(2).filter(|two| two[0].until(two[1]) >= APART).count();
         2 * apart >= run.len()
     })
-}
-
-/// Whether the times of the readings go back from each to the next.
-fn is_newest_first(run: &[Point]) -> bool {
-    const READINGS: usize = 4;
-    let goes_back = |two: &[Point]| two[0].clock.zip(two[1].clock).is_some_and(|(a, b)| b.is_before(a));
-    run.len() >= READINGS && run.windows(2).all(goes_back)
 }
 
 /// Whether what is free falls by a quarter or more, as evenly as a leak makes it fall.
