@@ -154,7 +154,7 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "smaller batch_size, sequence length or bucket when compiling",
             "unload what other processes hold: `neuron-ls`, `neuron-top`",
         ],
-        "vulkan" | "directx" | "opengl" | "webgpu" | "unity" => &[
+        "vulkan" | "dxvk" | "directx" | "opengl" | "webgpu" | "unity" => &[
             "lower texture and render resolution, or stream textures: they hold most of the device's memory",
             "close other programs that use the GPU (browsers, games, recorders)",
             "free resources before allocating their successors; suballocate from few large blocks",

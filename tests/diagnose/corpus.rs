@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen49/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen54/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 210] = [
+const KNOWN: [(&str, &str); 214] = [
     ("some/theano-usage-creep", "memory rises by less than half a percent"),
     ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
     ("some/f-43-002", "a report of iOS, whose limit is not told from that of a control group"),
@@ -156,7 +156,6 @@ const KNOWN: [(&str, &str); 210] = [
     ("some/t-43-025", "tuples of minutes and MiB, without a unit"),
     ("some/t-43-036", "amounts without a unit below the names of two versions"),
     ("some/f-40-050", "an ordinary report of memory in pieces, below the limit"),
-    ("some/f-42-018", "the heaps of a driver, below its message, are not read"),
     ("some/f-42-031", "a library states the request alone, which does not say that the device is full"),
     ("some/f-42-096", "a limit of the shell stands above a refused allocation"),
     ("some/t-objgraph-growth", "a number alone on its line, whose unit is in the call that printed it"),
@@ -197,7 +196,6 @@ const KNOWN: [(&str, &str); 210] = [
     ("a_graphics/g_hip_hipmalloc_app", "the amount stands before the error, in words of the program"),
     ("a_sched/q_dask_nanny", "the nanny's budget counts as the limit of a job"),
     ("a_torch/t_v13_cached_full_p100", "the total stands in another line, of a table"),
-    ("b_graphics/g_dxvk_alloc", "the size stands alone in the line behind"),
     ("b_kernel/k_macos_jetsam_report", "a limit for one process counts as the limit of a job"),
     ("b_kernel/k_oom_reaper_only", "`logs/not_reaper_alone.log` claims nothing either"),
     ("b_mlhost/m_arrow", "the amount stands in a form of its own"),
@@ -267,7 +265,6 @@ const KNOWN: [(&str, &str); 210] = [
     ("device/torch_optimizer_first_step", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("some/f-postmortem-checkout", "a root cause in the past tense, among headings of a document"),
     ("some/t-discord-bot-chat", "amounts whose unit is in another sentence of a chat"),
-    ("some/t-esp-free-heap", "free bytes beside the least of them"),
     ("some/t-memray-branch", "names of two branches head the columns"),
     ("some/t-notebook-caching", "a table without a time of what is reserved"),
     ("some/f-ios-jetsam-report", "a limit of a process in iOS is taken for that of a group"),
@@ -284,7 +281,6 @@ const KNOWN: [(&str, &str); 210] = [
     ("some/f-chat-gpu2-neighbour", "who holds the device is named in the words of a person"),
     ("some/f-handover-linker-137", "one line of a hand-over"),
     ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
-    ("some/t-jmap-three-days", "histograms of three days, whose headings are file names"),
     ("some/t-bisect-mail", "a mail that lists builds"),
     ("some/t-esp-free-heap-uptime", "free bytes beside the least of them"),
     ("some/f-solidworks-ticket", "a ticket that quotes the window of a program"),
@@ -369,6 +365,14 @@ const KNOWN: [(&str, &str); 210] = [
     ("some/t-49-010", "what an engine holds asleep, in turns with what it holds awake"),
     ("some/t-49-035", "what stays on a device after a release, as the second of three amounts"),
     ("some/t-49-038", "what is left after young collections alone"),
+    ("some/t-54-034", "a log of Zeek, whose header has a column more than its rows"),
+    ("some/t-54-036", "pages of a kernel in blocks by date"),
+    ("some/t-54-041", "a bisection, whose commands check out the commits"),
+    ("some/t-54-043", "regions of a firmware without a unit, as a bot compares them"),
+    ("some/t-54-044", "three runs to a cell"),
+    ("none/n-54-024", "a table of models by size"),
+    ("none/n-54-029", "a curriculum whose title says that lengths double"),
+    ("some/t-52-059", "a canary beside its stable version, whose header stands far above the memory"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -411,6 +415,11 @@ const KNOWN: [(&str, &str); 210] = [
 /// 51 of 60 and 46 of 60 with growth claimed 14 times, after and before the mends for `unseen45`. `unseen48`, the same after
 /// mends for both, 41 of 50 and 53 of 60 with growth claimed 7 times. `unseen49`, mixed, after mends for all of them, 76 of 80
 /// (failures 40 of 40, trends 36 of 40) and 54 of 60 with growth claimed 5 times and a panic.
+/// `unseen50`, logs, 96 of 100 (failures 60 of 60, trends 36 of 40) and 48 of 50 with growth claimed twice. `unseen51`, posts
+/// around parts of logs, 70 of 75 (48 of 50, 22 of 25) and 41 of 45 with 4 claims. `unseen52`, readings, 50 of 60 and 50 of 60
+/// with growth claimed 9 times. `unseen53`, rare programs and forms, 67 of 70 and 48 of 50 with 2 claims. None of the four was
+/// mended for another one. `unseen54`, mixed, after mends for all four, 78 of 85 (failures 40 of 40, trends 38 of 45) and 54 of
+/// 60 with 6 claims, most of them of growth.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -465,6 +474,11 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen47", 120),
         ("unseen48", 110),
         ("unseen49", 140),
+        ("unseen50", 150),
+        ("unseen51", 120),
+        ("unseen52", 120),
+        ("unseen53", 120),
+        ("unseen54", 145),
     ];
     for (set, least) in sets {
         let cases = cases(set);

@@ -73,7 +73,11 @@ pub(super) fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Optio
     if values.len() < READINGS || values.len() < row.len() || !is_named(name) {
         return None;
     }
+    // `day 1` is one column.
+    let joined =
+        |line: &str| regex!(r"(?i)\b(day|week|hour|epoch|run|round) (\d)").replace_all(line, "$1$2").into_owned();
     let is_header = |line: &&&str| {
+        let line = joined(line);
         let words = line.split(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';'));
         let last = words.rev().filter(|word| !word.is_empty()).take(row.len());
         last.filter(|word| is_time(word)).count() == row.len()

@@ -18,7 +18,7 @@ const WORDS: usize = 4;
 /// Whether `text`, what stands before a reading, says when it was taken.
 pub(super) fn is_timed(text: &str) -> bool {
     let begins = regex!(
-        r"(?i)^[\W_]*(?:\pL{1,13}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) *(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d\d\.\d\d\.20\d\d\b|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4} |\s{2}| \d{1,2}:\d\d)|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
+        r"(?i)^[\W_]*(?:\pL{1,13}\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload) *(?:no\.? ?|#)?\d+|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d\d\.\d\d\.20\d\d\b|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4} |\s{2}| \d{1,2}:\d\d)|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d{3,10}\) \w[\w-]*: |\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
     );
     let begins_so = |text: &str| {
         named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
@@ -77,9 +77,11 @@ pub(super) fn is_time(word: &str) -> bool {
     .is_match(word)
 }
 
-/// Whether `line` says nothing but when the reading below it was taken.
+/// Whether `line` says nothing but when the reading below it was taken, or is a heading that says it.
 pub(super) fn heads_a_reading(line: &str) -> bool {
-    line.split_whitespace().count() <= WORDS && is_timed(line)
+    const WORDS_OF_A_HEADING: usize = 8;
+    let most = if regex!(r"^(?:==|--|##)").is_match(line) { WORDS_OF_A_HEADING } else { WORDS };
+    line.split_whitespace().count() <= most && is_timed(line)
 }
 
 #[cfg(test)]

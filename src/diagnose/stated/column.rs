@@ -29,6 +29,25 @@ pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
         || !starts_timed(lines[at]) && lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
 }
 
+/// Whether rows are of things by one word each, in the order of their sizes.
+pub(super) fn is_by_size(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool {
+    const ROWS: usize = 5;
+    let word = |at: usize| {
+        let word = lines[at].split_whitespace().find(|word| word.contains(char::is_alphabetic))?;
+        let ordinal = regex!(
+            r"(?i)^\W*(?:first|second|third|fourth|fifth|sixth|seventh|eighth|initial\w*|start\w*|begin\w*|now|then|later|finally|end)\b"
+        );
+        // `run1` and `run2` are of one thing, `layer.1` and `layer.2` are two.
+        let plain = word.replace(|c: char| c.is_ascii_digit() && !word.contains(['.', '/']), "");
+        Some(plain).filter(|plain| plain.len() > 2 && !ordinal.is_match(word) && !is_timed(lines[at]))
+    };
+    let mut words: Vec<String> = cells.iter().map_while(|(at, _)| word(*at)).collect();
+    words.sort_unstable();
+    words.dedup();
+    let sizes: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();
+    cells.len() >= ROWS && words.len() == cells.len() && sizes.is_sorted()
+}
+
 /// Whether a row begins with the time of its readings.
 fn starts_timed(row: &str) -> bool {
     regex!(r"^\W*(?:\d{1,4}[-/.]\d\d[-/.]\d{2,4}[T ])?\d\d:\d\d").is_match(row)
@@ -70,18 +89,27 @@ pub(super) fn name(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: us
 
 /// The text between a number and the one before it.
 fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
+    // The name of a metric stands before its labels.
+    if let Some(metric) = regex!(r"^\s*[A-Za-z_:][\w:]*\{[^}]*\}\s+$").find(&text[..numbers[column].start]) {
+        return &text[..text[..metric.end()].find('{').unwrap_or(0)];
+    }
     let from = column.checked_sub(1).map_or(0, |left| numbers[left].start + numbers[left].written.len());
     &text[from.min(numbers[column].start)..numbers[column].start]
 }
 
 fn mentions(text: &str) -> bool {
-    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_use|binary|footprint|free|slab|sunreclaim|\{total|\b(?:ws|n?pm)\([kmg]|\banon\b|\bswpd\b|\bcommitted\b|type=.(?:current|rest). size")
+    regex!(r"(?i)\((?:[kmg]i?)?b\)|[_ ][kmg]i?b$|[rpu]ss|mem|heap|alloc|bytes|resident|working.?set|fb_?use?d|vram|in_?use|binary|footprint|free|slab|sunreclaim|\{total|\b(?:ws|n?pm)\([kmg]|\banon\b|\bswpd\b|\bcommitted\b|type=.(?:current|rest). size")
         .is_match(text)
 }
 
 /// Whether `name` is that of an amount of memory.
 pub(super) fn is_named(name: &str) -> bool {
-    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|\bm?allocs\b|\bfrees\b|\b(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|alloc\w*_total\b|(?:\b|_)m?allocs(?:\b|_)|(?:\b|_)frees(?:\b|_)|\b(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+}
+
+/// Whether `name` is that of the share of a machine's memory that is used.
+fn is_share(name: &str) -> bool {
+    regex!(r"(?i)(?:^|[\W_])(?:mem(?:ory)?|v?ram|vm|hbm)(?:[ _](?:use?d|usage))?(?:[ _]rate)?[ _]?(?:percent|pct|\(%\))\W*$").is_match(name)
 }
 
 /// Whether `name` says nothing of what an export is of.
@@ -96,20 +124,26 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     let text = lines[*at];
     // A temperature, a time or a rate.
     let unit = regex!(r"^ ?(?:\x{b0}|(?:C|F|W|V|s|ms|us|ns|sec|min|h|Hz|[kMG]Hz|fps|rpm|x|rps|qps)\b|%|/s|it/s)");
-    if unit.is_match(&text[numbers[column].start + numbers[column].written.len()..]) {
-        return false;
-    }
-    // Steps and times rise as well.
-    let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
-    let even = steps.len() > 1 && steps.iter().all(|step| *step == steps[0]);
-    if even && (steps[0] < LEAST_AMOUNT || steps[0] % 3600.0 == 0.0) {
+    let behind = &text[numbers[column].start + numbers[column].written.len()..];
+    // `min=` is the next key.
+    if unit.find(behind).is_some_and(|unit| !behind[unit.end()..].starts_with('=')) {
         return false;
     }
     let key = before(text, numbers, column);
-    if is_named(key.trim_end()) {
+    let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
+    if is_share(key) || head(text, &numbers[column], above()).is_some_and(is_share) {
+        return values.iter().all(|value| (1.0..=100.0).contains(value));
+    }
+    // Steps and times rise as well, and as a rule they are no large numbers.
+    let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
+    let even = steps.len() > 1 && steps.iter().all(|step| *step == steps[0]);
+    let named = is_named(key.trim_end());
+    if even && (steps[0] < LEAST_AMOUNT || steps[0] % 3600.0 == 0.0) && !(named && values[0] >= LEAST_AMOUNT) {
+        return false;
+    }
+    if named {
         return true;
     }
-    let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
     if key.contains(char::is_alphabetic) && key.trim_end().ends_with([':', '=']) {
         return is_value(key) && above().any(mentions);
     }
@@ -117,6 +151,13 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     let whole = || regex!(r"^/ ?\d{4,}\b").is_match(&text[numbers[column].start + numbers[column].written.len()..]);
     if whole() && above().any(|line| line.contains("npu-smi") || line.contains("HBM-Usage")) {
         return true;
+    }
+    // A histogram of Java's heap has the number of its objects and their bytes.
+    let histogram = regex!(r"^\s*(?:\d+:|Total)\s+\d+\s+(\d+)\b");
+    if let Some(bytes) = histogram.captures(text).and_then(|row| row.get(1))
+        && above().any(|line| regex!(r"-histo\b|class_histogram|#bytes\b").is_match(line))
+    {
+        return bytes.start() == numbers[column].start;
     }
     if let Some(head) = head(text, &numbers[column], above()) {
         let free = matches!(head.trim(), "free" | "kbmemfree" | "MemFree");
@@ -131,7 +172,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         let used = || regex!(r"(?i)\bmem\b").is_match(text) || above().any(|line| line.contains("buff/cache"));
         // What an export is of stands above it.
         let value = || is_value(head) && values[0] >= LEAST_AMOUNT && (mentions(text) || above().any(mentions));
-        return is_named(head) || old || unit || head == "used" && used() || value();
+        return is_named(head) || head == "RES" || old || unit || head == "used" && used() || value();
     }
     // A row of `top` without its header.
     let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
@@ -163,7 +204,7 @@ fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
 }
 
 /// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
-fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let by = ['|', '\t', ';', ','].into_iter().find(|by| match by {
         // Wide gaps stand between columns as well as after commas.
         ',' => text.matches(", ").count() > 1 || text.contains(',') && !text.contains("  "),

@@ -1,12 +1,22 @@
 //! What stands around the rows of a column: when they were read, how much work was done or is held, and what else the text
 //! is of.
 
-use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_watched};
+use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
 use super::column::{ABOVE, is_named, is_scaled, name};
 use super::numbers::{Number, numbers};
 use super::rows::{Column, Columns};
 use super::{levels_off, regex, rise};
-use crate::telemetry::{is_of_data, is_of_work};
+use crate::telemetry::{is_a_size, is_of_data, is_of_work};
+
+/// Whether numbers go up many times, in steps that differ.
+fn are_sizes(values: &[f64]) -> bool {
+    const MANY_TIMES: f64 = 4.0;
+    let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
+    let [first, rest @ ..] = &steps[..] else { return false };
+    values.is_sorted()
+        && values[values.len() - 1] >= MANY_TIMES * values[0].max(1.0)
+        && rest.iter().any(|step| step != first)
+}
 
 impl<'a> Columns<'a> {
     /// What stands above the first row of a column, the nearest first.
@@ -47,10 +57,34 @@ impl<'a> Columns<'a> {
         let headed = self.above(column).find(|line| line.contains(char::is_alphabetic)).is_some_and(heads);
         (0..rows[0].1.len()).any(|other| {
             let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
+            if values.len() == rows.len() && self.is_of_a_size(&rows[0], other) && are_sizes(&values) {
+                return true;
+            }
             values.len() == rows.len()
                 && 2.0 * rise(values[0], values[values.len() - 1]) >= memory
-                && (other == 0 && headed || is_of_work(&name(self.lines, &rows, other)))
+                && (other == 0 && headed
+                    || is_of_work(&name(self.lines, &rows, other))
+                    || rows[0].1[other].start != first.start
+                        && self.heading(column, rows[0].1[other].start).is_some_and(is_of_work))
         })
+    }
+
+    /// The words above place `start` of a column's rows, between the gaps of their header.
+    fn heading(&self, column: &Column<'_>, start: usize) -> Option<&'a str> {
+        let header = self.above(column).find(|line| line.contains(char::is_alphabetic))?;
+        let gaps = regex!(r"\s{2,}");
+        let from = gaps.find_iter(header).map(|gap| gap.end()).take_while(|end| *end <= start).last().unwrap_or(0);
+        let end = gaps.find_at(header, from).map_or(header.len(), |gap| gap.start());
+        (from < end).then(|| &header[from..end])
+    }
+
+    /// Whether a number of a row is how large the work was: `"seq_len":4096`, `exported 5000 rows`.
+    fn is_of_a_size(&self, (at, numbers): &(usize, Vec<Number<'_>>), place: usize) -> bool {
+        let (line, number) = (self.lines[*at], &numbers[place]);
+        // `items` behind an amount is the next key.
+        !number.sized && regex!(r"(?i)^ (?:rows|records|items|files|images|documents|docs|entries|points|vertices|edges|nodes|tokens|samples|keys|vectors)\b")
+            .is_match(&line[number.start + number.written.len()..])
+            || is_a_size(&line[..number.start])
     }
 
     /// Whether lines of another form below have the same key with more readings, in which it levels off.
@@ -75,20 +109,22 @@ impl<'a> Columns<'a> {
         let count = |(at, number): &(usize, Number<'_>)| {
             let (first, rest) = self.lines[*at][..number.start].trim_start().split_once(char::is_whitespace)?;
             let first = first.trim_end_matches([':', ',', '|', ')']);
-            let count = first.parse::<u64>().ok()?;
+            let count = first.strip_prefix('x').unwrap_or(first).parse::<u64>().ok()?;
             (!rest.contains(char::is_alphanumeric) || count > 0 && is_named(rest)).then_some(count)
         };
         let Some(counts) = column.cells.iter().map(count).collect::<Option<Vec<_>>>() else { return false };
         // A header says what is counted, which may be what the memory holds.
         let first = column.cells[0].0;
         let named = is_named(&self.lines[first][..column.cells[0].1.start]);
+        // `x20` is how often.
+        let again = self.lines[first].trim_start().starts_with('x');
         let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
         counts.len() >= READINGS
             && (counts[0] == 0
                 || counts[..2] == [1, 2] && named
-                || counts[0] > 1 && counts[1] == 2 * counts[0] && !named)
+                || counts[0] > 1 && counts[1] == 2 * counts[0] && (!named || again))
             && in_equal_steps(&counts)
-            && !headed()
+            && (again || !headed())
     }
 
     /// Whether each row begins with a count that grows many times, in steps that differ: of how large the work is.
@@ -109,7 +145,8 @@ impl<'a> Columns<'a> {
             let apart = column.cells.windows(2).all(|two| two[1].0 > two[0].0 + distance);
             let head = |at: &usize| at.checked_sub(distance).map(|at| self.lines[at]);
             let heads = column.cells.iter().map(|(at, _)| head(at)).collect::<Option<Vec<_>>>();
-            let times = |heads: &[&str]| heads.iter().all(|head| heads_a_reading(head));
+            // A command may stand in the first one's place.
+            let times = |heads: &[&str]| heads[1..].iter().all(|head| heads_a_reading(head));
             apart && column.alike && heads.is_some_and(|heads| counts_up(&heads) || times(&heads))
         })
     }
@@ -133,6 +170,30 @@ impl<'a> Columns<'a> {
             && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
     }
 
+    /// Whether each row is of a thing of its own: of another process, with other labels, or of another name below a header that says what is
+    /// listed.
+    pub(super) fn is_of_things(&self, column: &Column<'_>) -> bool {
+        const ROWS: usize = 3;
+        let differ = |of: &dyn Fn(&str) -> Option<String>| {
+            let mut names: Vec<String> = column.cells.iter().map_while(|(at, _)| of(self.lines[*at])).collect();
+            names.sort_unstable();
+            names.dedup();
+            names.len() == column.cells.len()
+        };
+        let labels = |row: &str| Some(regex!(r"^\s*[A-Za-z_:][\w:]*\{([^}]*)\}\s").captures(row)?[1].to_owned());
+        let pid = |row: &str| Some(regex!(r"\bpid[ =:]{1,2}(\d+)\b").captures(row)?[1].to_owned());
+        let name = |row: &str| {
+            let row = row.trim_matches(['|', ' ', '\t', '"']);
+            let end = regex!(r"\s{2,}|\t|\||,|;").find(row)?.start();
+            Some(row[..end].to_owned()).filter(|name| name.contains(char::is_alphabetic) && !is_timed(name))
+        };
+        let heads = regex!(
+            r"(?i)^[\W_]*(?:image )?(?:name|process|command|scene|level|map|page|model|layer|function|module|package|table|tab|file|dataset|scenario|service|container|app(?:lication)?|symbol|site|url|endpoint|kernel|operator|sprite|texture|asset)s?(?: name)?(?:\s{2,}|\t|\W*[|,;])"
+        );
+        column.cells.len() >= ROWS
+            && (differ(&pid) || differ(&labels) || self.above(column).any(|line| heads.is_match(line)) && differ(&name))
+    }
+
     /// Whether a row is of what is on a disk, which grows from day to day, whatever its name is.
     pub(super) fn is_stored(&self, column: &Column<'_>) -> bool {
         let stored = regex!(
@@ -148,7 +209,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info)(?:\b|\W)|\bRES\b|\bOU\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)

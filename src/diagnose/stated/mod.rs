@@ -7,6 +7,7 @@ mod across;
 mod amount;
 mod axis;
 mod column;
+mod commits;
 mod context;
 mod course;
 mod numbers;
@@ -122,7 +123,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
     }
     // Versions and times say by themselves what their amounts are.
     if !statements.iter().any(|statement| statement.proven) {
-        let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE));
+        let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE)).or_else(|| columns.by_commit(MORE));
         let by_version = by_version.map(|found| (Verdict::Regression, found));
         let grown = || {
             profile::concluded(&rows.lines)
@@ -140,7 +141,7 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
 
 /// What all words of a text say of memory, if no sentence and no rows do.
 pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
-    let (verdict, at) = worded::verdict(passages)?;
+    let (verdict, at) = worded::verdict(passages).filter(|_| !wording::failed_otherwise(passages))?;
     let text = String::from_utf8_lossy(bytes);
     let rows = Rows::of(bytes, &text, Language::of(&text));
     if Columns::of(&rows.plain()).are_steady() {

@@ -43,11 +43,22 @@ pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
 /// The shape of `text`, in which each number is alike, and its numbers.
 pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let written = regex!(
-        r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
+        r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d\.\d+[eE]\+?\d{1,2}\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
     );
+    // Rows of one form are of several commits, whose names may have numbers.
+    let named = regex!(
+        r#""?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)"?[:=] ?(?P<name>"[^"]*"|[^\s,;"]+)"#
+    );
+    let names: Vec<_> = named.captures_iter(text).filter_map(|found| Some(found.name("name")?.range())).collect();
     let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
     while let Some(one) = written.captures_at(text, from) {
         let whole = one.get(0).expect("the match");
+        if let Some(name) = names.iter().find(|name| name.contains(&whole.start())) {
+            push(&mut shape, &text[from.min(name.start)..name.start]);
+            shape.push('@');
+            from = name.end.max(whole.end());
+            continue;
+        }
         // A name with digits is one word: of a pod, a hash, a version.
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let apart = text[..whole.start()].char_indices().rev().find(|(_, c)| !word(*c));
@@ -101,6 +112,11 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let shape = sides.replace_all(&shape, "@");
     // The days of German, too short to be known anywhere else.
     let shape = regex!(r"^\W*(?:mo|di|mi|do|fr|sa|so) #").replace(&shape, "@ #");
+    let shape = regex!(r"# [ap]m\b").replace(&shape, "#");
+    let shape = named.replace_all(&shape, |name: &Captures<'_>| {
+        let key = name.name("name").map_or(0, |own| own.start()) - name.get(0).map_or(0, |whole| whole.start());
+        format!("{}@", &name[0][..key])
+    });
     (named_times().replace_all(&shape, "@").into_owned(), found)
 }
 

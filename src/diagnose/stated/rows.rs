@@ -7,7 +7,7 @@ use plimsoll_statistics::trend::rises_throughout;
 
 use super::across::{Across, across, graphite, instants, matrix};
 use super::axis::{heads_a_reading, is_timed};
-use super::column::{ABOVE, gone, is_named, is_of_memory, is_of_sizes, is_other, name};
+use super::column::{ABOVE, gone, is_by_size, is_named, is_of_memory, is_of_sizes, is_other, name};
 use super::course::course;
 use super::numbers::{Number, numbers};
 use super::{GROWN, MORE, levels_off, regex, rise};
@@ -123,6 +123,8 @@ impl<'a> Columns<'a> {
         const MANY_READINGS: usize = 8;
         let timed = |(at, number): &(usize, Number<'_>)| {
             is_timed(&self.lines[*at][..number.start])
+                || regex!(r"^\s+@?1[5-9]\d{8}(?:\d{3})?$")
+                    .is_match(&self.lines[*at][number.start + number.written.len()..])
                 || at.checked_sub(1).is_some_and(|above| heads_a_reading(self.lines[above]))
         };
         let evenly = |values: &[f64]| {
@@ -155,6 +157,7 @@ impl<'a> Columns<'a> {
                 && grows(&column.values)
                 && (self.is_near_memory(column.cells[0].0) || regex!(r"(?i)rss|alloc|heap|resident").is_match(&column.name))
                 && !self.is_stored(column)
+                && !self.is_of_things(column)
                 && !self.follows_work(column)
                 && !self.levels_off_below(column)
                 // The first may be from before the work began.
@@ -193,6 +196,7 @@ impl<'a> Columns<'a> {
                 && (!column.timed || self.is_near_memory(column.cells[0].0))
                 && !goes_on(column)
                 && !self.is_of_counts(column)
+                && !self.is_of_things(column)
                 && !self.is_stored(column)
                 && !self.follows_work(column)
                 && !self.levels_off_below(column)
@@ -220,8 +224,8 @@ impl<'a> Column<'a> {
         Self { values, ..Self::timed(name, cells) }
     }
 
-    /// Readings with their times.
-    fn timed(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
+    /// Readings with their times, or in the order of their commits.
+    pub(super) fn timed(name: String, cells: Vec<(usize, Number<'a>)>) -> Self {
         let values = cells.iter().filter_map(|(_, number)| number.value).collect();
         Self { cells, values, name, sized: true, alike: true, goes_on: false, timed: true }
     }
@@ -301,6 +305,9 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     {
         return None;
     }
+    if is_by_size(lines, &cells) {
+        return None;
+    }
     let several_jobs = is_of_several_jobs(lines, &cells.iter().map(|(at, _)| *at).collect::<Vec<_>>());
     if several_jobs || is_of_sizes(lines, *first) || cells.iter().any(|(at, number)| is_other(lines[*at], number)) {
         return None;
@@ -348,7 +355,7 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
     }
     let name = name(lines, rows, column);
     // What passed through a network or a disk, or was ever allocated.
-    let passed = regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|pids)$|\btraffic\b|total[_-]alloc");
+    let passed = regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|blk|pids)[=:]?$|\btraffic\b|total[_-]alloc");
     // `gcs=88.1M` beside `proc=211MB` is a count.
     let short = |number: &Number<'_>| number.sized && number.written.ends_with(['k', 'K', 'M', 'G', 'T']);
     let sizes = || rows[0].1.iter().any(|number| number.sized && number.written.ends_with('B'));

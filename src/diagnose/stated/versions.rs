@@ -1,6 +1,7 @@
 //! Readings of two versions: the rows name them, or the commands and headings above them do.
 
 use super::axis::is_timed;
+use super::column::is_named;
 use super::numbers::Number;
 use super::regex;
 use super::rows::{Column, Columns, Series};
@@ -12,9 +13,9 @@ impl Columns<'_> {
             if is_timed(&self.lines[at][..number.start]) {
                 return None;
             }
-            let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b")
+            let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b|^\s*\|(?:[^|]*\|){1,2}[^|\d]*\bv?(\d+\.\d+\.\d+)\s*\|")
                 .captures(self.lines[at])?;
-            let version = first.get(1).or(first.get(2)).filter(|version| version.end() <= number.start)?;
+            let version = (1..=3).find_map(|at| first.get(at)).filter(|version| version.end() <= number.start)?;
             // A time in seconds.
             let parts = parts(version.as_str())?;
             let seconds = parts.len() == 2 && version.as_str().rsplit('.').next().is_some_and(|part| part.len() > 2);
@@ -32,7 +33,9 @@ impl Columns<'_> {
                 (0..versions.len()).filter(move |at| versions[*at] == versions[version]).map(|at| values[at])
             };
             let most = of(oldest).fold(0.0, f64::max);
-            let found = other && of(newest).all(|value| value >= more * most) && self.is_near_memory(column.cells[0].0);
+            let found = other
+                && of(newest).all(|value| value >= more * most)
+                && (self.is_near_memory(column.cells[0].0) || is_named(&column.name));
             found.then(|| column.series(oldest, newest, column.values.len()))
         };
         let of_rows = |column: &Column<'_>| {

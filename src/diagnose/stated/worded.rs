@@ -5,7 +5,7 @@ use super::super::classify::{Passages, QUIET, TREND, around};
 use super::amount::{amounts, plain};
 use super::numbers::numbers;
 use super::rows::LONGEST_ROW;
-use super::{GROWN, Verdict};
+use super::{GROWN, Verdict, regex};
 use crate::window::Line;
 
 /// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
@@ -34,7 +34,10 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
         let own = shape(&passages.lines[*at]);
         let alike =
             passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
+        // What somebody typed says nothing of what came of it.
+        let typed = regex!(r"^\s*(?:\S+@\S+[:~]\S*)?[$%] ").is_match(text);
         !text.starts_with('|')
+            && !typed
             && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit())
             && alike.take(MANY_ROWS).count() < MANY_ROWS
     };

@@ -64,9 +64,19 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
     });
     let (day, second) = (days.next(), times.next());
     if day.is_none() && second.is_none() {
-        return epoch(text);
+        return hours(head).or_else(|| epoch(text));
     }
     Some(Clock { day, second: second.unwrap_or(0) })
+}
+
+/// The time of a line that begins with hours since a start: `06h`, `T+12 h`.
+fn hours(head: &[u8]) -> Option<Clock> {
+    let text = std::str::from_utf8(head).ok()?.trim_start_matches(['T', 't', '+', ' ', '[', '|']);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text[digits..].trim_start();
+    let unit = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let hours = text[..digits].parse::<u64>().ok().filter(|_| matches!(&rest[..unit], "h" | "hr" | "hrs" | "hours"))?;
+    Clock::of_seconds(hours.checked_mul(3600)?)
 }
 
 /// The time of a line that has seconds of Unix time, or thousandths, millionths or billionths of them, or that of V8, which
@@ -100,6 +110,9 @@ mod tests {
             ("{\"level\":30,\"time\":1733202000124,\"rss\":171589632}", Some((Some(20_060), 18_000))),
             ("procstat,host=a memory_rss=28114944i 1733202000000000000", Some((Some(20_060), 18_000))),
             ("[31:0x5581e40]   361502 ms: Mark-sweep (reduce) 71.9", Some((Some(0), 361))),
+            ("06h  nv_gpu_memory_used_bytes 5597298688", Some((Some(0), 21_600))),
+            ("T+30 hours rss", Some((Some(1), 21_600))),
+            ("24 hosts, 3 hot", None),
             ("rss=1733202000a cafe1733202000 17332020001", None),
             ("GPU 0: 12 of 16 GiB, eta 1:02", None),
             ("a:b 25:00 100:20 12-34-56", None),

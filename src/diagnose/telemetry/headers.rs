@@ -180,12 +180,13 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
     // A row, and words that are prose.
     let of_table = |name: &str| !name.starts_with(|c: char| c.is_ascii_digit()) && !name.ends_with(['.', '!', '?']);
     let named = names.iter().all(|name| name.len() < 40 && of_table(name));
-    // Batches of a size, not the numbers of batches: each row is work of its own.
+    // Batches of a size, not the numbers of batches: each row is work of its own, and says how fast it was or how it ended.
     let sized = |name: &&str| {
-        regex!(r"(?i)^(?:seq\w*|seq(?:uence)?[ _]len\w*|length|resolution|model|params|hidden|layers|prompt)$")
+        regex!(r"(?i)^(?:seq\w*|seq(?:uence)?[ _]len\w*|length|resolution|model|params|hidden|layers|prompt|status|result|fits|ok|oom|\w+/s(?:ec)?|throughput|latency\w*)\W*$")
             .is_match(name)
     };
-    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) {
+    let trains = |name: &&str| name.to_ascii_lowercase().contains("loss");
+    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) && !names.iter().any(trains) {
         return None;
     }
     if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {
@@ -201,7 +202,7 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
 
 /// Whether `name` is that of a column of how much work a program holds, which may rise and fall.
 pub(crate) fn is_of_work(name: &str) -> bool {
-    regex!(r"(?i)^\W*(?:(?:active|open|live|concurrent|connected|current|online)[ _])?(?:connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs|keys|vectors)\W*$").is_match(name)
+    regex!(r"(?i)^\W*(?:[\w/.-]+[ _]){0,2}(?:replicas|pods|connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs|keys|vectors)\W*$").is_match(name)
 }
 
 /// The column of a loop's table whose name, in lower case, is `name`.

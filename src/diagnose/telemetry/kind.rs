@@ -110,8 +110,9 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     if limit || said.setting || said.ambiguous {
         return None;
     }
-    // A counter of Prometheus counts what was ever allocated.
-    if said.allocated && clause.trim_end().ends_with("_total") {
+    // A counter counts what was ever allocated, and so does memray.
+    let counter = ["total_alloc", "total memory allocated", "_total{"].iter().any(|name| clause.contains(name));
+    if said.allocated && (counter || clause.trim_end().ends_with("_total")) {
         return None;
     }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.

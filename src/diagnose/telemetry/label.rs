@@ -59,6 +59,21 @@ pub(crate) fn is_of_data(text: &str) -> bool {
         .is_match(text)
 }
 
+/// How large the work of a line was, as the key and the number of it: `seq_len=4096`.
+pub(super) fn sized(text: &str) -> Option<String> {
+    let size = regex!(r"(?i)(?P<key>\b[a-z_]+)[\x22']?\s*[=:]\s*[\x22']?(?P<number>\d+)\b");
+    let is =
+        |found: &::regex::Captures<'_>| is_a_size(&text[..found.name("number").map_or(0, |number| number.start())]);
+    let found = size.captures_iter(text).find(is)?;
+    Some(format!("{}={}", &found["key"], &found["number"]))
+}
+
+/// Whether `text` ends with a key of how large the work is.
+pub(crate) fn is_a_size(text: &str) -> bool {
+    regex!(r"(?i)\b(?:seq(?:uence)?_?len(?:gth)?|prompt_?(?:len|tokens)|context_?len(?:gth)?|ctx_?len|n_?ctx|resolution|batch_?size|(?:num_|n_)?rows)[\x22']?\s*[=:]\s*[\x22']?$")
+        .is_match(text)
+}
+
 /// The label before the first word for memory, which begins at `end`: `after forward` of `after forward: mem 3 GB`.
 pub(super) fn before(text: &str, end: Option<usize>) -> Option<String> {
     // A word that only contains one for memory, such as `pmem`, begins before it.

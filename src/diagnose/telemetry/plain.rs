@@ -122,6 +122,10 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
     let several = groups.len() > 1;
     let mut samples = Vec::with_capacity(groups.len());
     for (index, group) in groups {
+        let peaks = |(metric, _): &(Metric, Figure)| {
+            matches!(metric, Metric::MaxAllocated | Metric::MaxReserved | Metric::HostPeak)
+        };
+        let of_peaks = group.iter().all(peaks);
         let mut sample = Sample::new(Format::Plain, line.position);
         for (metric, figure) in group {
             sample.with(if of_the_host { on_host(metric) } else { metric }, Some(figure));
@@ -144,6 +148,10 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
                 .or_else(|| label::in_brackets(prefix))
                 .or_else(|| label::behind(&text))
                 .or_else(|| label::said(said));
+        }
+        // The peak of one size is compared with none of another.
+        if of_peaks && let Some(size) = label::sized(&text) {
+            sample.label = Some(size);
         }
         sample.rank = rank_of(&text);
         if names::begins_with_a_version(&text) {

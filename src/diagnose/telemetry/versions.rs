@@ -107,7 +107,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
         return None;
     }
     let names = regex!(
-        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\b(?:stable|control|prod(?:uction)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:canary|treatment|experiment)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
     );
     // A version may have its unit or its role beside it: `v2.2.0 (baseline)`.
     let plain = regex!(r" ?\([^()|]*\)").replace_all(text, "");

@@ -211,7 +211,9 @@ fn host_grows(key: &Key, run: &[Point]) -> bool {
     let last = run[run.len() - 1].figure.value() - run[run.len() - 2].figure.value();
     let explodes = run.len() >= READINGS_OF_A_RISE && 2.0 * last >= rise;
     // What a collection leaves is in use.
-    let least = if key.label.ends_with("collection") { READINGS_OF_A_RISE - 1 } else { READINGS_OF_A_RISE };
+    // So does what a process holds after so long.
+    let fewer = key.label.ends_with("collection") || is_slow(run);
+    let least = if fewer { READINGS_OF_A_RISE - 1 } else { READINGS_OF_A_RISE };
     let evenly = if key.metric == Metric::HostPeak { rises_evenly } else { rises_throughout };
     !explodes
         && ((rise > GIB && key.metric == Metric::HostUsed)

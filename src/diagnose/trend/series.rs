@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::telemetry::{Clock, Figure, Format, Metric, Position, Sample};
+use crate::telemetry::{Clock, Figure, Format, Metric, Position, Sample, is_a_size};
 use plimsoll_memory::bytes::ByteSize;
 
 use super::worker::Worker;
@@ -125,8 +125,9 @@ pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
         let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
         let range = (bytes.get(end) == Some(&b'-') && digit(Some(end + 1)))
             || (label[..start].ends_with('-') && digit(start.checked_sub(2)));
-        // `fp16`, `stage3` and `v1.2` are names.
+        // `fp16`, `stage3` and `v1.2` are names, and work of one size is not that of another.
         if !range
+            && !is_a_size(&label[..start])
             && !label[..start]
                 .ends_with(|c: char| c.is_alphanumeric() || c == '.' || !fraction && named(c, &label[..start]))
         {
@@ -179,6 +180,7 @@ mod tests {
             ("after fp16 stage3", "after fp16 stage3", None),
             ("layer 0-5 after .to(device)", "layer 0-5 after .to(device)", None),
             ("web-0", "web-0", None),
+            ("seq_len=4096", "seq_len=4096", None),
             ("agent-6pqml", "agent-6pqml", None),
             ("step-4 of web-1", "step-# of web-1", Some(4)),
             ("iter: 5, lr 1.5e-05", "iter: #, lr #e-05", Some(5)),

@@ -16,7 +16,11 @@ const LOADING: usize = 400;
 /// Adds numbers from the surrounding lines that `sighting`, of line `at`, lacks.
 pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if let Some(report) = report(sighting) {
-        for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
+        // The settings of a unit stand in a file, whose lines are of nobody.
+        let all = lines[at.saturating_sub(AROUND)..lines.len().min(at + AROUND)].iter();
+        let of_a_unit = all.filter(|_| sighting.backend.as_deref() == Some("systemd")).collect::<Vec<_>>();
+        let own = lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND));
+        for line in own.chain(of_a_unit) {
             for found in report.captures_iter(line.message()) {
                 let amount = |names: [&str; 3]| names.iter().find_map(|name| size::bytes(found.name(name)?.as_str()));
                 let numbers = &mut sighting.numbers;
@@ -25,6 +29,7 @@ pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
                 numbers.this_process = numbers.this_process.or(amount(["used", "used_b", ""]));
                 numbers.capacity = numbers.capacity.or(amount(["capacity", "capacity_b", ""]));
                 numbers.allocated = numbers.allocated.or(amount(["held", "", ""]));
+                numbers.free = numbers.free.or(amount(["free", "", ""]));
             }
         }
     }
@@ -180,6 +185,10 @@ fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
         }
         "redis" => regex!(r"^maxmemory[: ](?P<allowed>[1-9]\d*(?:[kmg]b)?)$"),
         "ios" | "macos" => regex!(r"memorystatus: exceeded mem limit: \w+ (?P<allowed>\d+ MB)"),
+        "nvfortran" => regex!(r"total/free CUDA memory: (?P<capacity>\d+)/(?P<free>\d+)"),
+        "dxvk" => regex!(
+            r"\bSize: +(?P<tried>\d{4,12})$|\bHeap 0: (?P<held>\d+ MB) allocated\b[^\n]*, (?P<capacity>\d+ MB) total"
+        ),
         "flux" => regex!(r"\bmemory\.peak = (?P<used>[\d.]+[KMGT])\b"),
         "impala" => regex!(r"\bLimit=(?P<allowed>[1-9][\d.]* [KMGT]B)"),
         _ => return None,

@@ -53,7 +53,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\bexecution took longer than\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b|\b[Cc]pu ?time (?:limit|quota)\b|\bCPU limit exceeded|\bRLIMIT_CPU\b|\bSIGXCPU\b|\bWatchdog timeout\b|\b(?:worker|process|task|child|handler|replica|actor|request)\b[^\n]{0,40}\btimed out\b[^\n]{0,60}\b(?:SIGKILL|SIGABRT|SIGTERM|kill(?:ing|ed)?)\b"
+                r"(?i)\b(?:job|build|step|command|script|program|execution|test|suite|stage|pipeline|function)s?\b[^\n]{0,50}\b(?:timed out|reached (?:its|the) timeout|time limit|time[- ]?out (?:of|after|reached|exceeded|expired))|\b(?:hard )?time limit \([^)]*\) exceeded|\bexceeded (?:the |its )?(?:maximum )?(?:execution |run ?|wall[- ]?(?:clock )?)time\b|\bexecution took longer than\b|\btimeout: sending signal|(?:^|[$#%>+] )timeout (?:-s ?(?:9|KILL)|--signal=(?:9|KILL)|-k\b)|\bcontext deadline exceeded\b|\b[Cc]pu ?time (?:limit|quota)\b|\bCPU limit exceeded|\bBoot timeout\b|\bRLIMIT_CPU\b|\bSIGXCPU\b|\bWatchdog timeout\b|\b(?:worker|process|task|child|handler|replica|actor|request)\b[^\n]{0,40}\btimed out\b[^\n]{0,60}\b(?:SIGKILL|SIGABRT|SIGTERM|kill(?:ing|ed)?)\b"
             ),
             "a time limit ended it",
         ),

@@ -283,6 +283,9 @@ fn form(text: &str) -> Option<&'static str> {
         return Some("a manual");
     }
     // A sentence about what happens whenever something else does.
+    if regex!(r"(?i)\b(?:requests|queries|writes|calls|jobs|pods|containers|processes) (?:are|get) (?:rejected|refused|killed|evicted|denied|cancelled) (?:with|by)\b.*\b(?:before there|before it|before they|when(?:ever)?|if|once|unless)\b").is_match(text) {
+        return Some("a manual");
+    }
     if regex!(r"^(?i:when(?:ever)?|if|in case|once) (?i:this|that|the|an?|your|you|any|one|it) [a-z][^.:]{0,60}(?:,| (?:an?|the|your|its|this) )").is_match(text) {
         return Some("a manual");
     }

@@ -29,7 +29,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if logged(lines, at) {
         return Some("a commit");
     }
-    if passed(lines, at) {
+    if passed(lines, at) || in_a_run(lines, at) {
         return Some("a line of a test run");
     }
     if property(lines, at) {
@@ -174,6 +174,17 @@ fn passed(lines: &Lines, at: usize) -> bool {
         })
 }
 
+/// Whether line `at` was printed by tests of which none failed: the beginning of their run is above, and its end below.
+fn in_a_run(lines: &Lines, at: usize) -> bool {
+    let begins =
+        regex!(r"^Running ExUnit with seed|^Randomized with seed \d|^=+ test session starts =+|^Run options: ");
+    let ends = regex!(
+        r"\b[1-9]\d* (?:tests?|examples?|runs), (?:\d+ assertions, )?0 failures\b|^=+ (?:\d+ (?:passed|skipped|deselected|warnings?)(?:, )?)+ in [\d.]+s"
+    );
+    let above = lines[at.saturating_sub(TEST)..at].iter().any(|line| begins.is_match(line.text.trim_start()));
+    above && lines[at + 1..].iter().take(TEST).any(|line| ends.is_match(line.text.trim_start()))
+}
+
 /// Whether line `at` is one of several texts for users, each with its key, as in a file of translations.
 fn property(lines: &Lines, at: usize) -> bool {
     let is = |line: &Line| {
@@ -269,6 +280,8 @@ mod tests {
                 "Error",
             ),
             ("=== RUN   TestPool\npool: out of memory\n--- PASS: TestPool (0.00s)\n", "out of"),
+            ("Running ExUnit with seed: 4\n[error] out of memory\n3 tests, 0 failures\n", "out of"),
+            ("== test session starts ==\nout of memory\n==== 2 passed, 1 skipped in 0.31s ====\n", "out of"),
             ("[ RUN      ] Pool.Dies\npool: out of memory\n[       OK ] Pool.Dies (1 ms)\n", "out of"),
             ("error.full=The disk is full.\nerror.oom=Not enough memory to go on.\n", "memory"),
             ("ISSUE    EVENTS  TITLE\nWEB-12   311     OutOfMemoryError: Java heap space\n", "OutOf"),
@@ -294,6 +307,7 @@ mod tests {
             "a, b, c\n1, 2, OutOfMemoryError: x\n",
             "[ RUN      ] Pool.Dies\nOutOfMemoryError\n[  FAILED  ] Pool.Dies (1 ms)\n",
             "[ RUN      ] A\n[       OK ] A (1 ms)\nOutOfMemoryError\n[ RUN      ] B\n[       OK ] B\n",
+            "Running ExUnit with seed: 4\nOutOfMemoryError\n3 tests, 1 failure\n",
             "lr=0.1\nerror=OutOfMemoryError: x\n",
             "NAME   READY  STATUS\nweb-1  0/1    OutOfMemoryError\n",
             "2 errors:\n  1) x\n  2) OutOfMemoryError: y\n",

@@ -33,7 +33,7 @@ mod spoken;
 mod table;
 
 pub(super) use position::{Position, position};
-pub(super) use spoken::recognise as spoken;
+pub(super) use spoken::{failed_otherwise, recognise as spoken};
 pub use table::{KnownWording, known_wordings};
 
 use super::ascii::regex;

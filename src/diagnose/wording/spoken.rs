@@ -57,13 +57,22 @@ pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Opt
     };
     let all = candidates(passages, dismissed).filter_map(of);
     let (_, at, line) = all.filter(|(odds, _, line)| *odds < limit(*line)).min()?;
-    if passages.lines.iter().any(|line| denies(line.message())) {
+    if passages.lines.iter().any(|line| denies(line.message())) || failed_otherwise(passages) {
         return None;
     }
     let (cause, stated) = &COLUMNS[column(passages, around(passages.lines, at))];
     let meaning = "Somebody reports this in ordinary words: the text has no message of a program that is known.";
     let sighting = Sighting::new(cause.clone(), &passages.lines[line]);
     Some(Sighting { weak: true, stated: *stated, meaning: Some(meaning), ..sighting })
+}
+
+/// Whether a trace in the text ends in an error that is not of memory: what failed is known.
+pub(in super::super) fn failed_otherwise(passages: &Passages) -> bool {
+    let trace = regex!(r#"^File ".*", line \d+"#);
+    let error = regex!(r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ");
+    let of_memory = regex!(r"(?i)mem|alloc|oom|kill|shm|shared|cuda|hip|resource|exit");
+    let mut lines = passages.lines.iter().map(|line| line.message().trim()).skip_while(|text| !trace.is_match(text));
+    lines.any(|text| error.is_match(text) && !of_memory.is_match(text))
 }
 
 /// The column of what ran out, by the words of a part of a text.
@@ -89,13 +98,14 @@ pub(super) fn candidates(passages: &Passages, dismissed: &[u64]) -> impl Iterato
     passages.places().filter(|at| around(passages.lines, *at).any(|at| speaks(passages, at, dismissed)))
 }
 
-/// Whether line `at` may say so: not of an earlier run, nor of what the program does instead.
+/// Whether line `at` may say so: not of an earlier year or run, nor of what the program does instead.
 fn speaks(passages: &Passages, at: usize, dismissed: &[u64]) -> bool {
     let earlier = regex!(r"(?i)\b(?:this|the (?:new|current)) (?:one|run|job) is (?:still )?(?:fine|ok|good)\b");
     let line = &passages.lines[at];
     passages.is_of_memory(at)
         && !dismissed.contains(&line.number)
         && !recovered::in_words(line.message())
+        && !regex!(r"^\W*(?:19|20)\d\d: ").is_match(&line.text)
         && !earlier.is_match(line.message())
 }
 
@@ -105,7 +115,7 @@ fn denies(text: &str) -> bool {
         r"(?i)\b(?:not|isn't|wasn't|never|nothing to do with) (?:a |the |about |due to |caused by |because of |from |related to )?(?:lack of |out of |low )?(?:memory|ram|vram|oom)(?:[^\w -]|$)",
         r"|\b(?:no|zero|without (?:an|any|a single)) (?:oom(?:[- ]?kill\w*|s)?|memory pressure|sign of memory|trace of (?:an )?oom)\b",
         r"|\b(?:memory|ram|vram|heap|swap)(?: usage| use| graph)?(?: \w+)? (?:is|was|were|looks?|looked|stays?|stayed|remains?|remained|sits|sat)? ?(?:steady|fine|okay|flat|normal|stable|healthy|boring|ample|(?:well|far|way) (?:below|under|within)|not the (?:problem|issue|cause|culprit))\b",
-        r"|(?P<not>\b(?:not|isn't|wasn't|never|nicht|kein\w*|nie) (?:have |even )?)?\b(?:(?:plenty of|lots of|enough|half of the|most of the) (?:free )?(?:memory|ram|vram)(?: was| is)? (?:free|left|available|unused)|plenty of (?:memory|ram|vram)|(?:genug|reichlich|gen\x{fc}gend) (?:freie[rn]? )?(?:\w*speicher|ram))\b",
+        r"|(?P<not>\b(?:not|isn't|wasn't|never|nicht|kein\w*|nie) (?:have |even )?)?\b(?:(?:plenty of|lots of|enough|half of the|most of the) (?:free )?(?:memory|ram|vram)(?: was| is)? (?:free|left|available|unused)|plenty of (?:memory|ram|vram)|(?:genug|reichlich|gen\x{fc}gend) (?:freie[rn]? )?(?:\w*speicher|ram)|(?:have|has|had|got) (?:\w+ and )?(?:memory|ram|vram|shm)(?: and \w+)? enough)\b",
         r"|(?:speicher|\bram)\w* (?:ist|war|w\x{e4}re|gab es) (?:noch |es )?(?:genug|reichlich|ausreichend|jede menge|unauff\x{e4}llig|locker)\b|\bkein\w* (?:\w*speicher|oom)\w*(?:problem|mangel)",
         r"|(?:pas|aucun\w*) (?:un |de )?(?:probl\x{e8}me|souci|manque) de (?:m\x{e9}moire|ram)|m\x{e9}moire [^.;]{0,20}\b(?:suffisante|normale|stable|tranquille)\b",
         r"|\bno (?:es|era|fue) (?:la |un problema de |por |falta de )?(?:memoria|ram)\b|memoria [^.;]{0,20}\b(?:de sobra|estable|normal)\b|\bn\x{e3}o (?:\x{e9}|era|foi) (?:a |falta de |por )?(?:mem\x{f3}ria|ram)\b|\bnon (?:\x{e8}|era) (?:la |un problema di |colpa della )?(?:memoria|ram)\b",
@@ -172,6 +182,7 @@ mod tests {
             "The node rebooted last night, and it was not memory.",
             "No oom-killer line in the journal.",
             "Memory was fine, the disk was full.",
+            "No space left on device, but I have RAM and shm enough",
             "Der Build ist rot, die Platte ist voll, Arbeitsspeicher ist reichlich frei.",
             "不是显存的问题",
         ] {
@@ -185,6 +196,19 @@ mod tests {
         ] {
             assert!(!denies(text), "{text}");
         }
+    }
+
+    #[test]
+    fn an_error_of_another_kind_is_what_failed() {
+        let otherwise = |error: &str| {
+            let text = format!("Which file?\n    File \"a.py\", line 3, in f\n    {error}\nit was a file of 0 bytes\n");
+            failed_otherwise(&Passages::of(&Lines::hot(&text)))
+        };
+        assert!(otherwise("PIL.UnidentifiedImageError: cannot identify image file"));
+        assert!(otherwise("RuntimeError: mat1 and mat2 must have the same dtype, but got BFloat16 and Float"));
+        assert!(!otherwise("RuntimeError: DataLoader worker (pid 7) exited unexpectedly"));
+        assert!(!otherwise("MemoryError: Unable to allocate 3 GiB"));
+        assert!(!otherwise("nothing was printed"));
     }
 
     #[test]

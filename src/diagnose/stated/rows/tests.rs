@@ -106,6 +106,36 @@ fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
             "444",
         ),
         (
+            "                 day 1     day 2     day 3     day 4     day 5\nRSS (pmap)      902 MB   1180 MB   1466 MB   1749 MB   2031 MB",
+            "902 MB",
+            "2031 MB",
+        ),
+        (
+            "ps_rss.rrd AVERAGE\n1700020800: 7.5497472000e+07\n1700035200: 9.3676364800e+07\n1700049600: 1.1216983040e+08\n1700064000: 1.3004070400e+08\n1700078400: 1.4863247360e+08",
+            "7.5497472000e+07",
+            "1.4863247360e+08",
+        ),
+        (
+            "pmap -x 12\n09:00\ntotal kB  312880  140212\n09:20\ntotal kB  345648  172936\n09:40\ntotal kB  378416  205668\n10:00\ntotal kB  411184  238400\n10:20\ntotal kB  443952  271132\n10:40\ntotal kB  476720  303864",
+            "312880",
+            "476720",
+        ),
+        (
+            "open and close the dialog\n x10  JSHeapUsedSize  14.8 MB\n x20  JSHeapUsedSize  17.3 MB\n x30  JSHeapUsedSize  19.8 MB\n x40  JSHeapUsedSize  22.2 MB\n x50  JSHeapUsedSize  24.7 MB\n x60  JSHeapUsedSize  27.2 MB",
+            "14.8 MB",
+            "27.2 MB",
+        ),
+        (
+            "$ while :; do npu-smi info -t usages; sleep 3600; done\nHBM Usage Rate(%)   : 30\nHBM Usage Rate(%)   : 39\nHBM Usage Rate(%)   : 48\nHBM Usage Rate(%)   : 57\nHBM Usage Rate(%)   : 66",
+            "30",
+            "66",
+        ),
+        (
+            "$ jmap -histo:live 31   Mon\n   1:     812044     64963520  a.Node\n== Tue 06:00 (sessions 409)\n   1:    2401332    192106560  a.Node\n== Wed 06:00 (sessions 415)\n   1:    3990118    319209440  a.Node\n== Thu 06:00 (sessions 410)\n   1:    5579004    446320320  a.Node",
+            "64963520",
+            "446320320",
+        ),
+        (
             "time    connections   RSS\n07:00   2,010   0.31 GB\n07:30   2,011   0.62 GB\n08:00   2,009   1.09 GB\n08:30   2,010   1.41 GB\n09:00   2,010   1.70 GB",
             "0.31 GB",
             "1.70 GB",
@@ -207,6 +237,13 @@ fn more_work_a_cache_and_a_list_of_names_are_no_growth() {
         "       8.0 MB  (2048, 2048)  layers.0.attn.k_proj.weight\n      32.0 MB  (8192, 2048)  layers.0.attn.qkv_extra.weight\n      43.0 MB  (2048, 11008)  layers.0.mlp.down_proj.weight\n     256.0 MB  (65536, 2048)  pos_table.weight",
         "memory\n 6120044.batch   align_s1   4.11G\n 6120388.batch   align_m1  11.80G\n 6121007.batch   align_l1  29.31G\n".replace("memory", "memory  JobName  MaxRSS").as_str(),
         "nodes   50,000,000   rss 1.1 GB\nnodes  100,000,000   rss 1.9 GB\nnodes  150,000,000   rss 2.7 GB\nnodes  200,000,000   rss 3.5 GB",
+        "Name             Memory   CPU\nData Decoder     14 MB    0.0%\nExtensions       71 MB    0.1%\nmail (2 tabs)    118 MB   0.2%\nmaps             402 MB   0.9%\nparent process   702 MB   0.5%",
+        " 41,208K: phone (pid 17)\n 55,120K: services (pid 20)\n 298,115K: ui (pid 16)\n 402,771K: system (pid 14)",
+        "Scene\tMeshes MB\tTotal MB\n00_Splash\t2\t121\n01_Menu\t14\t544\n02_Village\t240\t1904\n03_Mines\t301\t2210\n04_Harbour\t388\t2711",
+        "[OK] exported 1000 rows, memory peak 14.0 MB\n[OK] exported 5000 rows, memory peak 22.0 MB\n[OK] exported 10000 rows, memory peak 32.0 MB\n[OK] exported 50000 rows, memory peak 112.0 MB",
+        "time,websocket clients,process RSS\n07:00,1020,214 MiB\n08:00,2110,437 MiB\n09:00,3960,823 MiB\n10:00,6080,1240 MiB\n11:00,8310,1690 MiB",
+        "sar -r\n03:00:01 AM kbmemused 5120118\n06:00:01 AM kbmemused 5133004\n09:00:01 AM kbmemused 11320118\n12:00:01 PM kbmemused 13411020\n06:00:01 PM kbmemused 9540448\n09:00:01 PM kbmemused 5140220",
+        "go_memstats_mallocs_total 9.1442901e+07\n\ngo_memstats_mallocs_total 1.0065604e+08\n\ngo_memstats_mallocs_total 1.0987221e+08\n\ngo_memstats_mallocs_total 1.1908670e+08\n\ngo_memstats_mallocs_total 1.2830134e+08",
         "uptime=10s   rss=122MB  entries=1201\nuptime=60s   rss=388MB  entries=31990\nuptime=120s  rss=611MB  entries=60112\nuptime=180s  rss=702MB  entries=72040\nuptime=240s  rss=730MB  entries=75000 (max)\nuptime=600s  rss=731MB  entries=75000 (max)\nuptime=1200s rss=732MB  entries=75000 (max)",
     ] {
         let lines: Vec<&str> = text.lines().collect();

@@ -40,7 +40,7 @@ pub(super) static ROWS: &[Wording] = &[
         Shared,
         "postgres",
         "A segment of shared memory for a parallel query did not fit /dev/shm.",
-        r"could not resize shared memory segment \x22[^\x22]*\x22 to (?P<tried>\d+ bytes)",
+        r"could not resize shared memory segment \x22[^\x22]*\x22 to (?P<tried>\d+ bytes)|konnte Gr\x{f6}\x{df}e des Shared-Memory-Segments? [^\n]* nicht auf (?P<tried_b>\d+) Bytes \x{e4}ndern",
         "ERROR:  could not resize shared memory segment \"/PostgreSQL.1804289383\" to 67108864 bytes: No space left on device",
         "postgres: storage/ipc/dsm_impl.c",
     ),

@@ -30,6 +30,14 @@ pub(super) static ROWS: &[Wording] = &[
     ),
     row(
         Device,
+        "dxvk",
+        "A game that draws through DXVK could not get video memory.",
+        r"DxvkMemoryAllocator: Memory allocation failed",
+        "err:   DxvkMemoryAllocator: Memory allocation failed",
+        "dxvk: src/dxvk/dxvk_memory.cpp",
+    ),
+    row(
+        Device,
         "opengl",
         "OpenGL could not allocate a texture or buffer.",
         r"\bGL_OUT_OF_MEMORY\b|\bEGL_BAD_ALLOC\b|glError 0x0?505|glTexImage2D[^\n]{0,60}out of memory",
