@@ -1,7 +1,7 @@
 //! Readings of commits, branches or builds, a row each: from one of them on, all need more.
 
 use super::column::{head, is_named};
-use super::numbers::{Number, numbers};
+use super::numbers::{Number, commits, numbers};
 use super::regex;
 use super::rows::{Column, Columns, Series};
 
@@ -31,18 +31,22 @@ impl Columns<'_> {
 
 /// The place from which on each value is at least `more` times each one before it.
 fn step(values: &[f64], more: f64) -> Option<usize> {
-    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-    (1..values.len()).find(|at| values[0] > 0.0 && least(&values[*at..]) >= more * most(&values[..*at]))
+    let mut least = values.to_vec();
+    for at in (1..values.len()).rev() {
+        least[at - 1] = least[at - 1].min(least[at]);
+    }
+    let mut most = 0.0_f64;
+    let from = (1..values.len()).find(|at| {
+        most = most.max(values[at - 1]);
+        least[*at] >= more * most
+    });
+    from.filter(|_| values[0] > 0.0)
 }
 
 /// What a row of JSON or of keys calls the version that it is of.
 fn label(row: &str) -> Option<&str> {
-    let named = regex!(
-        r#""(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)"\s*:\s*"(?P<quoted>[^"]+)"|\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)=(?P<plain>[^\s,;"]+)"#
-    );
-    let found = named.captures(row)?;
-    found.name("quoted").or(found.name("plain")).map(|label| label.as_str())
+    let found = commits().captures(row)?;
+    found.name("name").map(|label| label.as_str().trim_matches('"'))
 }
 
 /// The rows in the order of their labels, which are those of several versions: by their numbers, or as they stand, a

@@ -170,8 +170,8 @@ impl<'a> Columns<'a> {
             && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
     }
 
-    /// Whether each row is of a thing of its own: of another process, with other labels, or of another name below a header that says what is
-    /// listed.
+    /// Whether each row is of a thing of its own: of another process, with other labels, or of another name below a header
+    /// that says what is listed.
     pub(super) fn is_of_things(&self, column: &Column<'_>) -> bool {
         const ROWS: usize = 3;
         let differ = |of: &dyn Fn(&str) -> Option<String>| {

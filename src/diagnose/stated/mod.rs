@@ -428,7 +428,8 @@ mod tests {
             Just("memory"), Just("leaks"), Just("grows from"), Just("to"), Just("\n"), Just("12.5 GB"), Just("1,024"),
             Just("| RSS (KB) |"), Just("|"), Just("after 2 days"), Just("v1.2.3"), Just("\u{2502}\u{e4}7"), Just("-> "),
             Just("before"), Just("update:"), Just("% . "), Just("  "), Just("00h 812 MB, 02h 818 MB, 04h 911 MB, 06h 1020 MB"),
-            Just("after: "), Just("rss="), Just("10:00 "), Just("t0 t20 t40 t60 t80"), Just("\nrss 1 2 3 4 5")
+            Just("after: "), Just("rss="), Just("branch=pr-18 "), Just("{\"image\":\"api:5.2.7\","), Just("rss{pod=\"a-1\"} "),
+            Just("1.5e+07"), Just("commit  RAM  peak\n"), Just("8f01a2c  "), Just("x20 "), Just(" PM"), Just("day 1  day 2"), Just("10:00 "), Just("t0 t20 t40 t60 t80"), Just("\nrss 1 2 3 4 5")
         ], 0..60)) {
             let text = words.concat();
             for statement in read(text.as_bytes(), &Lines::whole(text.as_bytes())) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ::regex::Captures;
+use ::regex::{Captures, Regex};
 
 use super::amount::unit;
 use super::axis::named_times;
@@ -40,15 +40,20 @@ pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(cells.replace_all(&row, close).into_owned())
 }
 
+/// The name of a commit, a branch or a version behind its key: `"branch":"pr-18"`, `image=api:5.2.7`.
+pub(super) fn commits() -> &'static Regex {
+    regex!(
+        r#""?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)(?:"\s*:\s*|=)(?P<name>"[^"]*"|[A-Za-z][^\s,;"]*|[0-9a-f]{7,40}\b|\d+\.\d+\.\d+[^\s,;"]*)"#
+    )
+}
+
 /// The shape of `text`, in which each number is alike, and its numbers.
 pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let written = regex!(
         r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d\.\d+[eE]\+?\d{1,2}\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
     );
     // Rows of one form are of several commits, whose names may have numbers.
-    let named = regex!(
-        r#""?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)"?[:=] ?(?P<name>"[^"]*"|[^\s,;"]+)"#
-    );
+    let named = commits();
     let names: Vec<_> = named.captures_iter(text).filter_map(|found| Some(found.name("name")?.range())).collect();
     let (mut shape, mut found, mut from) = (String::new(), Vec::new(), 0);
     while let Some(one) = written.captures_at(text, from) {
