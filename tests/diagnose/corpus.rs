@@ -416,7 +416,7 @@ const KNOWN: [(&str, &str); 214] = [
 /// mends for both, 41 of 50 and 53 of 60 with growth claimed 7 times. `unseen49`, mixed, after mends for all of them, 76 of 80
 /// (failures 40 of 40, trends 36 of 40) and 54 of 60 with growth claimed 5 times and a panic.
 /// `unseen50`, logs, 96 of 100 (failures 60 of 60, trends 36 of 40) and 48 of 50 with growth claimed twice. `unseen51`, posts
-/// around parts of logs, 70 of 75 (48 of 50, 22 of 25) and 41 of 45 with 4 claims. `unseen52`, readings, 50 of 60 and 50 of 60
+/// around parts of logs, 71 of 75 (49 of 50, 22 of 25) and 41 of 45 with 4 claims. `unseen52`, readings, 50 of 60 and 51 of 60
 /// with growth claimed 9 times. `unseen53`, rare programs and forms, 67 of 70 and 48 of 50 with 2 claims. None of the four was
 /// mended for another one. `unseen54`, mixed, after mends for all four, 78 of 85 (failures 40 of 40, trends 38 of 45) and 54 of
 /// 60 with 6 claims, most of them of growth.
