@@ -1,5 +1,7 @@
 //! What a column of numbers is: its name, and whether it is of memory.
 
+use ::regex::Captures;
+
 use super::axis::{heads_times, is_timed};
 use super::numbers::{Number, numbers};
 use super::regex;
@@ -87,11 +89,17 @@ pub(super) fn name(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], column: us
     head(lines[*at], &numbers[column], above).unwrap_or_default().to_owned()
 }
 
+/// The name and the labels before the value of a metric, as Prometheus writes them.
+pub(super) fn metric(row: &str) -> Option<Captures<'_>> {
+    regex!(r"^\s*(?P<name>[A-Za-z_:][\w:]*)\{(?P<labels>[^}]*)\}\s+").captures(row)
+}
+
 /// The text between a number and the one before it.
 fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
     // The name of a metric stands before its labels.
-    if let Some(metric) = regex!(r"^\s*[A-Za-z_:][\w:]*\{[^}]*\}\s+$").find(&text[..numbers[column].start]) {
-        return &text[..text[..metric.end()].find('{').unwrap_or(0)];
+    let own = metric(&text[..numbers[column].start]).filter(|own| own[0].len() == numbers[column].start);
+    if let Some(name) = own.and_then(|own| own.name("name")) {
+        return &text[..name.end()];
     }
     let from = column.checked_sub(1).map_or(0, |left| numbers[left].start + numbers[left].written.len());
     &text[from.min(numbers[column].start)..numbers[column].start]

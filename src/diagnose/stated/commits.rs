@@ -5,8 +5,8 @@ use super::numbers::{Number, commits, numbers};
 use super::regex;
 use super::rows::{Column, Columns, Series};
 
-/// The fewest rows.
-const ROWS: usize = 2;
+/// The fewest rows of a table.
+const ROWS: usize = 3;
 
 impl Columns<'_> {
     /// Readings by commit of which, from one commit on, each has at least `more` times as much as each one before.
@@ -67,7 +67,7 @@ fn in_order(labels: &[&str]) -> Option<Vec<usize>> {
         .map(<[usize]>::to_vec)
         .collect();
     let names: Vec<&str> = parts.iter().map(|part| labels[part[0]]).collect();
-    if parts.len() < ROWS || (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+    if parts.len() < 2 || (1..names.len()).any(|at| names[..at].contains(&names[at])) {
         return None;
     }
     let is_base = |name: &str| regex!(r"(?i)^(?:main|master|trunk|base(?:line)?|stable|old|before)$").is_match(name);
@@ -105,7 +105,7 @@ fn tables<'a>(lines: &[&'a str]) -> Vec<(String, Vec<(usize, Number<'a>)>)> {
             }
         }
     }
-    found.retain(|(_, cells)| cells.len() > ROWS && cells.windows(2).all(|two| two[0].0 != two[1].0));
+    found.retain(|(_, cells)| cells.len() >= ROWS && cells.windows(2).all(|two| two[0].0 != two[1].0));
     found
 }
 

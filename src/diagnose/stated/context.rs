@@ -2,7 +2,7 @@
 //! is of.
 
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
-use super::column::{ABOVE, is_named, is_scaled, name};
+use super::column::{ABOVE, is_named, is_scaled, metric, name};
 use super::numbers::{Number, numbers};
 use super::rows::{Column, Columns};
 use super::{levels_off, regex, rise};
@@ -18,6 +18,14 @@ fn are_sizes(values: &[f64]) -> bool {
         && rest.iter().any(|step| step != first)
 }
 
+/// The words of a header above place `start` of its rows, between gaps.
+fn heading(header: &str, start: usize) -> Option<&str> {
+    let gaps = regex!(r"\s{2,}");
+    let from = gaps.find_iter(header).map(|gap| gap.end()).take_while(|end| *end <= start).last().unwrap_or(0);
+    let end = gaps.find_at(header, from).map_or(header.len(), |gap| gap.start());
+    (from < end).then(|| &header[from..end])
+}
+
 impl<'a> Columns<'a> {
     /// What stands above the first row of a column, the nearest first.
     pub(super) fn above(&self, column: &Column<'_>) -> impl Iterator<Item = &'a str> {
@@ -25,10 +33,14 @@ impl<'a> Columns<'a> {
         self.lines[first.saturating_sub(ABOVE)..first].iter().rev().copied()
     }
 
+    /// What heads the table of a column.
+    fn header(&self, column: &Column<'_>) -> Option<&'a str> {
+        self.above(column).find(|line| line.contains(char::is_alphabetic))
+    }
+
     /// Whether the first column of its table has times.
     pub(super) fn is_headed_by_times(&self, column: &Column<'_>) -> bool {
-        let header = self.above(column).find(|line| line.contains(char::is_alphabetic));
-        column.alike && header.is_some_and(heads_times)
+        column.alike && self.header(column).is_some_and(heads_times)
     }
 
     /// Whether another column of its table, of how much work is held, rises with it: at least half as fast. What falls is
@@ -54,28 +66,22 @@ impl<'a> Columns<'a> {
         let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
         let memory = rise(column.values[0], column.values[column.values.len() - 1]);
         let heads = |line: &str| line.split_whitespace().next().is_some_and(is_of_work);
-        let headed = self.above(column).find(|line| line.contains(char::is_alphabetic)).is_some_and(heads);
+        let header = self.header(column);
+        let headed = header.is_some_and(heads);
         (0..rows[0].1.len()).any(|other| {
             let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
-            if values.len() == rows.len() && self.is_of_a_size(&rows[0], other) && are_sizes(&values) {
-                return true;
+            if values.len() < rows.len() {
+                return false;
             }
-            values.len() == rows.len()
-                && 2.0 * rise(values[0], values[values.len() - 1]) >= memory
-                && (other == 0 && headed
+            let start = rows[0].1[other].start;
+            let of_work = || {
+                other == 0 && headed
                     || is_of_work(&name(self.lines, &rows, other))
-                    || rows[0].1[other].start != first.start
-                        && self.heading(column, rows[0].1[other].start).is_some_and(is_of_work))
+                    || start != first.start && header.and_then(|header| heading(header, start)).is_some_and(is_of_work)
+            };
+            self.is_of_a_size(&rows[0], other) && are_sizes(&values)
+                || 2.0 * rise(values[0], values[values.len() - 1]) >= memory && of_work()
         })
-    }
-
-    /// The words above place `start` of a column's rows, between the gaps of their header.
-    fn heading(&self, column: &Column<'_>, start: usize) -> Option<&'a str> {
-        let header = self.above(column).find(|line| line.contains(char::is_alphabetic))?;
-        let gaps = regex!(r"\s{2,}");
-        let from = gaps.find_iter(header).map(|gap| gap.end()).take_while(|end| *end <= start).last().unwrap_or(0);
-        let end = gaps.find_at(header, from).map_or(header.len(), |gap| gap.start());
-        (from < end).then(|| &header[from..end])
     }
 
     /// Whether a number of a row is how large the work was: `"seq_len":4096`, `exported 5000 rows`.
@@ -129,14 +135,11 @@ impl<'a> Columns<'a> {
 
     /// Whether each row begins with a count that grows many times, in steps that differ: of how large the work is.
     pub(super) fn is_of_counts(&self, column: &Column<'_>) -> bool {
-        const MANY_TIMES: u64 = 4;
         let count = |(at, _): &(usize, Number<'_>)| {
             let count = regex!(r"^\s*(\d{1,3}(?:[,_]\d{3})+|\d+)(?:\s|$)").captures(self.lines[*at])?;
-            count[1].replace([',', '_'], "").parse::<u64>().ok()
+            Some(count[1].replace([',', '_'], "").parse::<u64>().ok()? as f64)
         };
-        column.cells.iter().map(count).collect::<Option<Vec<u64>>>().is_some_and(|counts| {
-            counts.is_sorted() && counts[counts.len() - 1] >= MANY_TIMES * counts[0].max(1) && !in_equal_steps(&counts)
-        })
+        column.cells.iter().map(count).collect::<Option<Vec<f64>>>().is_some_and(|counts| are_sizes(&counts))
     }
 
     /// Whether as far above each row stands when it was read, or how often the same work was done.
@@ -180,7 +183,7 @@ impl<'a> Columns<'a> {
             names.dedup();
             names.len() == column.cells.len()
         };
-        let labels = |row: &str| Some(regex!(r"^\s*[A-Za-z_:][\w:]*\{([^}]*)\}\s").captures(row)?[1].to_owned());
+        let labels = |row: &str| Some(metric(row)?["labels"].to_owned());
         let pid = |row: &str| Some(regex!(r"\bpid[ =:]{1,2}(\d+)\b").captures(row)?[1].to_owned());
         let name = |row: &str| {
             let row = row.trim_matches(['|', ' ', '\t', '"']);

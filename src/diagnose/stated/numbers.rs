@@ -43,7 +43,7 @@ pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
 /// The name of a commit, a branch or a version behind its key: `"branch":"pr-18"`, `image=api:5.2.7`.
 pub(super) fn commits() -> &'static Regex {
     regex!(
-        r#""?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)(?:"\s*:\s*|=)(?P<name>"[^"]*"|[A-Za-z][^\s,;"]*|[0-9a-f]{7,40}\b|\d+\.\d+\.\d+[^\s,;"]*)"#
+        r#"(?P<key>"?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)(?:"\s*:\s*|=))(?P<name>"[^"]*"|[A-Za-z][^\s,;"]*|[0-9a-f]{7,40}\b|\d+\.\d+\.\d+[^\s,;"]*)"#
     )
 }
 
@@ -118,10 +118,7 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     // The days of German, too short to be known anywhere else.
     let shape = regex!(r"^\W*(?:mo|di|mi|do|fr|sa|so) #").replace(&shape, "@ #");
     let shape = regex!(r"# [ap]m\b").replace(&shape, "#");
-    let shape = named.replace_all(&shape, |name: &Captures<'_>| {
-        let key = name.name("name").map_or(0, |own| own.start()) - name.get(0).map_or(0, |whole| whole.start());
-        format!("{}@", &name[0][..key])
-    });
+    let shape = named.replace_all(&shape, "${key}@");
     (named_times().replace_all(&shape, "@").into_owned(), found)
 }
 

@@ -17,8 +17,9 @@ const LOADING: usize = 400;
 pub(super) fn fill(sighting: &mut Sighting, lines: &Lines, at: usize) {
     if let Some(report) = report(sighting) {
         // The settings of a unit stand in a file, whose lines are of nobody.
+        let is_unit = sighting.backend.as_deref() == Some("systemd");
         let all = lines[at.saturating_sub(AROUND)..lines.len().min(at + AROUND)].iter();
-        let of_a_unit = all.filter(|_| sighting.backend.as_deref() == Some("systemd")).collect::<Vec<_>>();
+        let of_a_unit = all.filter(|_| is_unit);
         let own = lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND));
         for line in own.chain(of_a_unit) {
             for found in report.captures_iter(line.message()) {
