@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen54/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen56/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,10 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 214] = [
+const KNOWN: [(&str, &str); 207] = [
+    ("some/f-people-slurm-es", "a report in Spanish, less likely than one since more authors were learnt"),
+    ("some/f-toot-linker", "a report in one line, less likely than one since more authors were learnt"),
+    ("none/none-memory-optimization-pr-gpu", "a comparison of two columns is telemetry, in which nothing is wrong"),
     ("some/theano-usage-creep", "memory rises by less than half a percent"),
     ("some/f-41-028", "an arena states the request alone, which does not say that the device is full"),
     ("some/f-43-002", "a report of iOS, whose limit is not told from that of a control group"),
@@ -270,14 +273,11 @@ const KNOWN: [(&str, &str); 214] = [
     ("some/f-ios-jetsam-report", "a limit of a process in iOS is taken for that of a group"),
     ("some/f-jira-oomkilled", "the reason stands in another line of the ticket than the exit code"),
     ("some/f-colab-es", "a session of Colab that restarts"),
-    ("some/f-review-game-phone", "a game that closes itself, in the words of a player"),
     ("some/f-gh-issue-137", "the body of an issue that asks about its exit code"),
     ("some/f-pt-photoshop", "a message of Photoshop in Portuguese"),
     ("some/t-reddit-upgrade-peak", "two peaks in a sentence about an update"),
     ("some/t-chat-reserved-stays", "reserved memory that stays, in the words of a person"),
-    ("some/t-prom-range-json", "pairs of times and values in one line of JSON"),
     ("some/f-slack-longest-batch", "a sentence in a chat, worded like a remark"),
-    ("some/f-reddit-comfy-8gb", "a question of a beginner"),
     ("some/f-chat-gpu2-neighbour", "who holds the device is named in the words of a person"),
     ("some/f-handover-linker-137", "one line of a hand-over"),
     ("some/t-bench-table-release", "names of two releases head columns of many benchmarks"),
@@ -285,9 +285,7 @@ const KNOWN: [(&str, &str); 214] = [
     ("some/t-esp-free-heap-uptime", "free bytes beside the least of them"),
     ("some/f-solidworks-ticket", "a ticket that quotes the window of a program"),
     ("some/f-people-comfy-video", "a video that does not fit, in a sentence of a forum"),
-    ("some/f-people-cycles-de", "a message of Blender in a German chat"),
     ("some/f-people-handover-137", "one line of a hand-over"),
-    ("some/f-people-il2cpp-build-agent", "a build that ended, in the words of a person"),
     ("some/t-celery-ps-cron", "rows of `ps` behind a time that its columns do not have"),
     ("some/t-inference-host-rss", "two columns of which one stays"),
     ("some/t-people-agent-ru", "Russian growth in the words of a person"),
@@ -302,7 +300,6 @@ const KNOWN: [(&str, &str); 214] = [
     ("some/f-handover-shm", "one line of a hand-over"),
     ("some/f-ko-short", "a short sentence in Korean"),
     ("some/f-mail-lambda-customer", "a function that ended, in the words of a customer"),
-    ("some/f-qa-validation", "the stage of a failure in the words of a person"),
     ("some/f-standup-api", "one line of a stand-up"),
     ("some/f-ticket-es-sqlserver", "a ticket in Spanish"),
     ("some/t-csv-load-unload", "what stays after an unload, of a device that the rows do not name"),
@@ -322,7 +319,6 @@ const KNOWN: [(&str, &str); 214] = [
     ("some/f-39-040", "a message of Redis in quotation marks within a timeline"),
     ("some/f-39-042", "an ordinary report in Korean, below the limit"),
     ("some/f-39-047", "an ordinary report without a word of memory"),
-    ("some/f-39-053", "an ordinary report of a renderer, below the limit"),
     ("some/f-39-060", "an ordinary report in Ukrainian, below the limit"),
     ("some/t-39-007", "two versions side by side in the columns of a table"),
     ("some/t-39-023", "what stays on a card while an engine sleeps, in sentences"),
@@ -336,13 +332,10 @@ const KNOWN: [(&str, &str); 214] = [
     ("none/n-40-040", "readings beside the number of tenants, and what each takes"),
     ("some/f-40-033", "a ticket in German that quotes a state"),
     ("some/f-40-034", "an ordinary report of a long prompt, below the limit"),
-    ("some/f-40-035", "an ordinary report in French of shared memory, below the limit"),
     ("some/f-40-038", "an ordinary report of another's process, below the limit"),
-    ("some/f-40-040", "an ordinary report in Italian that quotes an exception"),
     ("some/f-40-041", "a mail in Polish about an exit code"),
     ("some/f-40-043", "an ordinary report of an optimizer's step, below the limit"),
     ("some/f-40-044", "an ordinary report of an evaluation, below the limit"),
-    ("some/f-40-047", "an ordinary report of a dialog of macOS, below the limit"),
     ("some/f-40-056", "Spanish, with a limit that somebody set"),
     ("some/f-40-060", "an ordinary report of one large tensor, below the limit"),
     ("some/t-40-007", "a key of JSON that names no memory"),
@@ -419,7 +412,8 @@ const KNOWN: [(&str, &str); 214] = [
 /// around parts of logs, 71 of 75 (49 of 50, 22 of 25) and 41 of 45 with 4 claims. `unseen52`, readings, 50 of 60 and 51 of 60
 /// with growth claimed 9 times. `unseen53`, rare programs and forms, 67 of 70 and 48 of 50 with 2 claims. None of the four was
 /// mended for another one. `unseen54`, mixed, after mends for all four, 78 of 85 (failures 40 of 40, trends 38 of 45) and 54 of
-/// 60 with 6 claims, most of them of growth.
+/// 60 with 6 claims, most of them of growth. `unseen55`, what tools print, 42 of 50 and 38 of 40 with growth claimed twice;
+/// `unseen56`, what is ordinary, 97 of 100 (failures 70 of 70, trends 27 of 30) and 39 of 40 with growth claimed once.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -479,6 +473,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen52", 120),
         ("unseen53", 120),
         ("unseen54", 145),
+        ("unseen55", 90),
+        ("unseen56", 140),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -535,15 +531,37 @@ fn wordings_beside_those_of_the_sets_are_right() {
 /// claimed.
 #[test]
 fn what_people_report_is_found_and_what_they_mention_is_not() {
-    let cases = cases("people");
-    let count = |files: &str, fares_so: fn(&str) -> bool| {
-        let of = cases.iter().filter(|case| case.name.starts_with(files));
-        of.filter(|case| fares_so(fares(case, &findings(case.text.as_bytes())))).count()
+    /// The authors who wrote last, long posts most of them.
+    const LATER: [&str; 10] = [
+        "reports14",
+        "reports15",
+        "reports16",
+        "reports17",
+        "mentions14",
+        "mentions15",
+        "mentions16",
+        "mentions17",
+        "growth6",
+        "steady6",
+    ];
+    let (later, cases): (Vec<Case>, Vec<Case>) =
+        cases("people").into_iter().partition(|case| LATER.iter().any(|files| case.name.starts_with(files)));
+    let counted = |cases: &[Case]| {
+        let fare = |files: &str| -> Vec<bool> {
+            let of = cases.iter().filter(|case| case.name.starts_with(files));
+            of.map(|case| fares(case, &findings(case.text.as_bytes())) == "right").collect()
+        };
+        let [right, growth] = ["reports", "growth"].map(|files| fare(files).into_iter().filter(|right| *right).count());
+        let [claimed, steady] =
+            ["mentions", "steady"].map(|files| fare(files).into_iter().filter(|right| !right).count());
+        (cases.len(), right, growth, claimed, steady)
     };
-    let [reports, growth] = ["reports", "growth"].map(|files| count(files, |fares| fares == "right"));
-    let [mentions, steady] = ["mentions", "steady"].map(|files| count(files, |fares| fares != "right"));
-    let counted = (cases.len(), reports, growth, mentions, steady);
-    assert!(cases.len() == 6460 && reports >= 1500 && growth >= 610 && mentions <= 38 && steady <= 24, "{counted:?}");
+    let (all, reports, growth, mentions, steady) = counted(&cases);
+    let found = (all, reports, growth, mentions, steady);
+    assert!(all == 6460 && reports >= 1500 && growth >= 610 && mentions <= 38 && steady <= 24, "{found:?}");
+    let (all, reports, growth, mentions, steady) = counted(&later);
+    let found = (all, reports, growth, mentions, steady);
+    assert!(all == 575 && reports >= 200 && growth >= 42 && mentions <= 16 && steady <= 5, "{found:?}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn instants<'a>(lines: &[&'a str]) -> Vec<(String, Vec<(usize, Number
 
 /// The readings of a line behind the name of what they are of, below a header of their times: `t0  t20  t40`.
 pub(super) fn across<'a>(lines: &[&str], at: usize, row: &[Number<'a>]) -> Option<Across<'a>> {
-    const READINGS: usize = 5;
+    const READINGS: usize = 4;
     let text = lines[at];
     let values: Vec<f64> = row.iter().filter_map(|number| number.value).collect();
     let name = text[..row.first()?.start].trim();

@@ -80,7 +80,8 @@ pub(super) fn is_time(word: &str) -> bool {
 /// Whether `line` says nothing but when the reading below it was taken, or is a heading that says it.
 pub(super) fn heads_a_reading(line: &str) -> bool {
     const WORDS_OF_A_HEADING: usize = 8;
-    let most = if regex!(r"^(?:==|--|##)").is_match(line) { WORDS_OF_A_HEADING } else { WORDS };
+    let heads = regex!(r"^(?:==|--|##)|:\s*$").is_match(line);
+    let most = if heads { WORDS_OF_A_HEADING } else { WORDS };
     line.split_whitespace().count() <= most && is_timed(line)
 }
 

@@ -133,8 +133,9 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     // A temperature, a time or a rate.
     let unit = regex!(r"^ ?(?:\x{b0}|(?:C|F|W|V|s|ms|us|ns|sec|min|h|Hz|[kMG]Hz|fps|rpm|x|rps|qps)\b|%|/s|it/s)");
     let behind = &text[numbers[column].start + numbers[column].written.len()..];
-    // `min=` is the next key.
-    if unit.find(behind).is_some_and(|unit| !behind[unit.end()..].starts_with('=')) {
+    // `min=` is the next key, and so is `min 181,020`.
+    let is_key = |behind: &str| regex!(r"^(?:=| [\d,]{4,})").is_match(behind);
+    if unit.find(behind).is_some_and(|unit| !is_key(&behind[unit.end()..])) {
         return false;
     }
     let key = before(text, numbers, column);
@@ -183,7 +184,7 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return is_named(head) || head == "RES" || old || unit || head == "used" && used() || value();
     }
     // A row of `top` without its header.
-    let top = regex!(r"^\s*\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
+    let top = regex!(r"(?:^|\s)\d+ +\S+ +(?:rt|-?\d+) +-?\d+ +[\d.]+[mgt]? +([\d.]+[mgt]?) +[\d.]+[mgt]? [A-Z] ");
     if top.captures(text).and_then(|row| row.get(1)).is_some_and(|res| res.start() == numbers[column].start) {
         return true;
     }
@@ -218,6 +219,10 @@ pub(super) fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator
         ',' => text.matches(", ").count() > 1 || text.contains(',') && !text.contains("  "),
         by => text.contains(*by),
     });
+    // Points of a series, as interfaces for programs return them.
+    if regex!(r"^\s*\[[\d.,\s\x22eE+-]+\],?\s*$").is_match(text) {
+        return None;
+    }
     // A row of another process has more numbers than words.
     let is_row = |text: &str| {
         let words = || text.split([' ', '\t', ';', ',', '|']).filter(|word| word.contains(char::is_alphanumeric));

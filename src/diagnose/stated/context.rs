@@ -212,7 +212,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap|outstanding)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)

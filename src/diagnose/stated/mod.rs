@@ -27,6 +27,7 @@ use super::ascii::regex;
 use super::classify::{Passages, STEADY};
 use super::findings::Evidence;
 use super::sighting::{evidence, quoted};
+use super::telemetry::is_of_what_remains;
 use super::verdict::Verdict;
 use super::window::{Lines, clean};
 use super::wording;
@@ -142,6 +143,9 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
 /// What all words of a text say of memory, if no sentence and no rows do.
 pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
     let (verdict, at) = worded::verdict(passages).filter(|_| !wording::failed_otherwise(passages))?;
+    if passages.lines.iter().any(|line| wording::denies(line.message())) {
+        return None;
+    }
     let text = String::from_utf8_lossy(bytes);
     let rows = Rows::of(bytes, &text, Language::of(&text));
     if Columns::of(&rows.plain()).are_steady() {
@@ -285,8 +289,7 @@ impl<'a> Rows<'a> {
         if statement.verdict == Verdict::HostGrowth && self.is_of_a_device(&words) {
             statement.verdict = Verdict::Leak;
         }
-        // What remains while an engine sleeps, or when it has given its memory back.
-        if regex!(r"(?i)\basleep|\bafter[_ ](?:\w+[_ ])?(?:sleep|offload|unload|release)").is_match(&name) {
+        if is_of_what_remains(&name) {
             statement.verdict = Verdict::ResidualGrowth;
         }
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };

@@ -50,7 +50,7 @@ pub(super) fn commits() -> &'static Regex {
 /// The shape of `text`, in which each number is alike, and its numbers.
 pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
     let written = regex!(
-        r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d\.\d+[eE]\+?\d{1,2}\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})"
+        r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?\b|\d\.\d+[eE]\+?\d{1,2}\b|\d+(?:[.:-]\d+)*)(?: ?(?P<unit>[kKmMgGtT]i?[bB]\b|[kKMG]i\b|[kKmMgG]?[bB]ytes\b|B\b)|(?P<short>[kKmMgG]\b| [kKmMgG]$)| ?(?P<percent>%))?|(?P<drawn>[=*#\x{2588}\x{2501}-]{2,})|(?P<none> -\s)"
     );
     // Rows of one form are of several commits, whose names may have numbers.
     let named = commits();
@@ -80,6 +80,18 @@ pub(super) fn numbers(text: &str) -> (String, Vec<Number<'_>>) {
         let counted = one.name("short").is_some() && short.is_none();
         let size = one.name("unit").or(short).map(|unit| unit.as_str().trim_start());
         let goes_on = number.is_some() && size.is_none() && (rest.starts_with(word) || counted);
+        // A cell of a table may be empty.
+        if one.name("none").is_some() {
+            let empty = rest.trim_start().starts_with('|') && text[..whole.start()].trim_end().ends_with('|');
+            push(&mut shape, &text[from..whole.start()]);
+            push(&mut shape, if empty { " #" } else { " -" });
+            // A blank may stand before the next one as well.
+            from = whole.end() - 1;
+            if empty {
+                found.push(Number { start: whole.start() + 1, written: "-", value: None, sized: false });
+            }
+            continue;
+        }
         if number.is_none() {
             push(&mut shape, &text[from..whole.start()]);
             shape.push('~');

@@ -231,6 +231,16 @@ impl<'a> Column<'a> {
     }
 }
 
+impl<'a> Column<'a> {
+    /// The readings at these places.
+    pub(super) fn part(&self, places: &[usize]) -> Self {
+        let cells = places.iter().map(|at| self.cells[*at].clone()).collect();
+        let values = places.iter().map(|at| self.values[*at]).collect();
+        let &Self { sized, alike, goes_on, timed, .. } = self;
+        Self { cells, values, name: self.name.clone(), sized, alike, goes_on, timed }
+    }
+}
+
 impl Column<'_> {
     /// All readings, in order.
     fn whole(&self) -> Series {
@@ -259,7 +269,7 @@ const READINGS: usize = 4;
 
 /// The rows of each device, if a table has several in turns.
 fn of_devices<'a>(lines: &[&str], rows: &[Row<'a>]) -> Option<Vec<Vec<Row<'a>>>> {
-    let id = regex!(r"(?i)^\W*(?:gpu|npu|xpu|device|card|rank)(?:[ _]?(?:id|index|idx))?\W*$");
+    let id = regex!(r"(?i)^\W*(?:pid|(?:gpu|npu|xpu|device|card|rank)(?:[ _]?(?:id|index|idx))?)\W*$");
     let number = |row: &Row<'a>, column: usize| row.1.get(column).map(|number| number.written);
     let of = |column: &usize| {
         let (first, second) = (number(&rows[0], *column), number(&rows[1], *column));
@@ -305,7 +315,7 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     {
         return None;
     }
-    if is_by_size(lines, &cells) {
+    if is_by_size(lines, &cells) || are_parts(lines, &cells) {
         return None;
     }
     let several_jobs = is_of_several_jobs(lines, &cells.iter().map(|(at, _)| *at).collect::<Vec<_>>());
@@ -315,6 +325,24 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     let alike = cells.windows(2).all(|two| words(two[0].0) == words(two[1].0));
     let values = gone(lines[*first], &cells[0].1, "", cells.iter().filter_map(|(_, number)| number.value).collect());
     Some(Column { values, name: String::new(), sized: true, alike, goes_on: false, timed: false, cells })
+}
+
+/// Whether each amount has a name of its own before its colon, as in a summary: they are parts of one reading.
+fn are_parts(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool {
+    const ROWS: usize = 3;
+    let name = |(at, number): &(usize, Number<'_>)| {
+        let before = lines[*at][..number.start].trim_end().strip_suffix(':')?;
+        let name = before.rsplit([']', ')', '\t']).next()?.trim();
+        let of_memory = regex!(r"(?i)\b(?:mem\w*|heap|total|max\w*|peak|size|used)\b").is_match(name);
+        let at_a_time = regex!(
+            r"(?i)\d|\b(?:after|before|at|on|in|start\w*|begin\w*|initial\w*|end|final\w*|now|then|later|first|last|next|old|new)\b"
+        );
+        (of_memory && !at_a_time.is_match(name)).then(|| name.to_owned())
+    };
+    let mut names: Vec<String> = cells.iter().map_while(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    cells.len() >= ROWS && names.len() == cells.len()
 }
 
 /// Whether the rows of a block, whose readings are `values`, go on elsewhere in amounts of the same order, and do not rise as
@@ -350,6 +378,20 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
         || is_of_sizes(lines, first)
         || is_of_several_jobs(lines, &rows.iter().map(|(at, _)| *at).collect::<Vec<_>>())
         || !(sized || is_of_memory(lines, rows, column, &values))
+    {
+        return None;
+    }
+    // What a collection of the young generation leaves is no growth if a later one of the old generation frees it.
+    let young = regex!(r"\bPause Young \(Normal\)|\bScavenge\b|\[PSYoungGen:");
+    let old = regex!(r"\bPause Young \(Mixed\)|\bPause Full\b|\bFull GC\b|\bMark-(?:sweep|Compact)\b");
+    let left = |line: &str| {
+        let left = numbers(line).1.into_iter().find(|number| line[..number.start].trim_end().ends_with("->"))?;
+        left.value
+    };
+    if young.is_match(text)
+        && lines[first..]
+            .iter()
+            .any(|line| old.is_match(line) && left(line).is_some_and(|left| left < MORE * values[0]))
     {
         return None;
     }

@@ -327,7 +327,7 @@ pub(super) fn is_of_memory(text: &str) -> bool {
 pub(super) fn is_of_a_device(text: &str) -> bool {
     // `system RAM (not VRAM)`
     let named = regex!(
-        r"(?i)(not (?:the )?)?\b(?:gpus?|vram|cuda|device memory|video memory|hbm\w*|nvidia-smi|tpu|nv_gpu\w*|cupy|vma|vulkan|empty_cache)\b"
+        r"(?i)(not (?:the )?)?\b(?:gpus?|vram|cuda|device memory|video memory|hbm\w*|nvidia-smi|tpu|nv_gpu\w*|cupy|vma|vulkan|empty_cache|(?:allocated|reserved|active|requested)_bytes\.\w+\.(?:current|peak))\b"
     );
     named.captures_iter(text).any(|found| found.get(1).is_none())
 }

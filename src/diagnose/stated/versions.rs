@@ -38,13 +38,59 @@ impl Columns<'_> {
                 && (self.is_near_memory(column.cells[0].0) || is_named(&column.name));
             found.then(|| column.series(oldest, newest, column.values.len()))
         };
+        // `gcc 13.2` and `gcc 14 trunk` are versions of one program.
+        let of_a_program = |column: &Column<'_>| {
+            let named = |at: usize| {
+                regex!(r"^[\s|*-]*(?P<name>[A-Za-z][\w+-]*) v?(?P<version>\d+(?:\.\d+)*)\b").captures(self.lines[at])
+            };
+            let is_amount = |text: &str| regex!(r"^ ?(?:[KMG]i?)?B\b").is_match(text);
+            let before = |at: usize, number: &Number<'_>| {
+                let found = named(at)?;
+                let end = found.name("version")?.end();
+                (end <= number.start && !is_amount(&self.lines[at][end..])).then_some(found)
+            };
+            let found = column.cells.iter().map(|(at, number)| before(*at, number)).collect::<Option<Vec<_>>>()?;
+            let same = found.iter().all(|row| row["name"] == found[0]["name"]);
+            let dotted = found.iter().any(|row| row["version"].contains('.'));
+            let counted = regex!(
+                r"(?i)^(?:step|epoch|iter\w*|batch|size|len\w*|layer|block|part|phase|run|round|try|test|case|gpu|rank|worker|node|thread|day|hour|t|scale|factor|ratio)s?$"
+            );
+            if counted.is_match(&found[0]["name"])
+                || is_named(&found[0]["name"])
+                || column.cells.iter().any(|(at, _)| is_timed(self.lines[*at]))
+            {
+                return None;
+            }
+            let versions = found.iter().map(|row| parts(&row["version"])).collect::<Option<Vec<_>>>()?;
+            (same && dotted).then_some(versions)
+        };
         let of_rows = |column: &Column<'_>| {
             let cells = column.cells.iter();
-            let versions = cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>()?;
+            let versions = cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>();
+            let versions = versions.or_else(|| of_a_program(column))?;
             grown(column, versions).filter(|_| !self.is_headed_by_times(column))
         };
         let of_blocks = |column: &Column<'_>| grown(column, self.versions_above(column)?);
-        self.columns.iter().find_map(of_rows).or_else(|| self.columns.iter().find_map(of_blocks))
+        let found = self.columns.iter().find_map(of_rows).or_else(|| self.columns.iter().find_map(of_blocks));
+        found.or_else(|| {
+            self.columns.iter().flat_map(|column| self.by_name(column)).find_map(|column| of_blocks(&column))
+        })
+    }
+
+    /// The readings of each thing that the rows of a column are of, if several were measured more than once.
+    fn by_name<'c>(&self, column: &Column<'c>) -> Vec<Column<'c>> {
+        let name =
+            |at: usize| self.lines[at].split_whitespace().next().filter(|name| name.contains(char::is_alphabetic));
+        let Some(names) = column.cells.iter().map(|(at, _)| name(*at)).collect::<Option<Vec<_>>>() else {
+            return Vec::new();
+        };
+        let first = (0..names.len()).filter(|at| !names[..*at].contains(&names[*at]));
+        let of = |place: usize| (place..names.len()).filter(|at| names[*at] == names[place]).collect::<Vec<_>>();
+        let parts: Vec<Vec<usize>> = first.map(of).collect();
+        if parts.len() < 2 || parts.iter().any(|part| part.len() < 2) {
+            return Vec::new();
+        }
+        parts.iter().map(|part| column.part(part)).collect()
     }
 
     /// The versions of the blocks in which the rows of a column stand, one each: a command or a heading above names it.
@@ -57,7 +103,8 @@ impl Columns<'_> {
         }
         let version = |line: &&str| {
             let line = line.trim();
-            let text = line.trim_start_matches(['$', '#', '>', '=', '-', '*', '`']);
+            let prompt = regex!(r"^(?:\([\w.-]+\) )?(?:\S+@\S+ ?)?[$#%>] |^[$#>=*`-]+");
+            let text = &line[prompt.find(line).map_or(0, |prompt| prompt.end())..];
             // Generations of a heap, and a file of a program, are no versions.
             if regex!(r"(?i)\b(?:old|new|young)[ _-]?(?:gen|space)|\bmain\.\w").is_match(text) {
                 return None;
@@ -65,7 +112,7 @@ impl Columns<'_> {
             let heads =
                 text.len() < line.len() || text.trim_end().ends_with(':') || text.split_whitespace().count() <= 3;
             let found = heads.then(|| {
-                regex!(r"(?i)(?:\bv|[\s@:=_-]|^)(\d+\.\d+(?:\.\d+)*)(?:[\s:,)/]|$)|\b(old|base(?:line)?|main|master|before (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit|pr))\b|\b(new|head|patched|pr|after (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit))\b")
+                regex!(r"(?i)(?:\bv|[\s@:=_/-]|^)(\d+\.\d+(?:\.\d+)*)(?:-?(?:rc|alpha|beta)[.\d]*)?(?:\.[a-z]\w*)*(?:[\s:,)/]|$)|\b(old|base(?:line)?|main|master|before (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit|pr))\b|\b(new|head|patched|pr|after (?:the )?(?:up(?:grad|dat)\w+|change|patch|release|commit))\b")
                     .captures(text)
             })??;
             match (found.get(1), found.get(2)) {
@@ -136,6 +183,29 @@ mod tests {
             )
         };
         assert_eq!(found(&commands("1.9.0", "2.0.0", 8912404)), pair("3145880", "8912404"));
+        let compilers = "cc1plus peak\n  gcc 12.3    1.92 GB\n  gcc 13.2    1.95 GB\n  gcc 14 trunk    4.38 GB";
+        assert_eq!(found(compilers), pair("1.92 GB", "4.38 GB"));
+        // Each thing is compared with itself, below the prompts and the files of two versions.
+        let things = |prompts: [&str; 2], more: f64| {
+            let of = |by: f64| {
+                format!(
+                    "Benchmark     Time    It  max_bytes_used\nBM_Build/100  9.1 ms  18  {:.1}M\nBM_Build/900  41.0 ms  18  {:.1}M\n",
+                    24.0 * by,
+                    240.0 * by
+                )
+            };
+            format!("{}\n{}\n{}\n{}", prompts[0], of(1.0), prompts[1], of(more))
+        };
+        for prompts in [
+            ["$ ./bench    # release/5.4", "$ ./bench    # release/5.5-rc1"],
+            ["(venv) $ pip install lib==0.9.4 && ./bench", "(venv) $ pip install lib==0.10.0 && ./bench"],
+            ["$ print -f run.lib-23.08.zst | tail", "$ print -f run.lib-24.02.zst | tail"],
+        ] {
+            assert_eq!(found(&things(prompts, 1.5)), pair("24.0M", "36.0M"), "{prompts:?}");
+            assert_eq!(found(&things(prompts, 1.0)), None, "{prompts:?}");
+        }
+        let empty = "| Method | Job | Gen2 | Allocated |\n| Save | lib 4.1.0 | - | 1.02 MB |\n| Save | lib 5.0.0 | 46.8 | 3.11 MB |";
+        assert_eq!(found(empty), pair("1.02 MB", "3.11 MB"));
         // The newer one comes first, it has no more, or both are the same.
         assert_eq!(found(&commands("2.0.0", "1.9.0", 2001234)), pair("2001234", "3145880"));
         assert_eq!(found(&commands("1.9.0", "2.0.0", 3200000)), None);

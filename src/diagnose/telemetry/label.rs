@@ -14,6 +14,11 @@ const PLACES: [&str; 9] = ["before", "after", "at", "in", "during", "start", "en
 /// The longest label that is taken from words around a figure.
 const LONGEST_LABEL: usize = 60;
 
+/// Whether a reading at `label` is of what remains while an engine sleeps, or when it has given its memory back.
+pub(crate) fn is_of_what_remains(label: &str) -> bool {
+    regex!(r"(?i)\basleep|\bafter[_ ](?:\w+[_ ])?(?:sleep|offload|unload|release)").is_match(label)
+}
+
 /// The words of `text` that name a phase, without numbers.
 pub(super) fn of(text: &str) -> Option<String> {
     let mut label = String::new();

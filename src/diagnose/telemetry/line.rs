@@ -55,6 +55,7 @@ impl<'a> Line<'a> {
     /// The text after the prefixes of loggers and of Ray, trimmed.
     pub(super) fn message(&self) -> &str {
         let mut rest = self.text.trim();
+        rest = labelled(rest).map_or(rest, |(_, rest)| rest);
         // A prefix is a bracket at the start; a few may follow each other.
         for _ in 0..6 {
             let Some(close) = closing(rest) else { break };
@@ -62,6 +63,16 @@ impl<'a> Line<'a> {
         }
         rest.trim()
     }
+}
+
+/// The rank that `srun --label` puts before a line of a training, `3: step 500 ..`, and the line. A number before other
+/// words may be that of a step.
+fn labelled(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    let (rank, rest) = text.split_at_checked(text.bytes().take(4).take_while(u8::is_ascii_digit).count())?;
+    let rest = rest.strip_prefix(": ")?;
+    let of_a_step = ["step", "iter", "epoch", "global_step"].iter().any(|word| rest.starts_with(word));
+    Some((rank.parse().ok()?, rest)).filter(|_| of_a_step)
 }
 
 /// Where the bracket that opens `text` closes; `None` if there is none, or it encloses everything.
@@ -82,8 +93,9 @@ impl Origin {
         static NAMES: LazyLock<Words> =
             LazyLock::new(|| Words::list(&["[rank=", "[rank", "[Rank ", "[RANK ", "rank=", "pid=", "ip="]));
         let head = cut(text, HEAD);
-        if !head.bytes().any(|byte| matches!(byte, b'[' | b'=')) {
-            return Self::default();
+        let labelled = labelled(head).map(|(rank, _)| rank);
+        if labelled.is_some() || !head.bytes().any(|byte| matches!(byte, b'[' | b'=')) {
+            return Self { rank: labelled, ..Self::default() };
         }
         let first = NAMES.first(head);
         let rest = |at: usize| first[at].map(|(_, end)| &head[end..]);
@@ -127,6 +139,9 @@ mod tests {
         );
         assert_eq!(ray.origin, Origin { rank: Some(5), pid: Some(811), host: Some("10.0.0.7".to_owned()) });
         assert!(ray.text.starts_with("(MegatronPolicyWorker"), "{}", ray.text);
+        let srun = line(" 3: step 500 loss 2.1");
+        assert_eq!((srun.origin.rank, srun.message()), (Some(3), "step 500 loss 2.1"));
+        assert_eq!(line("3: rss 500 MB").origin.rank, None);
         let torchelastic = line("[rank3]: hello");
         assert_eq!((torchelastic.origin.rank, torchelastic.message()), (Some(3), "hello"));
         let logger = line("[2025-01-02 10:00:00,123] [INFO] [utils.py:782:see_memory_usage] After init");

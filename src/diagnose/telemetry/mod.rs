@@ -58,7 +58,7 @@ pub(crate) use clock::{Clock, clock, newest_first};
 pub(crate) use columns::{heads_rows, is_row};
 pub use figure::Figure;
 pub(crate) use headers::is_of_work;
-pub(crate) use label::{is_a_size, is_of_data};
+pub(crate) use label::{is_a_size, is_of_data, is_of_what_remains};
 pub use needles::needles;
 pub use reader::Reader;
 pub use sample::{Format, Metric, Position, Sample};

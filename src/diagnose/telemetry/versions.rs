@@ -107,7 +107,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
         return None;
     }
     let names = regex!(
-        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\b(?:stable|control|prod(?:uction)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:canary|treatment|experiment)\b|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\b(?:stable|control|prod(?:uction)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:canary|treatment|experiment)\b|\(v?\d+\.\d+(?:\.\d+)+\)[^|\n]*\|.*\(v?\d+\.\d+(?:\.\d+)+\)|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
     );
     // A version may have its unit or its role beside it: `v2.2.0 (baseline)`.
     let plain = regex!(r" ?\([^()|]*\)").replace_all(text, "");
@@ -137,7 +137,10 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
     let pair = header.is_some_and(|header| header.pair);
     let is_pair = |three: &&[Amount]| proves(three) || pair && is_ratio(three);
     let proven = amounts.windows(3).find(is_pair).map(|three| [three[0], three[1]]);
-    let bare = || match (header, &amounts[..]) {
+    // The first cell between bars is a name, which may have numbers.
+    let name = regex!(r"^\|[^|]*[A-Za-z]{3}[^|]*\|").find(text).map_or(0, |name| name.end());
+    let cells = amounts.iter().position(|amount| amount.at >= name).map_or(&amounts[..0], |first| &amounts[first..]);
+    let bare = || match (header, cells) {
         (Some(header), [before, after]) if header.pair => Some([*before, *after]),
         _ => None,
     };

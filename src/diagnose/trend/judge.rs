@@ -8,7 +8,7 @@ use super::pattern::{Pattern, pattern, pattern_of_a_process, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::telemetry::{Clock, Figure, Format, Metric, Position, newest_first};
+use crate::telemetry::{Clock, Figure, Format, Metric, Position, is_of_what_remains, newest_first};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_statistics::trend::{rises_evenly, rises_throughout};
 
@@ -180,6 +180,9 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             }
         }
         _ => {}
+    }
+    if judged.verdict == TrendVerdict::Leak && is_of_what_remains(&key.label) {
+        judged.verdict = TrendVerdict::ResidualGrowth;
     }
     if matches!(key.metric, Metric::Allocated | Metric::Reserved)
         && let Some((before, after)) = between_runs(&readings)

@@ -32,11 +32,11 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
 fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let matched = regex!(
-        r"(?:(Memory cgroup out of memory|(?i:(?:memory )?cgroup (?:memory )?limit (?:exceeded|reached))|Out of memory(?: \([^)]*\))?)(?::|,)? )?(Kill(?:ed)?) process (\d+)(?:, UID \d+,)?,? \(([^\n]*?)\)(?: score (\d+) or sacrifice child|,? ?(?:UID:? ?\d+,? ?)?total-vm:|,? total-vm|$|,)"
+        r"(?:(Memory cgroup out of memory|(?i:(?:memory )?cgroup (?:memory )?limit (?:exceeded|reached))|(?i:Out of memory)(?: \([^)]*\))?)(?::|,)? )?((?i:Kill(?:ed)?)) process (\d+)(?:, UID \d+,)?,? \(([^\n]*?)\)(?: score (\d+) or sacrifice child|,? ?(?:UID:? ?\d+,? ?)?total-vm:|,? total-vm|$|,)"
     )
     .captures(&line.text)?;
     let head = matched.get(1).map(|head| head.as_str());
-    let old = &matched[2] == "Kill";
+    let old = matched[2].eq_ignore_ascii_case("kill");
     if old && head.is_none() {
         return None;
     }

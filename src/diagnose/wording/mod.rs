@@ -33,7 +33,7 @@ mod spoken;
 mod table;
 
 pub(super) use position::{Position, position};
-pub(super) use spoken::{failed_otherwise, recognise as spoken};
+pub(super) use spoken::{denies, failed_otherwise, recognise as spoken};
 pub use table::{KnownWording, known_wordings};
 
 use super::ascii::regex;
@@ -129,5 +129,5 @@ pub(super) fn matches(lines: &Lines, at: usize) -> bool {
 /// Lines around which ordinary words may report one.
 #[cfg(test)]
 pub(super) fn mentions(passages: &Passages) -> impl Iterator<Item = usize> {
-    spoken::candidates(passages, &[])
+    spoken::candidates(passages)
 }

@@ -25,7 +25,10 @@ pub(super) fn shown(before: &str, after: &str) -> Option<&'static str> {
     }
     // A value that is compared with, or searched for.
     if regex!(
-        r#"(?:==|!=|=~|!~|\|=|\|~|<>|\b(?:not )?(?i:in|like|ilike|rlike|regexp|has|has_any|has_cs|contains|matches|startswith|endswith|includes)\b|\b(?:grep|egrep|zgrep|rg|ag|findstr|Select-String|LIKE)(?: +-{1,2}[\w=]+)*)\s*[(\[]?\s*@?(?:["'][^"']*["'],\s*)*["'`/%][^"'`]*$"#
+        r#"(?x)(?:(?:==|!=|=~|!~|\|=|\|~|<>|\b(?:not\ )?(?i:in|like|ilike|rlike|regexp|has_any|has_cs|startswith|endswith)\b
+                |\b(?:grep|egrep|zgrep|rg|ag|findstr|Select-String|LIKE)(?:\ +-{1,2}[\w=]+)*)\s*[(\[]?\s*@?(?:["'][^"']*["'],\s*)*["'`/%]
+            # People write that a log `has` a line.
+            |\b(?:not\ )?(?i:has|contains|matches|includes)\b\s*[(\[]?\s*@?(?:["'][^"']*["'],\s*)*["'/%])[^"'`]*$"#
     )
     .is_match(before)
     {
@@ -161,6 +164,16 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some(QUOTED);
     }
+    // What may not happen any more, who may meet it, and what was asked about it or read of others.
+    if regex!(r"(?i)^[^.;]{0,60}\b(?:can't|cannot|can no longer|won't|will never) (?:come up|happen|occur|appear)\b|^[^\n]{0,160}\bwhat would you do\?").is_match(after)
+        || regex!(r"(?i)\b(?:users?|people|whoever|anyone|those) who (?:meet|see|get|hit|run into)\b[^.;]*$|\bif (?:you|one) (?:go|set|use|put|ask|try|type|want)\b[^.;\n]{0,90}$|\basked why\W*$|\b(?:older|other|similar) posts? (?:with|about)\b[^.;]*$|\bit(?:'d| would) (?:give|throw|raise|print|show|return)\b[^.;]{0,60}$").is_match(before)
+    {
+        return Some(QUOTED);
+    }
+    // What a page should say.
+    if regex!(r"(?i)\b(?:should|could|to|please|let's) (?:add|say|explain|document|mention|note|clarify|state|write) that\b[^.;]*$").is_match(before) {
+        return Some(QUOTED);
+    }
     // What a program handles now.
     let handles = regex!(
         r"(?i)\b(?:handl\w+|fix\w*|check\w* for|test\w* for|detect\w*|surviv\w+|recover\w* from|simulat\w+)(?: \w+){0,2} ?$"
@@ -182,8 +195,9 @@ pub(super) fn mentioned(before: &str, after: &str) -> Option<&'static str> {
         return Some(QUOTED);
     }
     // A guess at why something ended, which it did in any case.
-    if regex!(r"(?i)\b(?:killed|exited|ended|died|terminated|disappeared|lost)\b[^.;\n]{0,80}\b(?:likely|possibly|probably|perhaps|maybe)\s+(?:(?:due to|because of|by|from)\s+)?(?:running\s+)?$")
-        .is_match(before)
+    if regex!(r"(?i)\b(?:suspicion|suspected|hypothesis|theory)\b[^.;]{0,80}$").is_match(before)
+        || regex!(r"(?i)\b(?:killed|exited|ended|died|terminated|disappeared|lost)\b[^.;\n]{0,80}\b(?:likely|possibly|probably|perhaps|maybe)\s+(?:(?:due to|because of|by|from)\s+)?(?:running\s+)?$")
+            .is_match(before)
     {
         return Some("a guess: nothing shows that memory was the reason");
     }

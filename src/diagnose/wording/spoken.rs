@@ -41,13 +41,16 @@ const OF_A_HOST: usize = 11;
 const SURE: f64 = 0.5;
 
 /// What a text says by itself: the line that is worded most like a report, if the words are enough like one. Lines
-/// with the numbers `dismissed` are known to report nothing.
+/// with the numbers `dismissed` report nothing by their form.
 pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Option<Sighting> {
+    let is_dismissed = |at: usize| dismissed.contains(&passages.lines[at].number);
     let of = |at: usize| {
         let range = around(passages.lines, at);
         let [odds] = MENTION.odds_of(passages, range.clone(), &[]);
-        let lines = range.filter(|at| odds < REPORTS && speaks(passages, *at, dismissed));
-        Some((odds, at, lines.min_by_key(|at| MENTION.odds_of(passages, *at..*at + 1, &[]))?))
+        let lines = range.filter(|at| odds < REPORTS && speaks(passages, *at));
+        // What reports nothing by its form is shown if no other line says it.
+        let shown = |at: &usize| (is_dismissed(*at), MENTION.odds_of(passages, *at..*at + 1, &[]));
+        Some((odds, at, lines.min_by_key(shown)?))
     };
     // If some of the lines report nothing, the others do so seldom; and so do lines of programs, whose failures have
     // wordings of their own.
@@ -55,12 +58,16 @@ pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Opt
         true => REPORTS,
         false => 2 * REPORTS,
     };
-    let all = candidates(passages, dismissed).filter_map(of);
+    let all = candidates(passages).filter_map(of);
     let (_, at, line) = all.filter(|(odds, _, line)| *odds < limit(*line)).min()?;
-    if passages.lines.iter().any(|line| denies(line.message())) || failed_otherwise(passages) {
+    let column = column(passages, around(passages.lines, at));
+    // The memory of a device may be fine if that of the host is not.
+    let of_a_device = |text: &str| regex!(r"(?i)\bv?(?:gpu|cuda|vram|video)\b").is_match(text);
+    let denied = |text: &str| denies(text) && (column < OF_A_HOST || !of_a_device(text));
+    if passages.lines.iter().any(|line| denied(line.message())) || failed_otherwise(passages) {
         return None;
     }
-    let (cause, stated) = &COLUMNS[column(passages, around(passages.lines, at))];
+    let (cause, stated) = &COLUMNS[column];
     let meaning = "Somebody reports this in ordinary words: the text has no message of a program that is known.";
     let sighting = Sighting::new(cause.clone(), &passages.lines[line]);
     Some(Sighting { weak: true, stated: *stated, meaning: Some(meaning), ..sighting })
@@ -94,27 +101,26 @@ fn column(passages: &Passages, range: Range<usize>) -> usize {
 }
 
 /// Lines around which memory may be said to have run out.
-pub(super) fn candidates(passages: &Passages, dismissed: &[u64]) -> impl Iterator<Item = usize> {
-    passages.places().filter(|at| around(passages.lines, *at).any(|at| speaks(passages, at, dismissed)))
+pub(super) fn candidates(passages: &Passages) -> impl Iterator<Item = usize> {
+    passages.places().filter(|at| around(passages.lines, *at).any(|at| speaks(passages, at)))
 }
 
 /// Whether line `at` may say so: not of an earlier year or run, nor of what the program does instead.
-fn speaks(passages: &Passages, at: usize, dismissed: &[u64]) -> bool {
+fn speaks(passages: &Passages, at: usize) -> bool {
     let earlier = regex!(r"(?i)\b(?:this|the (?:new|current)) (?:one|run|job) is (?:still )?(?:fine|ok|good)\b");
     let line = &passages.lines[at];
     passages.is_of_memory(at)
-        && !dismissed.contains(&line.number)
         && !recovered::in_words(line.message())
         && !regex!(r"^\W*(?:19|20)\d\d: ").is_match(&line.text)
         && !earlier.is_match(line.message())
 }
 
 /// Whether `text` says that it was not memory: `No oom-killer line, memory was fine`.
-fn denies(text: &str) -> bool {
+pub(in super::super) fn denies(text: &str) -> bool {
     let denial = regex!(concat!(
         r"(?i)\b(?:not|isn't|wasn't|never|nothing to do with) (?:a |the |about |due to |caused by |because of |from |related to )?(?:lack of |out of |low )?(?:memory|ram|vram|oom)(?:[^\w -]|$)",
         r"|\b(?:no|zero|without (?:an|any|a single)) (?:oom(?:[- ]?kill\w*|s)?|memory pressure|sign of memory|trace of (?:an )?oom)\b",
-        r"|\b(?:memory|ram|vram|heap|swap)(?: usage| use| graph)?(?: \w+)? (?:is|was|were|looks?|looked|stays?|stayed|remains?|remained|sits|sat)? ?(?:steady|fine|okay|flat|normal|stable|healthy|boring|ample|(?:well|far|way) (?:below|under|within)|not the (?:problem|issue|cause|culprit))\b",
+        r"|\b(?:memory|ram|vram|heap|swap|private bytes|rss|working set)(?: usage| use| graph)?(?: \w+)? (?:is|was|were|looks?|looked|stays?|stayed|remains?|remained|sits|sat)? ?(?:steady|fine|okay|flat|normal|stable|healthy|boring|ample|(?:well|far|way) (?:below|under|within)|not the (?:problem|issue|cause|culprit))\b",
         r"|(?P<not>\b(?:not|isn't|wasn't|never|nicht|kein\w*|nie) (?:have |even )?)?\b(?:(?:plenty of|lots of|enough|half of the|most of the) (?:free )?(?:memory|ram|vram)(?: was| is)? (?:free|left|available|unused)|plenty of (?:memory|ram|vram)|(?:genug|reichlich|gen\x{fc}gend) (?:freie[rn]? )?(?:\w*speicher|ram)|(?:have|has|had|got) (?:\w+ and )?(?:memory|ram|vram|shm)(?: and \w+)? enough)\b",
         r"|(?:speicher|\bram)\w* (?:ist|war|w\x{e4}re|gab es) (?:noch |es )?(?:genug|reichlich|ausreichend|jede menge|unauff\x{e4}llig|locker)\b|\bkein\w* (?:\w*speicher|oom)\w*(?:problem|mangel)",
         r"|(?:pas|aucun\w*) (?:un |de )?(?:probl\x{e8}me|souci|manque) de (?:m\x{e9}moire|ram)|m\x{e9}moire [^.;]{0,20}\b(?:suffisante|normale|stable|tranquille)\b",

@@ -56,6 +56,31 @@ fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
             "139320",
         ),
         (
+            "top -b -p 7\n17 08:00    7 www    20   0 1483740  451740 41212 S   5.3   2.8     1:46.11 api\n17 08:30    7 www    20   0 1521984  589984 41239 S   6.4   3.0     3:27.93 api\n17 09:00    7 www    20   0 1560040  728040 41212 S   5.6   3.2     4:30.19 api\n17 09:30    7 www    20   0 1598463  866463 41233 S   4.1   3.5     6:18.87 api\n17 10:00    7 www    20   0 1637317  1005317 41234 S   5.3   3.7     8:53.43 api",
+            "451740",
+            "1005317",
+        ),
+        (
+            "query=avg:docker.mem.rss{a:b,c:d}\n\"a:b,c:d\"\n[1699000000000.0,456391680.0]\n[1699001200000.0,582499132.3]\n[1699002400000.0,708741230.2]\n[1699003600000.0,835215033.2]\n[1699004800000.0,960607060.1]",
+            "456391680.0",
+            "960607060.1",
+        ),
+        (
+            "[13:02:48] Top 1 stacks with outstanding allocations:\n 9839616 bytes in 9609 allocations from stack\n[13:12:48] Top 1 stacks with outstanding allocations:\n 19678208 bytes in 19217 allocations from stack\n[13:22:48] Top 1 stacks with outstanding allocations:\n 29504512 bytes in 28813 allocations from stack\n[13:32:48] Top 1 stacks with outstanding allocations:\n 39303168 bytes in 38382 allocations from stack",
+            "9839616 bytes",
+            "39303168 bytes",
+        ),
+        (
+            "                     09:00     12:00     15:00     18:00\nWorking Set (MB)       204       489       770      1047",
+            "204",
+            "1047",
+        ),
+        (
+            "I (302114) app: reconnect #1 free heap 198,344 min 181,020\nI (602230) app: reconnect #2 free heap 188,212 min 177,116\nI (902351) app: reconnect #3 free heap 178,080 min 172,984\nI (1202466) app: reconnect #4 free heap 167,948 min 168,852\nI (1502580) app: reconnect #5 free heap 157,816 min 164,720",
+            "198,344",
+            "157,816",
+        ),
+        (
             "t     PM(MB) Handles\n07:30    104     512\n08:00    257     513\n08:30    411     512\n09:00    566     514",
             "104",
             "566",
@@ -243,6 +268,8 @@ fn more_work_a_cache_and_a_list_of_names_are_no_growth() {
         "[OK] exported 1000 rows, memory peak 14.0 MB\n[OK] exported 5000 rows, memory peak 22.0 MB\n[OK] exported 10000 rows, memory peak 32.0 MB\n[OK] exported 50000 rows, memory peak 112.0 MB",
         "time,websocket clients,process RSS\n07:00,1020,214 MiB\n08:00,2110,437 MiB\n09:00,3960,823 MiB\n10:00,6080,1240 MiB\n11:00,8310,1690 MiB",
         "sar -r\n03:00:01 AM kbmemused 5120118\n06:00:01 AM kbmemused 5133004\n09:00:01 AM kbmemused 11320118\n12:00:01 PM kbmemused 13411020\n06:00:01 PM kbmemused 9540448\n09:00:01 PM kbmemused 5140220",
+        "[I] [TRT] Total Host Persistent Memory: 512704 bytes\n[I] [TRT] Total Device Persistent Memory: 1204224 bytes\n[I] [TRT] Max Scratch Memory: 8388608 bytes",
+        "GC(884) Pause Young (Mixed) 3410M->1288M(6144M) 45.3ms\nGC(885) Pause Young (Normal) 3188M->1447M(6144M) 30.6ms\nGC(886) Pause Young (Normal) 3347M->1808M(6144M) 28.5ms\nGC(887) Pause Young (Normal) 3508M->2182M(6144M) 27.2ms\nGC(888) Pause Young (Normal) 3682M->2560M(6144M) 28.8ms\nGC(889) Pause Young (Mixed) 4412M->1570M(6144M) 31.5ms",
         "go_memstats_mallocs_total 9.1442901e+07\n\ngo_memstats_mallocs_total 1.0065604e+08\n\ngo_memstats_mallocs_total 1.0987221e+08\n\ngo_memstats_mallocs_total 1.1908670e+08\n\ngo_memstats_mallocs_total 1.2830134e+08",
         "uptime=10s   rss=122MB  entries=1201\nuptime=60s   rss=388MB  entries=31990\nuptime=120s  rss=611MB  entries=60112\nuptime=180s  rss=702MB  entries=72040\nuptime=240s  rss=730MB  entries=75000 (max)\nuptime=600s  rss=731MB  entries=75000 (max)\nuptime=1200s rss=732MB  entries=75000 (max)",
     ] {

@@ -64,7 +64,7 @@ pub(super) static ROWS: &[Wording] = &[
         Limit,
         "ecs",
         "The container passed its memory limit and was ended.",
-        r"OutOfMemoryError: [Cc]ontainer killed due to memory usage",
+        r"OutOfMemoryError[:,]? [Cc]ontainer killed due to memory usage",
         "\"reason\": \"OutOfMemoryError: Container killed due to memory usage\"",
         "Amazon ECS: stopped tasks error codes",
     ),
