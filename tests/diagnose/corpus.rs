@@ -556,11 +556,9 @@ fn what_people_report_is_found_and_what_they_mention_is_not() {
             ["mentions", "steady"].map(|files| fare(files).into_iter().filter(|right| !right).count());
         (cases.len(), right, growth, claimed, steady)
     };
-    let (all, reports, growth, mentions, steady) = counted(&cases);
-    let found = (all, reports, growth, mentions, steady);
+    let found @ (all, reports, growth, mentions, steady) = counted(&cases);
     assert!(all == 6460 && reports >= 1500 && growth >= 610 && mentions <= 38 && steady <= 24, "{found:?}");
-    let (all, reports, growth, mentions, steady) = counted(&later);
-    let found = (all, reports, growth, mentions, steady);
+    let found @ (all, reports, growth, mentions, steady) = counted(&later);
     assert!(all == 575 && reports >= 200 && growth >= 42 && mentions <= 16 && steady <= 5, "{found:?}");
 }
 

@@ -1,5 +1,7 @@
 //! What a column of numbers is: its name, and whether it is of memory.
 
+use std::collections::HashSet;
+
 use ::regex::Captures;
 
 use super::axis::{heads_times, is_timed};
@@ -31,6 +33,11 @@ pub(super) fn is_of_sizes(lines: &[&str], at: usize) -> bool {
         || !starts_timed(lines[at]) && lines[at.saturating_sub(2)..at].iter().any(|line| is_scaled(line))
 }
 
+/// Whether no name comes twice.
+pub(super) fn all_differ(names: &[String]) -> bool {
+    names.iter().collect::<HashSet<_>>().len() == names.len()
+}
+
 /// Whether rows are of things by one word each, in the order of their sizes.
 pub(super) fn is_by_size(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool {
     const ROWS: usize = 5;
@@ -43,11 +50,25 @@ pub(super) fn is_by_size(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool 
         let plain = word.replace(|c: char| c.is_ascii_digit() && !word.contains(['.', '/']), "");
         Some(plain).filter(|plain| plain.len() > 2 && !ordinal.is_match(word) && !is_timed(lines[at]))
     };
-    let mut words: Vec<String> = cells.iter().map_while(|(at, _)| word(*at)).collect();
-    words.sort_unstable();
-    words.dedup();
+    let words: Vec<String> = cells.iter().map_while(|(at, _)| word(*at)).collect();
     let sizes: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();
-    cells.len() >= ROWS && words.len() == cells.len() && sizes.is_sorted()
+    cells.len() >= ROWS && words.len() == cells.len() && all_differ(&words) && sizes.is_sorted()
+}
+
+/// Whether each amount has a name of its own before its colon, as in a summary: they are parts of one reading.
+pub(super) fn are_parts(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool {
+    const ROWS: usize = 3;
+    let name = |(at, number): &(usize, Number<'_>)| {
+        let before = lines[*at][..number.start].trim_end().strip_suffix(':')?;
+        let name = before.rsplit([']', ')', '\t']).next()?.trim();
+        let of_memory = regex!(r"(?i)\b(?:mem\w*|heap|total|max\w*|peak|size|used)\b").is_match(name);
+        let at_a_time = regex!(
+            r"(?i)\d|\b(?:after|before|at|on|in|start\w*|begin\w*|initial\w*|end|final\w*|now|then|later|first|last|next|old|new)\b"
+        );
+        (of_memory && !at_a_time.is_match(name)).then(|| name.to_owned())
+    };
+    let names: Vec<String> = cells.iter().map_while(name).collect();
+    cells.len() >= ROWS && names.len() == cells.len() && all_differ(&names)
 }
 
 /// Whether a row begins with the time of its readings.
@@ -214,15 +235,15 @@ fn is_sized_above(lines: &[&str], at: usize, value: f64) -> bool {
 
 /// The name of a number's column in the header of a table: at the same place between bars or commas, or above it.
 pub(super) fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Points of a series, as interfaces for programs return them.
+    if regex!(r"^\s*\[[\d.,\s\x22eE+-]+\],?\s*$").is_match(text) {
+        return None;
+    }
     let by = ['|', '\t', ';', ','].into_iter().find(|by| match by {
         // Wide gaps stand between columns as well as after commas.
         ',' => text.matches(", ").count() > 1 || text.contains(',') && !text.contains("  "),
         by => text.contains(*by),
     });
-    // Points of a series, as interfaces for programs return them.
-    if regex!(r"^\s*\[[\d.,\s\x22eE+-]+\],?\s*$").is_match(text) {
-        return None;
-    }
     // A row of another process has more numbers than words.
     let is_row = |text: &str| {
         let words = || text.split([' ', '\t', ';', ',', '|']).filter(|word| word.contains(char::is_alphanumeric));

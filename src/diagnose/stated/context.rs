@@ -2,7 +2,7 @@
 //! is of.
 
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
-use super::column::{ABOVE, is_named, is_scaled, metric, name};
+use super::column::{ABOVE, all_differ, is_named, is_scaled, metric, name};
 use super::numbers::{Number, numbers};
 use super::rows::{Column, Columns};
 use super::{levels_off, regex, rise};
@@ -178,10 +178,8 @@ impl<'a> Columns<'a> {
     pub(super) fn is_of_things(&self, column: &Column<'_>) -> bool {
         const ROWS: usize = 3;
         let differ = |of: &dyn Fn(&str) -> Option<String>| {
-            let mut names: Vec<String> = column.cells.iter().map_while(|(at, _)| of(self.lines[*at])).collect();
-            names.sort_unstable();
-            names.dedup();
-            names.len() == column.cells.len()
+            let names: Vec<String> = column.cells.iter().map_while(|(at, _)| of(self.lines[*at])).collect();
+            names.len() == column.cells.len() && all_differ(&names)
         };
         let labels = |row: &str| Some(metric(row)?["labels"].to_owned());
         let pid = |row: &str| Some(regex!(r"\bpid[ =:]{1,2}(\d+)\b").captures(row)?[1].to_owned());

@@ -6,6 +6,7 @@
 mod across;
 mod amount;
 mod axis;
+mod collections;
 mod column;
 mod commits;
 mod context;
@@ -432,7 +433,9 @@ mod tests {
             Just("| RSS (KB) |"), Just("|"), Just("after 2 days"), Just("v1.2.3"), Just("\u{2502}\u{e4}7"), Just("-> "),
             Just("before"), Just("update:"), Just("% . "), Just("  "), Just("00h 812 MB, 02h 818 MB, 04h 911 MB, 06h 1020 MB"),
             Just("after: "), Just("rss="), Just("branch=pr-18 "), Just("{\"image\":\"api:5.2.7\","), Just("rss{pod=\"a-1\"} "),
-            Just("1.5e+07"), Just("commit  RAM  peak\n"), Just("8f01a2c  "), Just("x20 "), Just(" PM"), Just("day 1  day 2"), Just("10:00 "), Just("t0 t20 t40 t60 t80"), Just("\nrss 1 2 3 4 5")
+            Just("1.5e+07"), Just("commit  RAM  peak\n"), Just("8f01a2c  "), Just("x20 "), Just(" PM"), Just("day 1  day 2"),
+            Just("10:00 "), Just("t0 t20 t40 t60 t80"), Just("\nrss 1 2 3 4 5"), Just("Pause Full 9M->2M(3M)\n"),
+            Just("Scavenge 9 -> 8 MB\n"), Just("gcc 13.2 "), Just("$ ./a # v1.2\n"), Just("PID "), Just(" - ")
         ], 0..60)) {
             let text = words.concat();
             for statement in read(text.as_bytes(), &Lines::whole(text.as_bytes())) {

@@ -7,7 +7,8 @@ use plimsoll_statistics::trend::rises_throughout;
 
 use super::across::{Across, across, graphite, instants, matrix};
 use super::axis::{heads_a_reading, is_timed};
-use super::column::{ABOVE, gone, is_by_size, is_named, is_of_memory, is_of_sizes, is_other, name};
+use super::collections::OldCollections;
+use super::column::{ABOVE, are_parts, gone, is_by_size, is_named, is_of_memory, is_of_sizes, is_other, name};
 use super::course::course;
 use super::numbers::{Number, numbers};
 use super::{GROWN, MORE, levels_off, regex, rise};
@@ -76,6 +77,7 @@ impl<'a> Columns<'a> {
             }
         }
         columns.extend(listed(lines, list));
+        let old = OldCollections::of(lines);
         columns.extend(instants(lines).into_iter().map(|(name, cells)| Column::timed(name, cells)));
         for rows in order.iter().map(|shape| &rows[shape][..]).filter(|rows| rows.len() > 1) {
             // All of them, or those of one block.
@@ -84,7 +86,7 @@ impl<'a> Columns<'a> {
             for part in std::iter::once(rows).chain(blocks).chain(devices.iter().map(|rows| &rows[..])) {
                 let of_a_block = part.len() < rows.len() && part[0].0 + part.len() == part[part.len() - 1].0 + 1;
                 let found = (0..part[0].1.len()).filter_map(|column| {
-                    let found = of_column(lines, part, column)?;
+                    let found = of_column(lines, part, column, &old)?;
                     let goes_on = of_a_block && goes_on(rows, &found.values, column);
                     Some(Column { goes_on, ..found })
                 });
@@ -327,24 +329,6 @@ fn listed<'a>(lines: &[&str], cells: Vec<(usize, Number<'a>)>) -> Option<Column<
     Some(Column { values, name: String::new(), sized: true, alike, goes_on: false, timed: false, cells })
 }
 
-/// Whether each amount has a name of its own before its colon, as in a summary: they are parts of one reading.
-fn are_parts(lines: &[&str], cells: &[(usize, Number<'_>)]) -> bool {
-    const ROWS: usize = 3;
-    let name = |(at, number): &(usize, Number<'_>)| {
-        let before = lines[*at][..number.start].trim_end().strip_suffix(':')?;
-        let name = before.rsplit([']', ')', '\t']).next()?.trim();
-        let of_memory = regex!(r"(?i)\b(?:mem\w*|heap|total|max\w*|peak|size|used)\b").is_match(name);
-        let at_a_time = regex!(
-            r"(?i)\d|\b(?:after|before|at|on|in|start\w*|begin\w*|initial\w*|end|final\w*|now|then|later|first|last|next|old|new)\b"
-        );
-        (of_memory && !at_a_time.is_match(name)).then(|| name.to_owned())
-    };
-    let mut names: Vec<String> = cells.iter().map_while(name).collect();
-    names.sort_unstable();
-    names.dedup();
-    cells.len() >= ROWS && names.len() == cells.len()
-}
-
 /// Whether the rows of a block, whose readings are `values`, go on elsewhere in amounts of the same order, and do not rise as
 /// a whole.
 fn goes_on(rows: &[Row<'_>], values: &[f64], column: usize) -> bool {
@@ -367,7 +351,7 @@ fn is_of_several_jobs(lines: &[&str], rows: &[usize]) -> bool {
         && rows.iter().any(|at| name(*at) != name(rows[0]))
 }
 
-fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Column<'a>> {
+fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize, old: &OldCollections) -> Option<Column<'a>> {
     let mut cells: Vec<(usize, Number<'a>)> =
         rows.iter().filter_map(|(at, numbers)| Some((*at, numbers.get(column)?.clone()))).collect();
     let values: Vec<f64> = cells.iter().filter_map(|(_, number)| number.value).collect();
@@ -378,20 +362,7 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize) -> Option<Colu
         || is_of_sizes(lines, first)
         || is_of_several_jobs(lines, &rows.iter().map(|(at, _)| *at).collect::<Vec<_>>())
         || !(sized || is_of_memory(lines, rows, column, &values))
-    {
-        return None;
-    }
-    // What a collection of the young generation leaves is no growth if a later one of the old generation frees it.
-    let young = regex!(r"\bPause Young \(Normal\)|\bScavenge\b|\[PSYoungGen:");
-    let old = regex!(r"\bPause Young \(Mixed\)|\bPause Full\b|\bFull GC\b|\bMark-(?:sweep|Compact)\b");
-    let left = |line: &str| {
-        let left = numbers(line).1.into_iter().find(|number| line[..number.start].trim_end().ends_with("->"))?;
-        left.value
-    };
-    if young.is_match(text)
-        && lines[first..]
-            .iter()
-            .any(|line| old.is_match(line) && left(line).is_some_and(|left| left < MORE * values[0]))
+        || old.free(text, first, values[0])
     {
         return None;
     }

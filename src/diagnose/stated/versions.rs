@@ -1,5 +1,7 @@
 //! Readings of two versions: the rows name them, or the commands and headings above them do.
 
+use std::collections::HashMap;
+
 use super::axis::is_timed;
 use super::column::is_named;
 use super::numbers::Number;
@@ -38,36 +40,10 @@ impl Columns<'_> {
                 && (self.is_near_memory(column.cells[0].0) || is_named(&column.name));
             found.then(|| column.series(oldest, newest, column.values.len()))
         };
-        // `gcc 13.2` and `gcc 14 trunk` are versions of one program.
-        let of_a_program = |column: &Column<'_>| {
-            let named = |at: usize| {
-                regex!(r"^[\s|*-]*(?P<name>[A-Za-z][\w+-]*) v?(?P<version>\d+(?:\.\d+)*)\b").captures(self.lines[at])
-            };
-            let is_amount = |text: &str| regex!(r"^ ?(?:[KMG]i?)?B\b").is_match(text);
-            let before = |at: usize, number: &Number<'_>| {
-                let found = named(at)?;
-                let end = found.name("version")?.end();
-                (end <= number.start && !is_amount(&self.lines[at][end..])).then_some(found)
-            };
-            let found = column.cells.iter().map(|(at, number)| before(*at, number)).collect::<Option<Vec<_>>>()?;
-            let same = found.iter().all(|row| row["name"] == found[0]["name"]);
-            let dotted = found.iter().any(|row| row["version"].contains('.'));
-            let counted = regex!(
-                r"(?i)^(?:step|epoch|iter\w*|batch|size|len\w*|layer|block|part|phase|run|round|try|test|case|gpu|rank|worker|node|thread|day|hour|t|scale|factor|ratio)s?$"
-            );
-            if counted.is_match(&found[0]["name"])
-                || is_named(&found[0]["name"])
-                || column.cells.iter().any(|(at, _)| is_timed(self.lines[*at]))
-            {
-                return None;
-            }
-            let versions = found.iter().map(|row| parts(&row["version"])).collect::<Option<Vec<_>>>()?;
-            (same && dotted).then_some(versions)
-        };
         let of_rows = |column: &Column<'_>| {
             let cells = column.cells.iter();
             let versions = cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>();
-            let versions = versions.or_else(|| of_a_program(column))?;
+            let versions = versions.or_else(|| self.versions_of_a_program(column))?;
             grown(column, versions).filter(|_| !self.is_headed_by_times(column))
         };
         let of_blocks = |column: &Column<'_>| grown(column, self.versions_above(column)?);
@@ -77,20 +53,42 @@ impl Columns<'_> {
         })
     }
 
+    /// The versions behind the name of one program with which all rows begin: `gcc 13.2`, `gcc 14 trunk`.
+    fn versions_of_a_program(&self, column: &Column<'_>) -> Option<Vec<Vec<u32>>> {
+        let named = regex!(r"^[\s|*-]*(?P<name>[A-Za-z][\w+-]*) v?(?P<version>\d+(?:\.\d+)*)\b");
+        let is_amount = |text: &str| regex!(r"^ ?(?:[KMG]i?)?B\b").is_match(text);
+        let row = |at: usize, number: &Number<'_>| {
+            let found = named.captures(self.lines[at])?;
+            let end = found.name("version")?.end();
+            (end <= number.start && !is_amount(&self.lines[at][end..])).then_some(found)
+        };
+        let rows = column.cells.iter().map(|(at, number)| row(*at, number)).collect::<Option<Vec<_>>>()?;
+        let name = &rows[0]["name"];
+        let counted = regex!(
+            r"(?i)^(?:step|epoch|iter\w*|batch|size|len\w*|layer|block|part|phase|run|round|try|test|case|gpu|rank|worker|node|thread|day|hour|t|scale|factor|ratio)s?$"
+        );
+        let of_one = rows.iter().all(|row| &row["name"] == name)
+            && rows.iter().any(|row| row["version"].contains('.'))
+            && !counted.is_match(name)
+            && !is_named(name)
+            && !column.cells.iter().any(|(at, _)| is_timed(self.lines[*at]));
+        if of_one { rows.iter().map(|row| parts(&row["version"])).collect() } else { None }
+    }
+
     /// The readings of each thing that the rows of a column are of, if several were measured more than once.
     fn by_name<'c>(&self, column: &Column<'c>) -> Vec<Column<'c>> {
-        let name =
-            |at: usize| self.lines[at].split_whitespace().next().filter(|name| name.contains(char::is_alphabetic));
-        let Some(names) = column.cells.iter().map(|(at, _)| name(*at)).collect::<Option<Vec<_>>>() else {
-            return Vec::new();
-        };
-        let first = (0..names.len()).filter(|at| !names[..*at].contains(&names[*at]));
-        let of = |place: usize| (place..names.len()).filter(|at| names[*at] == names[place]).collect::<Vec<_>>();
-        let parts: Vec<Vec<usize>> = first.map(of).collect();
-        if parts.len() < 2 || parts.iter().any(|part| part.len() < 2) {
+        let mut things: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (place, (at, _)) in column.cells.iter().enumerate() {
+            let first = self.lines[*at].split_whitespace().next();
+            let Some(name) = first.filter(|name| name.contains(char::is_alphabetic)) else { return Vec::new() };
+            things.entry(name).or_default().push(place);
+        }
+        if things.len() < 2 || things.values().any(|places| places.len() < 2) {
             return Vec::new();
         }
-        parts.iter().map(|part| column.part(part)).collect()
+        let mut things: Vec<Vec<usize>> = things.into_values().collect();
+        things.sort_unstable();
+        things.iter().map(|places| column.part(places)).collect()
     }
 
     /// The versions of the blocks in which the rows of a column stand, one each: a command or a heading above names it.

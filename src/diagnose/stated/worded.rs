@@ -3,6 +3,7 @@
 
 use super::super::classify::{Passages, QUIET, TREND, around};
 use super::amount::{amounts, plain};
+use super::collections::is_collection;
 use super::numbers::numbers;
 use super::rows::LONGEST_ROW;
 use super::{GROWN, Verdict, regex};
@@ -36,10 +37,9 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
             passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
         // What somebody typed says nothing of what came of it.
         let typed = regex!(r"^\s*(?:\S+@\S+[:~]\S*)?[$%] ").is_match(text);
-        let collection = regex!(r"\bPause (?:Young|Full)\b|\bFull GC\b|\bScavenge\b|\bMark-(?:sweep|Compact)\b");
         !text.starts_with('|')
             && !typed
-            && !collection.is_match(text)
+            && !is_collection(text)
             && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit())
             && alike.take(MANY_ROWS).count() < MANY_ROWS
     };

@@ -69,7 +69,7 @@ impl<'a> Line<'a> {
 /// words may be that of a step.
 fn labelled(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
-    let (rank, rest) = text.split_at_checked(text.bytes().take(4).take_while(u8::is_ascii_digit).count())?;
+    let (rank, rest) = text.split_at(text.bytes().take(4).take_while(u8::is_ascii_digit).count());
     let rest = rest.strip_prefix(": ")?;
     let of_a_step = ["step", "iter", "epoch", "global_step"].iter().any(|word| rest.starts_with(word));
     Some((rank.parse().ok()?, rest)).filter(|_| of_a_step)

@@ -138,9 +138,11 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
     let is_pair = |three: &&[Amount]| proves(three) || pair && is_ratio(three);
     let proven = amounts.windows(3).find(is_pair).map(|three| [three[0], three[1]]);
     // The first cell between bars is a name, which may have numbers.
-    let name = regex!(r"^\|[^|]*[A-Za-z]{3}[^|]*\|").find(text).map_or(0, |name| name.end());
-    let cells = amounts.iter().position(|amount| amount.at >= name).map_or(&amounts[..0], |first| &amounts[first..]);
-    let bare = || match (header, cells) {
+    let cells = || {
+        let name = regex!(r"^\|[^|]*[A-Za-z]{3}[^|]*\|").find(text).map_or(0, |name| name.end());
+        &amounts[amounts.partition_point(|amount| amount.at < name)..]
+    };
+    let bare = || match (header, cells()) {
         (Some(header), [before, after]) if header.pair => Some([*before, *after]),
         _ => None,
     };
