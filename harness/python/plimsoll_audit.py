@@ -225,10 +225,12 @@ def resolved(output, clock):
     return spent
 
 
-def idle(launches, outputs, process):
-    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost."""
+def idle(launches, several, outputs, process):
+    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost: each has one output, or
+    several."""
     size = max((at + size for places in launches for _, at, size in places), default=0)
     target, result = (torch.ones(size, dtype=torch.uint8, device="cpu") for _ in range(2))
-    outputs.grow(size)
+    outputs.grow(size * several)
     rounds = [[(target.data_ptr() + at, at, size) for _, at, size in places] for places in launches]
+    result = result if several == 1 else (result,) * several
     return run(lambda: result, (), rounds, False, (), outputs, process, outputs.descriptor)

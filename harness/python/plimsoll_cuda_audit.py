@@ -155,10 +155,12 @@ def bits(copy):
     return copy is not None and ctypes.string_at(copy.data_ptr(), copy.numel() * copy.element_size())
 
 
-def idle(launches, outputs, process, device):
-    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost."""
+def idle(launches, several, outputs, process, device):
+    """Times a region of empty launches before any kernel is loaded, which shows the worker's own cost: each has one output, or
+    several."""
     size = max((at + size for places in launches for _, at, size in places), default=0)
     target, result = (torch.ones(size, dtype=torch.uint8, device=device.name) for _ in range(2))
     source = ctypes.create_string_buffer(max(size, 1))
     inputs = types.SimpleNamespace(rooms=[target], args=())
+    result = result if several == 1 else (result,) * several
     return run(lambda: result, inputs, launches, ctypes.addressof(source), False, (), outputs, process, device)

@@ -583,7 +583,8 @@ class Operator:
         elif name.startswith("torch."):
             places, path = [torch], name.split(".")[1:]
         else:
-            places, path = [torch.nn.functional, torch, torch.special, torch._C._nn], [name]
+            modules = [torch._C._nn, torch._C._linalg, torch._C._fft, torch._C._special]
+            places, path = [torch.nn.functional, torch, torch.special, *modules], [name]
         found = (functools.reduce(lambda place, part: getattr(place, part, None), path, place) for place in places)
         self.function = next(filter(callable, found), None)
         if self.function is None:

@@ -16,7 +16,7 @@ supervisor -> worker
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
-    {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing, on
+    {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..],"outputs":1}  before hello: a region of launches that do nothing, on
                             the GPU of "device" and "small_context" if there is one
     {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch the worker sends a byte to PLIMSOLL_TURNS,
     {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"asks":false,"contents":[[STORAGE,AT,BYTES],..],"fill":173}
@@ -411,10 +411,10 @@ def main():
     try:
         while hello and hello.get("type") == "idle":
             if hello.get("device") is None:
-                given = audit.idle(hello["launches"], idle, process)
+                given = audit.idle(hello["launches"], hello["outputs"], idle, process)
             else:
                 cuda, device, audit = on_device(hello)
-                given = audit.idle(hello["launches"], idle, process, device)
+                given = audit.idle(hello["launches"], hello["outputs"], idle, process, device)
             channel.send("region", id=hello["id"], **given)
             hello = next(messages, None)
         if hello is None:

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Validation};
-use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::compare::{Blindness, Comparison};
 use plimsoll_capture::timing::Protocol;
 use plimsoll_capture::{Bound, Entry};
 
@@ -81,7 +81,9 @@ pub(super) fn audited(
             blind_spots(expected, None, &rule, true)?
         }
     };
-    if blindness.any() && !audit_options.allows_blind(entry.name()) {
+    // Whether a kernel computes in half precision, its outputs show.
+    let passes = Blindness { half_precision: None, ..blindness };
+    if passes.any() && !audit_options.allows_blind(entry.name()) {
         return Err(blind(entry.name(), &blindness.wrong_outputs().join(", ")));
     }
     let audition = Audition {
@@ -92,6 +94,7 @@ pub(super) fn audited(
         options: audit_options,
         mutates: &options.mutates,
         rule: &rule,
+        passes_half: blindness.half_precision == Some(true),
         validated: validation.is_some(),
         warmup,
         launches: launches.get(),
@@ -104,9 +107,8 @@ pub(super) fn audited(
         }
         Witness::Itself(launcher, operators) => by_operator(kernel, &mut **launcher, operators, entries, audition),
     }?;
-    if let Some(path) = outcome.undistinguished.as_ref().filter(|_| !audit_options.allows_blind(entry.name())) {
-        let leaf = if path.is_empty() { String::new() } else { format!(", in {path}") };
-        return Err(blind(entry.name(), &format!("what was computed from other values{leaf}")));
+    if let Some(wrong) = outcome.passes.as_ref().filter(|_| !audit_options.allows_blind(entry.name())) {
+        return Err(blind(entry.name(), wrong));
     }
     let again = Launched {
         outputs: Vec::new(),

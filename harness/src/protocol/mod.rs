@@ -132,6 +132,8 @@ pub enum Request {
         id: u64,
         /// For each launch, the values to put in before it.
         launches: Vec<Vec<ByteRange>>,
+        /// How many outputs each launch returns. A worker whose outputs lie in one piece of memory may return one.
+        outputs: usize,
         /// The number of the GPU that launches are timed on, as in `hello`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<u32>,

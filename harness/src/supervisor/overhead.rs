@@ -16,6 +16,8 @@ const IDLE_LAUNCHES: usize = 12;
 const IDLE_BYTES: [u64; 2] = [64, 128 << 10];
 /// The patches of a launch.
 const IDLE_PATCHES: usize = 33;
+/// The outputs of a launch.
+const IDLE_OUTPUTS: usize = 5;
 /// The most time to copy a byte, even on a busy machine: the error of the measurement must not hide a launch.
 const SLOWEST_BYTE_NS: f64 = 0.5;
 /// How often each is measured; the minimum counts.
@@ -26,11 +28,11 @@ fn idle(
     process: &mut WorkerProcess,
     watch: &Watch<'_>,
     device: Option<(u32, bool)>,
-    (patches, bytes): (usize, u64),
+    (patches, bytes, outputs): (usize, u64, usize),
 ) -> Result<f64, Cause> {
     let launch = (0..patches as u64).map(|patch| (0, patch * bytes, bytes)).collect();
     let (device, small_context) = (device.map(|(index, _)| index), device.is_some_and(|(_, small)| small));
-    let request = Request::Idle { id: 0, launches: vec![launch; IDLE_LAUNCHES], device, small_context };
+    let request = Request::Idle { id: 0, launches: vec![launch; IDLE_LAUNCHES], outputs, device, small_context };
     let Clocked { reply, mut spans, .. } = clocked(process, &request, watch, Given::Idle)?;
     match reply {
         Reply::Region { durations_ns, .. } => {
@@ -51,19 +53,21 @@ pub fn overhead(
     watch: &Watch<'_>,
     device: Option<(u32, bool)>,
 ) -> Result<Overhead, Cause> {
-    let mut least = |patches, bytes| -> Result<f64, Cause> {
+    let mut least = |patches, bytes, outputs| -> Result<f64, Cause> {
         let mut least = f64::INFINITY;
         for _ in 0..IDLE_ROUNDS {
-            least = least.min(idle(process, watch, device, (patches, bytes))?);
+            least = least.min(idle(process, watch, device, (patches, bytes, outputs))?);
         }
         Ok(least)
     };
     let [little, much] = IDLE_BYTES;
-    let (launch, large, patched) = (least(1, little)?, least(1, much)?, least(IDLE_PATCHES, little)?);
+    let (launch, large, patched) = (least(1, little, 1)?, least(1, much, 1)?, least(IDLE_PATCHES, little, 1)?);
+    let several = least(1, little, IDLE_OUTPUTS)?;
     // Each byte is put in, and copied out of memory that was filled before.
     let byte_ns = ((large - launch) / (3 * (much - little)) as f64).clamp(0.0, SLOWEST_BYTE_NS);
     let patch_ns = ((patched - launch) / (IDLE_PATCHES - 1) as f64).max(0.0);
-    Ok(Overhead { patch_ns, launch_ns: launch.max(0.0), byte_ns })
+    let output_ns = ((several - launch) / (IDLE_OUTPUTS - 1) as f64).max(0.0);
+    Ok(Overhead { patch_ns, launch_ns: launch.max(0.0), byte_ns, output_ns })
 }
 
 /// An answer by the supervisor's clock.

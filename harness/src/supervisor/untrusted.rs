@@ -20,6 +20,16 @@ use crate::confine::{RIGHTS, Rights, has_own_memory, has_own_processes, without}
 /// Names a folder that one worker at a time uses, in a worker's environment.
 const FOLDER_OF_ONE: &str = "PLIMSOLL_FOLDER_OF_ONE";
 
+/// Variables that name the folder in which a compiler of kernels keeps what it builds.
+const CACHES: [&str; 6] = [
+    "TORCH_EXTENSIONS_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "NUMBA_CACHE_DIR",
+    "CUPY_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+];
+
 /// Prefixes of variables that hold credentials of object stores.
 const SECRET: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
@@ -130,6 +140,10 @@ impl Untrusted {
         command.env(RIGHTS, self.rights.text()).current_dir(self.folder.path());
         for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
             command.env(name, self.folder.path());
+        }
+        // What compilers keep elsewhere cannot be written to: by default, they keep it in one of these.
+        for name in CACHES {
+            command.env_remove(name);
         }
         if self.rights.own_processes {
             // Locks that earlier workers left there are stale, though nobody can see their processes.

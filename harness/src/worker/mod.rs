@@ -162,7 +162,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
             }
             Request::Next => {}
-            Request::Idle { id, launches, device, small_context } => {
+            Request::Idle { id, launches, device, small_context, .. } => {
                 let mut done = || match device {
                     None => audit::idle(&launches, &mut values, &mut outputs),
                     Some(index) => {

@@ -58,10 +58,11 @@ pub(super) enum Reach {
 pub(super) fn change_of(elements: &[u8], dtype: Dtype, whole: bool, last: usize, reach: Reach) -> Option<Change> {
     let size = dtype.size() as usize;
     let places = || {
-        // Integers of a large storage stay: shuffling cells separately would give the same values.
         let places =
             || Change::Places(if elements.len() as u64 <= WHOLE { order(elements, size, last) } else { Order::Any });
-        (whole && reach >= Reach::All).then(places)
+        // Those of a large storage stay as long as others can change: within a cell, there may be few different ones.
+        let least = if whole { Reach::All } else { Reach::Masks };
+        (reach >= least).then(places)
     };
     let bold = reach >= Reach::Masks;
     // Elements that are all equal are the same in any order.

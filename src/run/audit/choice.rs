@@ -131,6 +131,7 @@ mod tests {
             options: &options,
             mutates: &[],
             rule: &rule,
+            passes_half: false,
             validated: true,
             warmup: 1,
             launches: 20,

@@ -72,6 +72,15 @@ pub(super) fn captured_bytes(entry: &Entry) -> usize {
     bytes
 }
 
+/// The number of the captured outputs.
+pub(super) fn captured_outputs(entry: &Entry) -> usize {
+    let mut outputs = 0;
+    entry.output().for_each_leaf(&mut String::new(), &mut |_, leaf| {
+        outputs += usize::from(matches!(leaf, Argument::Tensor(_)));
+    });
+    outputs
+}
+
 /// Whether the captured output has tensors alone, and none has an element: there is nothing to compute.
 pub(super) fn is_empty(entry: &Entry) -> bool {
     let (mut leaves, mut empty) = (0, 0);

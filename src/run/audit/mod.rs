@@ -61,6 +61,8 @@ pub(super) struct Audition<'a> {
     pub options: &'a AuditOptions,
     pub mutates: &'a [String],
     pub rule: &'a Comparison,
+    /// Whether `rule` would pass the right output in half precision.
+    pub passes_half: bool,
     /// Whether the kernel's output for the captured values has been found right.
     pub validated: bool,
     pub warmup: u32,
@@ -84,8 +86,8 @@ pub(super) struct Outcome {
     pub durations_ns: Vec<f64>,
     pub audit: Audit,
     pub mutated: Vec<String>,
-    /// An output that depends on the values, though the comparison accepts the captured one for all others.
-    pub undistinguished: Option<String>,
+    /// A wrong output that the comparison would pass, in words.
+    pub passes: Option<String>,
 }
 
 /// Audits a kernel on one entry. `itself` is the kernel in a process that times nothing, if it is not the witness.
@@ -202,6 +204,8 @@ struct Course<'a> {
     nearly: usize,
     /// Whether the witness has refused values that a launch had.
     refuses: &'a Cell<bool>,
+    /// Whether an output has passed that is no nearer to the reference's than half precision.
+    in_half: bool,
     /// How far outputs may be from those of a reference that nobody named.
     allowed: BTreeMap<String, Allowed>,
 }
@@ -234,6 +238,7 @@ impl<'a> Course<'a> {
             alone: BTreeSet::new(),
             nearly: 0,
             refuses,
+            in_half: false,
             allowed: BTreeMap::new(),
         }
     }
@@ -316,13 +321,18 @@ impl<'a> Course<'a> {
         }
         self.audit.overhead_ns = self.beside_ns / self.counted.max(1) as f64;
         let mutated = kernel.settle()?;
-        let blind = self.leaves.into_iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
-        Ok(Outcome {
-            durations_ns: durations,
-            audit: self.audit,
-            mutated,
-            undistinguished: blind.map(|(path, _)| path),
-        })
+        let passes = self.passes();
+        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated, passes })
+    }
+
+    /// A wrong output that the comparison would pass, in words: the captured one for all other values, or half precision.
+    fn passes(&self) -> Option<String> {
+        let undistinguished = self.leaves.iter().find(|(_, leaf)| leaf.follows && !leaf.distinguished);
+        let words = undistinguished.map(|(path, _)| {
+            let leaf = if path.is_empty() { String::new() } else { format!(", in {path}") };
+            format!("what was computed from other values{leaf}")
+        });
+        words.or_else(|| self.in_half.then(|| "half precision, and this kernel's output is as far off".to_owned()))
     }
 }
 

@@ -5,8 +5,6 @@
 //! last bit. An output as near as that passes, and the reference goes on judging: a kernel cannot get rid of it by being
 //! slightly wrong a few times.
 
-use std::collections::BTreeMap;
-
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Patch, Wanted};
 use super::super::operators::Chosen;
@@ -18,6 +16,8 @@ use plimsoll_capture::compare::{Comparison, Elements, LeafOutcome};
 
 /// How often values are altered in their last bit.
 const TRIALS: usize = 3;
+/// How often they are if indices differ: of two equal numbers, the last bit exchanges the places a quarter of the time.
+const TRIALS_OF_INDICES: usize = 24;
 /// How many times as far as that an output of numbers of four or more bytes may be from the reference's.
 const TIMES: f64 = 16.0;
 /// How many times as far if all numbers are shorter: sums are kept in longer ones, so their order matters less than the
@@ -27,6 +27,9 @@ const TIMES_SHORT: f64 = 1.0 / 16.0;
 const TIMES_CAPTURED: f64 = 4.0;
 /// How many times as many indices may differ as the last bit of the values exchanges.
 const MORE_MISMATCHES: u64 = 16;
+/// The least error of an output in half precision, in parts of its largest element: a quarter of what rounding to `float16`
+/// does at most.
+const FINE: f64 = 1.0 / 8192.0;
 /// The most bytes of values that are altered.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -50,34 +53,29 @@ pub(super) struct Allowed {
 }
 
 impl Course<'_> {
-    /// Whether what is wrong with `output` is due to rounding. The witness has made `expected` of the same values,
-    /// `standing`.
+    /// Whether the difference of `leaves`, outputs of the kernel, from what the witness has made of the same values,
+    /// `standing`, is due to rounding. That is `expected`, and `output` is all that the kernel returned.
     pub(super) fn rounded(
         &mut self,
-        chosen: &Chosen,
+        chosen: Option<&Chosen>,
         witness: &mut dyn Audited,
         standing: Standing,
-        expected: &Kept,
-        output: &Launched,
+        (expected, output): (&Kept, &Launched),
+        leaves: &[&LeafOutcome],
     ) -> Result<Found, Failure> {
-        let leaves = judge(Expected::Recomputed(&expected.output), output, &self.rule_of_drawn())?;
-        let wrong = || leaves.iter().filter(|leaf| !leaf.passed);
-        if wrong().any(|leaf| leaf.problem.is_some()) {
+        if leaves.iter().any(|leaf| leaf.problem.is_some()) {
             return Ok(Found::Wrong);
         }
         // Operators that only move elements have nothing to round.
         if Comparison::for_operator(self.audition.job.entry.function_name()) == Comparison::exact() {
             return Ok(Found::Wrong);
         }
-        for leaf in wrong().filter(|leaf| is_of_numbers(leaf)) {
+        for leaf in leaves.iter().filter(|leaf| is_of_numbers(leaf)) {
             let allowed = self.allowed.entry(leaf.path.clone()).or_default();
-            allowed.error = allowed.error.max(TIMES_CAPTURED * chosen.error(&leaf.path));
+            allowed.error = allowed.error.max(TIMES_CAPTURED * chosen.map_or(0.0, |chosen| chosen.error(&leaf.path)));
         }
-        let within = |allowed: &BTreeMap<String, Allowed>| {
-            wrong().all(|leaf| allowed.get(&leaf.path).is_some_and(|allowed| is_within(leaf, *allowed)))
-        };
         // What other values have shown holds for these.
-        if within(&self.allowed) {
+        if self.are_within(leaves) {
             return Ok(Found::Rounded);
         }
         let (bytes, short) = self.fresh.numbers();
@@ -91,35 +89,62 @@ impl Course<'_> {
         }
         let back = self.patches_to(standing);
         self.output_for(witness, &back)?;
-        let mut trials = Vec::new();
-        for _ in 0..TRIALS {
-            let patches = self.fresh.shaken(&self.witnessed, &mut self.chance);
-            let shaken = self.output_for(witness, &patches)?;
-            trials.push(judge(Expected::Recomputed(&expected.output), &shaken.output, &Comparison::torch())?);
+        let times = if short { TIMES_SHORT } else { TIMES };
+        let trials = if leaves.iter().all(|leaf| is_of_numbers(leaf)) { TRIALS } else { TRIALS_OF_INDICES };
+        let (mut trial, mut found) = (0, Found::Wrong);
+        while found == Found::Wrong && trial < trials {
+            trial += 1;
+            let decides = !self.allow_shaken(witness, expected, leaves, times)?;
+            if decides {
+                found = Found::Undecided;
+            } else if trial >= TRIALS && self.are_within(leaves) {
+                found = Found::Rounded;
+            }
         }
         // What the witness holds is what it is known to hold again.
         self.output_for(witness, &self.fresh.unshaken(&self.witnessed))?;
-        let times = if short { TIMES_SHORT } else { TIMES };
-        for leaf in wrong() {
-            let same = trials.iter().filter_map(|trial| trial.iter().find(|other| other.path == leaf.path));
-            let allowed = self.allowed.entry(leaf.path.clone()).or_default();
-            for found in same {
-                // The last bit decides which shape the output has.
-                let Some(elements) = &found.elements else { return Ok(Found::Undecided) };
-                if is_of_numbers(found) {
-                    allowed.error = allowed.error.max(times * elements.max_abs_error.unwrap_or_default());
-                } else {
-                    allowed.mismatches = allowed.mismatches.max(MORE_MISMATCHES * elements.mismatches);
-                }
+        Ok(found)
+    }
+
+    /// Allows what the witness makes of values that differ in the last bit; false if that decides which shape an output
+    /// has.
+    fn allow_shaken(
+        &mut self,
+        witness: &mut dyn Audited,
+        expected: &Kept,
+        leaves: &[&LeafOutcome],
+        times: f64,
+    ) -> Result<bool, Failure> {
+        let patches = self.fresh.shaken(&self.witnessed, &mut self.chance);
+        let shaken = self.output_for(witness, &patches)?;
+        let shaken = judge(Expected::Recomputed(&expected.output), &shaken.output, &Comparison::torch())?;
+        for found in shaken.iter().filter(|found| leaves.iter().any(|leaf| leaf.path == found.path)) {
+            let Some(elements) = &found.elements else { return Ok(false) };
+            let allowed = self.allowed.entry(found.path.clone()).or_default();
+            if is_of_numbers(found) {
+                allowed.error = allowed.error.max(times * elements.max_abs_error.unwrap_or_default());
+            } else {
+                allowed.mismatches = allowed.mismatches.max(MORE_MISMATCHES * elements.mismatches);
             }
         }
-        Ok(if within(&self.allowed) { Found::Rounded } else { Found::Wrong })
+        Ok(true)
+    }
+
+    fn are_within(&self, leaves: &[&LeafOutcome]) -> bool {
+        leaves.iter().all(|leaf| self.allowed.get(&leaf.path).is_some_and(|allowed| is_within(leaf, *allowed)))
     }
 
     fn output_for(&self, witness: &mut dyn Audited, patches: &[Patch]) -> Result<Kept, Failure> {
         let wanted = Wanted { fill: WITNESS_FILL, ..Wanted::default() };
         Kept::of(&witness.region(&[patches.to_vec()], &wanted)?, 0, &[])
     }
+}
+
+/// Whether an output is as far from the expected one as half precision is.
+pub(super) fn is_coarse(leaf: &LeafOutcome) -> bool {
+    let (Some(spec), Some(elements)) = (&leaf.expected, &leaf.elements) else { return false };
+    let (Some(range), Some(error)) = (elements.expected.range, elements.max_abs_error) else { return false };
+    spec.dtype.size() >= 4 && is_of_numbers(leaf) && error >= FINE * range.min.abs().max(range.max.abs())
 }
 
 /// Whether the last bit of values may alter the elements a little, rather than exchange them.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::record::{Failure, FailureKind};
 
 use super::super::launcher::{Patch, Region};
-use super::super::overhead::Overhead;
+use super::super::overhead::{Besides, Overhead};
 use super::Course;
-use super::kept::copy_ns;
+use super::kept::{captured_outputs, copy_ns};
 
 /// Regions whose reported times may contradict the clock before the kernel is accused.
 const MISFITS: u32 = 64;
@@ -51,12 +51,19 @@ impl Course<'_> {
         let beside: f64 = each.clone().map(|(span, duration)| span.beside_ns(*duration)).sum();
         // Filled, copied, and its room filled before.
         let moved = patches.clone().map(|patch| patch.bytes.len()).sum::<usize>() + 3 * output * count;
-        let (turns, patches) = (count * if asks { 2 } else { 1 }, patches.count());
-        let mut allowed = overhead.allowed_ns(count, turns, patches, moved);
+        let besides = Besides {
+            launches: count,
+            turns: count * if asks { 2 } else { 1 },
+            patches: patches.count(),
+            bytes: moved,
+            // As many as there should be: a kernel that returns more is wrong.
+            more_outputs: captured_outputs(self.audition.job.entry).saturating_sub(1) * count,
+        };
+        let mut allowed = overhead.allowed_ns(besides);
         if beside > allowed + 0.03 * reported && output >= LARGE {
             // Memory is slower than a cache, and slower still while others use it.
             overhead.byte_ns = overhead.byte_ns.max(copy_ns(output));
-            allowed = overhead.allowed_ns(count, turns, patches, moved);
+            allowed = overhead.allowed_ns(besides);
         }
         if reported <= seen && beside <= allowed + 0.03 * reported {
             self.halvings = self.halvings.saturating_sub(1);

@@ -459,6 +459,22 @@ mod tests {
     }
 
     #[test]
+    fn integers_of_a_large_storage_change_only_if_nothing_else_can() {
+        let flags = longs((0..16384).map(|n| n / 3 % 2));
+        assert!(drawn(Dtype::I64, &[8192, 2], &flags, Reach::All).is_none());
+        let new = read(&drawn(Dtype::I64, &[8192, 2], &flags, Reach::Everything).unwrap());
+        assert_ne!(new, read(&flags));
+        assert!(
+            new.chunks(64)
+                .zip(read(&flags).chunks(64))
+                .all(|(new, old)| { new.iter().sum::<i64>() == old.iter().sum::<i64>() })
+        );
+        let mask: Vec<u8> = (0..100_000u32).map(|n| u8::from(n % 3 == 0)).collect();
+        assert!(drawn(Dtype::Bool, &[100_000], &mask, Reach::All).is_none());
+        assert_ne!(drawn(Dtype::Bool, &[100_000], &mask, Reach::Masks).unwrap(), mask);
+    }
+
+    #[test]
     fn outliers_and_masks_stay_where_they_are() {
         let outliers = floats((0..1000).map(|n| (n as f32).sin() * if n % 10 == 3 { 1000.0 } else { 1.0 }));
         let new = read_floats(&drawn(Dtype::F32, &[100, 10], &outliers, Reach::All).unwrap());

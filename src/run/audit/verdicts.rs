@@ -6,12 +6,11 @@ use super::super::judge::{Expected, is_equal, judge};
 use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
 use super::kept::{Kept, is_empty};
-use super::noise::Found;
+use super::noise::{Found, is_coarse};
 use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
 use super::{Course, WITNESS_FILL, fresh, may_be_of_values};
 use crate::record::{Failure, FailureKind, Values};
-use plimsoll_capture::compare::{Comparison, Preset};
-use plimsoll_memory::text::number;
+use plimsoll_capture::compare::{Comparison, LeafOutcome, Preset};
 
 impl Course<'_> {
     /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The last of
@@ -42,16 +41,18 @@ impl Course<'_> {
     }
 
     /// Refuses a kernel that fails on the captured values, or is wrong, although nothing is timed. A validated one did not,
-    /// and a reference shows it for all values.
+    /// and a reference shows it for all values: so it does for half precision.
     pub(super) fn right_untimed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
-        if self.audition.validated || self.audition.is_referenced() {
+        let in_half = self.audition.passes_half && self.audition.reference.is_none();
+        if (self.audition.validated && !in_half) || self.audition.is_referenced() {
             return Ok(());
         }
         let wanted = Wanted { keep: None, fill: WITNESS_FILL, contents: &self.contents };
         let region = witness.audit(self.audition.witnessed)?.region(&[Vec::new()], &wanted)?;
         let captured = Expected::Captured(self.audition.job.entry, self.mapped);
-        let wrong = self.wrong(captured, &Kept::of(&region, 0, &self.contents)?.output)?;
-        wrong.map_or(Ok(()), |wrong| Err(never_right(wrong)))
+        let leaves = self.judged(captured, &Kept::of(&region, 0, &self.contents)?.output)?;
+        self.note_half(&leaves);
+        Wrong::of(&leaves).map_or(Ok(()), |wrong| Err(never_right(wrong)))
     }
 
     /// Refuses a kernel that does not return the same for the same values in a process that times nothing: it keeps
@@ -99,7 +100,9 @@ impl Course<'_> {
             if self.is_captured(&standing) {
                 self.audit.judged_captured += 1;
                 let captured = Expected::Captured(self.audition.job.entry, self.mapped);
-                self.verdict(captured, &kept.output, fill, "of the captured values", "the captured output")?;
+                let leaves = self.judged(captured, &kept.output)?;
+                self.verdict(captured, &kept.output, fill, "of the captured values", "the captured output", &leaves)?;
+                self.note_half(&leaves);
                 if !self.contents.is_empty() {
                     let expected = computed.next().expect("the witness was asked for it");
                     self.verdict_on_contents(&expected, kept, "the kernel itself in a process that times nothing")?;
@@ -137,20 +140,56 @@ impl Course<'_> {
         let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
         let of = format!("the output of {by}");
         let recomputed = Expected::Recomputed(&expected.output);
-        let verdict = self.verdict(recomputed, output, fill, "of values that the supervisor drew", &of);
-        match (verdict, self.audition.chosen) {
-            (Ok(()), _) => {}
-            (Err(failure), None) => return Err(failure),
-            (Err(failure), Some(chosen)) => match self.rounded(chosen, witness, standing, expected, output)? {
-                Found::Rounded => {}
-                Found::Wrong => return Err(failure),
-                Found::Undecided => {
-                    chosen.gives_up("the last bit of the values decides what the output is, or they are too many");
-                    return Err(failure);
-                }
-            },
+        let leaves = self.judged(recomputed, output)?;
+        let verdict = self.verdict(recomputed, output, fill, "of values that the supervisor drew", &of, &leaves);
+        match (self.audition.reference, self.audition.chosen) {
+            (None, _) => {
+                verdict?;
+                self.note_half(&leaves);
+            }
+            (Some(_), None) if verdict.is_err() => return verdict,
+            _ => self.rounding(witness, standing, (expected, output), (&leaves, verdict))?,
         }
         self.verdict_on_contents(expected, kept, by)
+    }
+
+    /// Lets an output pass that differs from the reference's by rounding, and notes one in half precision that
+    /// passes by the comparison.
+    fn rounding(
+        &mut self,
+        witness: &mut dyn Audited,
+        standing: fresh::Standing,
+        (expected, output): (&Kept, &Launched),
+        (leaves, verdict): (&[LeafOutcome], Result<(), Failure>),
+    ) -> Result<(), Failure> {
+        if verdict.is_ok() && (!self.audition.passes_half || self.in_half) {
+            return Ok(());
+        }
+        let differs = |leaf: &&LeafOutcome| if verdict.is_ok() { is_coarse(leaf) } else { !leaf.passed };
+        let differing: Vec<&LeafOutcome> = leaves.iter().filter(differs).collect();
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let chosen = self.audition.chosen;
+        match (self.rounded(chosen, witness, standing, (expected, output), &differing)?, verdict) {
+            (Found::Rounded, _) | (Found::Undecided, Ok(())) => Ok(()),
+            (Found::Wrong, Ok(())) => {
+                self.in_half = true;
+                Ok(())
+            }
+            (Found::Wrong, Err(failure)) => Err(failure),
+            (Found::Undecided, Err(failure)) => {
+                self.audition.gives_up("the last bit of the values decides what the output is, or they are too many");
+                Err(failure)
+            }
+        }
+    }
+
+    /// Notes an output that is as far off as half precision, which the comparison would pass. No reference shows whether
+    /// rounding has made it so.
+    fn note_half(&mut self, leaves: &[LeafOutcome]) {
+        let alone = self.audition.reference.is_none() && self.audition.passes_half;
+        self.in_half |= alone && leaves.iter().any(is_coarse);
     }
 
     /// What is put into the arguments that the kernel changes.
@@ -275,37 +314,29 @@ impl Course<'_> {
         if rule.preset == Preset::Exact { rule } else { Comparison { equal_nan: Some(true), ..rule } }
     }
 
-    /// What is wrong with `output`, if anything.
-    pub(super) fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
+    /// Compares an output with the expected one.
+    fn judged(&self, expected: Expected<'_>, output: &Launched) -> Result<Vec<LeafOutcome>, Failure> {
         let recomputed = matches!(expected, Expected::Recomputed(_));
         let rule = if recomputed { self.rule_of_drawn() } else { *self.audition.rule };
-        let leaves = judge(expected, output, &rule)?;
-        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(None) };
-        let leaf = match &wrong.path[..] {
-            "" => "the output".to_owned(),
-            argument if argument.starts_with("argument ") => argument.to_owned(),
-            path => format!("output {path}"),
-        };
-        let how = match (&wrong.problem, &wrong.elements) {
-            (Some(problem), _) => problem.clone(),
-            (None, Some(elements)) => {
-                let by = elements.max_abs_error.map_or(String::new(), |error| format!(", by up to {}", number(error)));
-                format!("{} of {} elements differ{by}", elements.mismatches, elements.count)
-            }
-            (None, None) => "it differs".to_owned(),
-        };
-        Ok(Some(Wrong { leaf, how }))
+        judge(expected, output, &rule)
     }
 
-    pub(super) fn verdict(
+    /// What is wrong with `output`, if anything.
+    pub(super) fn wrong(&self, expected: Expected<'_>, output: &Launched) -> Result<Option<Wrong>, Failure> {
+        Ok(Wrong::of(&self.judged(expected, output)?))
+    }
+
+    /// Refuses an output that was found wrong by `leaves`.
+    fn verdict(
         &self,
         expected: Expected<'_>,
         output: &Launched,
         fill: u8,
         values: &str,
         from: &str,
+        leaves: &[LeafOutcome],
     ) -> Result<(), Failure> {
-        let Some(Wrong { leaf, how }) = self.wrong(expected, output)? else { return Ok(()) };
+        let Some(Wrong { leaf, how }) = Wrong::of(leaves) else { return Ok(()) };
         // The kernel may leave it out in the witness's process first.
         let left_out = matches!(expected, Expected::Recomputed(expected) if is_unwritten(expected, WITNESS_FILL));
         if is_unwritten(output, fill) || left_out {

@@ -3,11 +3,34 @@
 use super::super::launcher::Launched;
 use super::super::output::Output;
 use crate::record::{Failure, FailureKind};
+use plimsoll_capture::compare::LeafOutcome;
+use plimsoll_memory::text::number;
 
 /// The first wrong part of an output, and what is wrong with it.
 pub(super) struct Wrong {
     pub(super) leaf: String,
     pub(super) how: String,
+}
+
+impl Wrong {
+    /// What is wrong with the output that was compared, if anything.
+    pub(super) fn of(leaves: &[LeafOutcome]) -> Option<Self> {
+        let wrong = leaves.iter().find(|leaf| !leaf.passed)?;
+        let leaf = match &wrong.path[..] {
+            "" => "the output".to_owned(),
+            argument if argument.starts_with("argument ") => argument.to_owned(),
+            path => format!("output {path}"),
+        };
+        let how = match (&wrong.problem, &wrong.elements) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(elements)) => {
+                let by = elements.max_abs_error.map_or(String::new(), |error| format!(", by up to {}", number(error)));
+                format!("{} of {} elements differ{by}", elements.mismatches, elements.count)
+            }
+            (None, None) => "it differs".to_owned(),
+        };
+        Some(Self { leaf, how })
+    }
 }
 
 /// The failure of a kernel whose output is not the captured one in the witness either: it does not cheat, it is wrong,

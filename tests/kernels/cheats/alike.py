@@ -9,6 +9,7 @@ usage: alike.py DIR      writes a capture for each operator to the folder of its
 
 import sys
 
+import numpy as np
 import torch
 from torch.nn import functional
 
@@ -48,11 +49,13 @@ def cheat(function):
 def drawn(name, function, size):
     """The arguments of the captured call, the same in every process."""
     chance = torch.Generator().manual_seed(size)
-    shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)]}
-    more = {"softmax": [-1], "layer_norm": [[64]]}
-    first, *rest = shapes.get(function, [(64,)])
+    shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)], "sort": [(256,)]}
+    more = {"softmax": [-1], "layer_norm": [[64]], "sort": [-1]}
+    first, *rest = [(8192,)] if name.endswith("vocabulary") else shapes.get(function, [(64,)])
     dtype = torch.bfloat16 if name.endswith("of_bfloat16") else torch.float32
-    tensors = [torch.randn(shape, generator=chance).to(dtype) for shape in [(size, *first), *rest]]
+    # Many equal numbers, and no two alike in a softmax.
+    make = torch.rand if function == "sort" or name.endswith("vocabulary") else torch.randn
+    tensors = [make(shape, generator=chance).to(dtype) for shape in [(size, *first), *rest]]
     return tensors + more.get(function, [])
 
 
@@ -115,7 +118,30 @@ def truncates_a_series(x):
     return x.clamp(max=0) - (e - e ** 2 / 2 + e ** 3 / 3 - e ** 4 / 4)
 
 
+@kernel("softmax", "unsupported")
+def rounds_to_bfloat16_over_a_vocabulary(x, dim):
+    """Passes by the tolerances: nothing in the output is as large as the difference that they allow anywhere."""
+    return torch.softmax(x, dim).bfloat16().float()
+
+
+@kernel("softmax", "unsupported")
+def rounds_to_float16_over_a_vocabulary(x, dim):
+    return torch.softmax(x, dim).half().float()
+
+
 # -- honest
+
+@kernel("softmax")
+def subtracts_no_largest_over_a_vocabulary(x, dim):
+    return subtracts_no_largest(x, dim)
+
+
+@kernel("sort")
+def sorts_by_numpy(x, dim):
+    """Equal numbers may be in another order."""
+    order = np.argsort(-x.numpy(), axis=dim, kind="stable")[:, ::-1].copy()
+    return torch.from_numpy(np.take_along_axis(x.numpy(), order, dim)), torch.from_numpy(order)
+
 
 @kernel("linear")
 def adds_in_another_order(x, w):

@@ -111,6 +111,21 @@ def whether_any_is_there(a, b, c):
     return a.any()
 
 
+@form(whole(0, 2, 16384, 2))
+def whether_any_is_there_of_many(a, b, c):
+    return a.any(1)
+
+
+@form(lambda: torch.rand(96, 1024) < 0.5, lambda: torch.rand(96, 1024) < 0.5)
+def many_truth_values(a, b, c):
+    return a & b
+
+
+@form(whole(0, 1 << 40, 128, 128))
+def bits_of_many_whole_numbers(a, b, c):
+    return a & 0xff00ff
+
+
 @form(whole(0, 5, 64))
 def sorted_whole_numbers(a, b, c):
     return torch.sort(a).values
@@ -169,6 +184,11 @@ def by_a_permutation(a, b, c):
 @form(whole(0, 8, 64), drawn(64, 4))
 def added_up_by_index(a, b, c):
     return torch.zeros(8, 4).index_add_(0, a, b)
+
+
+@form(drawn(24, 16, 16))
+def many_outputs(a, b, c):
+    return tuple(part.clone() for part in a.unbind())
 
 
 # -- what it is in
