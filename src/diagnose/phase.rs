@@ -16,7 +16,9 @@ const LATE: u64 = 100;
 pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     let above: Vec<&str> = lines.before(at).take(ABOVE).map(Line::message).collect();
     let end = (0..above.len()).find(|&at| ends_the_frames(&above, at)).unwrap_or(above.len());
-    let frames = &above[..end];
+    // IPython numbers the lines around that of a frame, which has an arrow.
+    let around = |text: &&&str| regex!(r"^ {2,}\d+(?: |$)").is_match(text);
+    let frames = &above[..end].iter().filter(|text| !around(text)).copied().collect::<Vec<_>>()[..];
     let phase = phase(frames);
     if let Some(phase) = phase {
         sighting.also.push(phase);

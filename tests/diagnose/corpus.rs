@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen56/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen59/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 207] = [
+const KNOWN: [(&str, &str); 212] = [
     ("some/f-people-slurm-es", "a report in Spanish, less likely than one since more authors were learnt"),
     ("some/f-toot-linker", "a report in one line, less likely than one since more authors were learnt"),
     ("none/none-memory-optimization-pr-gpu", "a comparison of two columns is telemetry, in which nothing is wrong"),
@@ -287,7 +287,6 @@ const KNOWN: [(&str, &str); 207] = [
     ("some/f-people-comfy-video", "a video that does not fit, in a sentence of a forum"),
     ("some/f-people-handover-137", "one line of a hand-over"),
     ("some/t-celery-ps-cron", "rows of `ps` behind a time that its columns do not have"),
-    ("some/t-inference-host-rss", "two columns of which one stays"),
     ("some/t-people-agent-ru", "Russian growth in the words of a person"),
     ("some/t-people-k8s-slack-operator", "two versions in several messages of a chat"),
     ("some/t-people-workers-fr", "French growth in the words of a person"),
@@ -366,6 +365,12 @@ const KNOWN: [(&str, &str); 207] = [
     ("none/n-54-024", "a table of models by size"),
     ("none/n-54-029", "a curriculum whose title says that lengths double"),
     ("some/t-52-059", "a canary beside its stable version, whose header stands far above the memory"),
+    ("some/f-57-005", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
+    ("none/n-57-003", "the gap of a summary is told as the allocator's cache"),
+    ("some/t-58-011", "an iteration is counted in batches, whose size may be meant"),
+    ("none/n-59-023", "telemetry is reported, with nothing wrong in it"),
+    ("none/n-59-025", "telemetry is reported, with nothing wrong in it"),
+    ("none/n-59-039", "the gap of a summary is told as the allocator's cache"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of
@@ -414,6 +419,9 @@ const KNOWN: [(&str, &str); 207] = [
 /// mended for another one. `unseen54`, mixed, after mends for all four, 78 of 85 (failures 40 of 40, trends 38 of 45) and 54 of
 /// 60 with 6 claims, most of them of growth. `unseen55`, what tools print, 42 of 50 and 38 of 40 with growth claimed twice;
 /// `unseen56`, what is ordinary, 97 of 100 (failures 70 of 70, trends 27 of 30) and 39 of 40 with growth claimed once.
+/// `unseen57`, what is ordinary again, 78 of 80 (failures 49 of 50, trends 29 of 30) and 46 of 50 with 3 claims; `unseen58`,
+/// readings, 52 of 60 and 55 of 60 with growth claimed 5 times; `unseen59`, what machine learning prints, 76 of 80 (failures
+/// 60 of 60, trends 16 of 20) and 37 of 40 with no claim. None of the three was mended for another one.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -475,6 +483,9 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen54", 145),
         ("unseen55", 90),
         ("unseen56", 140),
+        ("unseen57", 130),
+        ("unseen58", 120),
+        ("unseen59", 120),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -532,16 +543,19 @@ fn wordings_beside_those_of_the_sets_are_right() {
 #[test]
 fn what_people_report_is_found_and_what_they_mention_is_not() {
     /// The authors who wrote last, long posts most of them.
-    const LATER: [&str; 10] = [
+    const LATER: [&str; 13] = [
         "reports14",
         "reports15",
         "reports16",
         "reports17",
+        "reports18",
         "mentions14",
         "mentions15",
         "mentions16",
         "mentions17",
+        "mentions18",
         "growth6",
+        "growth7",
         "steady6",
     ];
     let (later, cases): (Vec<Case>, Vec<Case>) =
@@ -559,7 +573,7 @@ fn what_people_report_is_found_and_what_they_mention_is_not() {
     let found @ (all, reports, growth, mentions, steady) = counted(&cases);
     assert!(all == 6460 && reports >= 1500 && growth >= 610 && mentions <= 38 && steady <= 24, "{found:?}");
     let found @ (all, reports, growth, mentions, steady) = counted(&later);
-    assert!(all == 575 && reports >= 200 && growth >= 42 && mentions <= 16 && steady <= 5, "{found:?}");
+    assert!(all == 695 && reports >= 200 && growth >= 42 && mentions <= 16 && steady <= 5, "{found:?}");
 }
 
 #[test]

@@ -19,9 +19,9 @@ pub(super) fn is_scaled(line: &str) -> bool {
     let sizes = regex!(
         r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
     );
-    // Not in the name of a module or of a file.
+    // Not in the name of a module, of a file or of a function.
     sizes.is_match(line)
-        && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b").replace_all(line, ""))
+        && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b|\b\w+\(|\bgrep (?:-\S+ )*\S+").replace_all(line, ""))
         && !regex!(r"(?i)\bloaded\b|\b(?:fixed|constant|the same|always the|unchanged)\b").is_match(line)
         && line.split_whitespace().count() < 12
         && !heads_times(line)
@@ -81,7 +81,10 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
     let other = regex!(
         r"(?i)\b(?:memfree|buffers|cached|limit|capacity|total memory|cache size|virt|vsz|swap|of|downloaded|uploaded|written|wrote|sent|received|read|transferred|copied|processed)\b\W*$"
     );
-    other.is_match(&text[..number.start]) || text[..number.start].ends_with("/ ")
+    let before = &text[..number.start];
+    // What a pod may use, or is given.
+    let set = regex!(r"(?i)\b(?:limits|requests):\s.*\bmemory: ?$");
+    other.is_match(before) || set.is_match(before) || before.ends_with("/ ")
 }
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.
@@ -133,7 +136,7 @@ fn mentions(text: &str) -> bool {
 
 /// Whether `name` is that of an amount of memory.
 pub(super) fn is_named(name: &str) -> bool {
-    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|alloc\w*_total\b|(?:\b|_)m?allocs(?:\b|_)|(?:\b|_)frees(?:\b|_)|\b(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|alloc\w*_total\b|(?:\b|_)m?allocs(?:\b|_)|(?:\b|_)frees(?:\b|_)|(?:\b|_)(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
 }
 
 /// Whether `name` is that of the share of a machine's memory that is used.
@@ -160,6 +163,10 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return false;
     }
     let key = before(text, numbers, column);
+    // The number of a device or a process is no amount.
+    if regex!(r"(?i)\b(?:rank|gpu|npu|device|card|worker|node|pid|thread|core|layer|stage) ?#? ?$").is_match(key) {
+        return false;
+    }
     let above = || lines[at.saturating_sub(ABOVE)..*at].iter().rev().copied();
     if is_share(key) || head(text, &numbers[column], above()).is_some_and(is_share) {
         return values.iter().all(|value| (1.0..=100.0).contains(value));
@@ -180,6 +187,12 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     // `npu-smi` prints the used part and the whole without a unit.
     let whole = || regex!(r"^/ ?\d{4,}\b").is_match(&text[numbers[column].start + numbers[column].written.len()..]);
     if whole() && above().any(|line| line.contains("npu-smi") || line.contains("HBM-Usage")) {
+        return true;
+    }
+    // So does `rocm-smi` as rows of commas: the whole, then the used part.
+    if regex!(r"\bcard\d+,\d{8,},$").is_match(&text[..numbers[column].start])
+        && above().any(|line| line.contains("rocm-smi"))
+    {
         return true;
     }
     // A histogram of Java's heap has the number of its objects and their bytes.
@@ -253,11 +266,14 @@ pub(super) fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator
         |text: &str| text.contains(char::is_alphabetic) && !text.ends_with(['.', ':', '!', '?']) && !is_row(text);
     let Some(by) = by else {
         let gaps = |text: &str| regex!(r"\S\s{2,}\S").find_iter(text).count();
-        if gaps(text) < 2 {
-            return None;
-        }
         let (start, end) = (number.start, number.start + number.written.len());
         let words = |text: &str| text.split_whitespace().count();
+        if gaps(text) < 2 {
+            // A word of a header for each column.
+            const COLUMNS: usize = 5;
+            let head = above.next().filter(|above| is_head(above) && words(above) == words(text))?;
+            return head.split_whitespace().nth(words(&text[..start])).filter(|_| words(text) >= COLUMNS);
+        }
         // A date and a time are one column.
         let dated = regex!(r"^\s*\d+[-./]\d+\S* \d{1,2}:\d\d").is_match(text);
         let (columns, place) = (words(text) - usize::from(dated), words(&text[..start]));
@@ -275,6 +291,13 @@ pub(super) fn head<'a>(text: &str, number: &Number<'_>, mut above: impl Iterator
         let over = text.char_indices().filter(|(at, c)| !c.is_whitespace() && *at + 1 >= start && *at <= end);
         let (first, last) =
             over.fold(None, |range: Option<(usize, usize)>, (at, _)| Some((range.map_or(at, |it| it.0), at)))?;
+        // Names of several words stand apart from each other, if there are as many as columns.
+        let cells = |text: &str| regex!(r"\s{2,}").split(text.trim()).count();
+        if cells(text) == columns {
+            let begin = text[..first].rfind("  ").map_or(0, |at| at + 2);
+            let stop = text[last..].find("  ").map_or(text.len(), |at| last + at);
+            return text.get(begin..stop);
+        }
         let begin = text[..first].rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let stop = text[last..].find(char::is_whitespace).map_or(text.len(), |at| last + at);
         return Some(&text[begin..stop]);

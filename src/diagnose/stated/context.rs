@@ -18,6 +18,14 @@ fn are_sizes(values: &[f64]) -> bool {
         && rest.iter().any(|step| step != first)
 }
 
+/// Whether each of `memory` is the same share of the size beside it, within a twentieth: nothing is held besides.
+fn are_parts_of(sizes: &[f64], memory: &[f64]) -> bool {
+    let shares: Vec<f64> = memory.iter().zip(sizes).map(|(memory, size)| memory / size).collect();
+    let (least, most) =
+        shares.iter().fold((f64::MAX, 0.0f64), |(least, most), &share| (least.min(share), most.max(share)));
+    shares.len() >= 4 && most <= 1.05 * least
+}
+
 /// The words of a header above place `start` of its rows, between gaps.
 fn heading(header: &str, start: usize) -> Option<&str> {
     let gaps = regex!(r"\s{2,}");
@@ -65,22 +73,48 @@ impl<'a> Columns<'a> {
         }
         let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
         let memory = rise(column.values[0], column.values[column.values.len() - 1]);
-        let heads = |line: &str| line.split_whitespace().next().is_some_and(is_of_work);
+        let heads =
+            |line: &str| line.split([' ', '\t', ',', ';', '|']).find(|word| !word.is_empty()).is_some_and(is_of_work);
         let header = self.header(column);
         let headed = header.is_some_and(heads);
-        (0..rows[0].1.len()).any(|other| {
-            let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
-            if values.len() < rows.len() {
-                return false;
-            }
-            let start = rows[0].1[other].start;
-            let of_work = || {
-                other == 0 && headed
-                    || is_of_work(&name(self.lines, &rows, other))
-                    || start != first.start && header.and_then(|header| heading(header, start)).is_some_and(is_of_work)
+        let names = |header: &str| header.trim_start().starts_with(char::is_alphabetic) && !heads_times(header);
+        let sized_first = header.is_some_and(names);
+        self.follows_work_below(column, memory)
+            || (0..rows[0].1.len()).any(|other| {
+                let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
+                if values.len() < rows.len() {
+                    return false;
+                }
+                let start = rows[0].1[other].start;
+                let of_work = || {
+                    other == 0 && headed
+                        || is_of_work(&name(self.lines, &rows, other))
+                        || start != first.start
+                            && header.and_then(|header| heading(header, start)).is_some_and(is_of_work)
+                };
+                (self.is_of_a_size(&rows[0], other)
+                    || other == 0 && start < first.start && sized_first && are_parts_of(&values, &column.values))
+                    && are_sizes(&values)
+                    || 2.0 * rise(values[0], values[values.len() - 1]) >= memory && of_work()
+            })
+    }
+
+    /// Whether a line as far below each row says how much work is held, and that rises as well: at least half as fast as
+    /// `memory`.
+    fn follows_work_below(&self, column: &Column<'_>, memory: f64) -> bool {
+        const BELOW: usize = 4;
+        (1..=BELOW).any(|distance| {
+            let row = |(at, _): &(usize, Number<'_>)| {
+                let line = self.lines.get(at + distance)?;
+                Some((at + distance, numbers(line).1)).filter(|(_, numbers)| !numbers.is_empty())
             };
-            self.is_of_a_size(&rows[0], other) && are_sizes(&values)
-                || 2.0 * rise(values[0], values[values.len() - 1]) >= memory && of_work()
+            let Some(rows) = column.cells.iter().map(row).collect::<Option<Vec<_>>>() else { return false };
+            (0..rows[0].1.len()).any(|other| {
+                let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
+                values.len() == rows.len()
+                    && is_of_work(&name(self.lines, &rows, other))
+                    && 2.0 * (values[values.len() - 1] - values[0]) / values[0].max(1.0) >= memory
+            })
         })
     }
 
@@ -112,11 +146,16 @@ impl<'a> Columns<'a> {
     /// with the name of the memory.
     pub(super) fn counts(&self, column: &Column<'_>) -> bool {
         const READINGS: usize = 6;
+        // Whoever counts blocks of the same work says so.
+        let same_work = self.above(column).any(|line| {
+                regex!(r"(?i)\b(?:identical|same|equal)\b.*\b(?:per|each|every|a) (?:block|batch|round|row|step|cycle|pass|run|line)\b|\b(?:per|each|every) (?:block|batch|round|row|step|cycle|pass|run|line)\b.*\b(?:identical|same|equal)\b").is_match(line)
+        });
         let count = |(at, number): &(usize, Number<'_>)| {
             let (first, rest) = self.lines[*at][..number.start].trim_start().split_once(char::is_whitespace)?;
             let first = first.trim_end_matches([':', ',', '|', ')']);
             let count = first.strip_prefix('x').unwrap_or(first).parse::<u64>().ok()?;
-            (!rest.contains(char::is_alphanumeric) || count > 0 && is_named(rest)).then_some(count)
+            let plain = !rest.contains(if same_work { char::is_alphabetic } else { char::is_alphanumeric });
+            (plain || count > 0 && is_named(rest)).then_some(count)
         };
         let Some(counts) = column.cells.iter().map(count).collect::<Option<Vec<_>>>() else { return false };
         // A header says what is counted, which may be what the memory holds.
@@ -127,10 +166,11 @@ impl<'a> Columns<'a> {
         let headed = || !name(self.lines, &[(first, numbers(self.lines[first]).1)], 0).is_empty();
         counts.len() >= READINGS
             && (counts[0] == 0
+                || counts[..2] == [1, 2] && same_work
                 || counts[..2] == [1, 2] && named
                 || counts[0] > 1 && counts[1] == 2 * counts[0] && (!named || again))
             && in_equal_steps(&counts)
-            && (again || !headed())
+            && (again || !headed() || same_work)
     }
 
     /// Whether each row begins with a count that grows many times, in steps that differ: of how large the work is.
@@ -210,7 +250,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?rss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap|outstanding)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?[rpu]ss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap|outstanding)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)

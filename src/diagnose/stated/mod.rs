@@ -144,7 +144,10 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
 /// What all words of a text say of memory, if no sentence and no rows do.
 pub(super) fn worded(bytes: &[u8], passages: &Passages) -> Option<Statement> {
     let (verdict, at) = worded::verdict(passages).filter(|_| !wording::failed_otherwise(passages))?;
-    if passages.lines.iter().any(|line| wording::denies(line.message())) {
+    let levels = regex!(
+        r"(?i)\b(?:after that|from (?:there|then)(?: on)?|since then|then)[,:]? (?:it (?:is|was|stay(?:s|ed)|remain(?:s|ed)) )?(?:level|flat|steady|stable|constant)\b"
+    );
+    if passages.lines.iter().any(|line| wording::denies(line.message()) || levels.is_match(line.message())) {
         return None;
     }
     let text = String::from_utf8_lossy(bytes);

@@ -368,7 +368,9 @@ fn of_column<'a>(lines: &[&str], rows: &[Row<'a>], column: usize, old: &OldColle
     }
     let name = name(lines, rows, column);
     // What passed through a network or a disk, or was ever allocated.
-    let passed = regex!(r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|blk|pids)[=:]?$|\btraffic\b|total[_-]alloc");
+    let passed = regex!(
+        r"(?i)^(?:(?:net|block|disk) )?i/o$|^(?:net|block|blk|pids)[=:]?$|\btraffic\b|total[_-]alloc|\b(?:binary|image|file|package|wheel|bundle|download|install\w*)[ _]size\b"
+    );
     // `gcs=88.1M` beside `proc=211MB` is a count.
     let short = |number: &Number<'_>| number.sized && number.written.ends_with(['k', 'K', 'M', 'G', 'T']);
     let sizes = || rows[0].1.iter().any(|number| number.sized && number.written.ends_with('B'));

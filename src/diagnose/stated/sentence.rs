@@ -238,6 +238,11 @@ fn newer(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> {
     let more_by = regex!(
         r"(?i)\d ?[kmg]i?b (?:more|larger|higher|bigger) (?:than|with|in|on|since|after)\b|\b(?:twice|double|(?:\d+(?:\.\d+)?|two|three|four|five)(?:x| times)) (?:the |as much |more )?(?:memory|ram|vram)\b|\b(?:takes?|needs?|uses?) more of the (?:gpu|card|memory|ram)\b"
     );
+    // A test that compares with its baseline.
+    let worse = regex!(r"(?i)\bmemory\b[^.\d]{0,60}\bis \d+(?:\.\d+)?% (?:worse|higher) \(max allowed\b");
+    if let Some(found) = worse.find(sentence) {
+        return Some((Verdict::Regression, true, found.start()));
+    }
     // `2.1 GB` is no version.
     let mut bare = sentence.to_owned();
     amounts.iter().rev().for_each(|amount| bare.replace_range(amount.start..amount.end, ""));

@@ -43,7 +43,8 @@ impl Columns<'_> {
         let of_rows = |column: &Column<'_>| {
             let cells = column.cells.iter();
             let versions = cells.map(|(at, number)| version(*at, number)).collect::<Option<_>>();
-            let versions = versions.or_else(|| self.versions_of_a_program(column))?;
+            let versions = versions.or_else(|| self.versions_of_a_program(column));
+            let versions = versions.or_else(|| self.versions_in_a_name(column))?;
             grown(column, versions).filter(|_| !self.is_headed_by_times(column))
         };
         let of_blocks = |column: &Column<'_>| grown(column, self.versions_above(column)?);
@@ -72,6 +73,23 @@ impl Columns<'_> {
             && !counted.is_match(name)
             && !is_named(name)
             && !column.cells.iter().any(|(at, _)| is_timed(self.lines[*at]));
+        if of_one { rows.iter().map(|row| parts(&row["version"])).collect() } else { None }
+    }
+
+    /// The versions in a name that is the same in all rows besides: `cfd-24.03-wing4M`, `cfd-24.09-wing4M`.
+    fn versions_in_a_name(&self, column: &Column<'_>) -> Option<Vec<Vec<u32>>> {
+        let named = regex!(
+            r"(?:^|\s)(?P<before>[A-Za-z][A-Za-z_]*[-_@:]v?)(?P<version>\d+(?:\.\d+)+)(?P<after>[-_]\S*)?(?:\s|$)"
+        );
+        let row = |(at, number): &(usize, Number<'_>)| {
+            named.captures(self.lines[*at]).filter(|found| found.get(0).is_some_and(|name| name.end() <= number.start))
+        };
+        let rows = column.cells.iter().map(row).collect::<Option<Vec<_>>>()?;
+        let name = |row: &::regex::Captures<'_>| {
+            (row["before"].to_owned(), row.name("after").map(|after| after.as_str().to_owned()))
+        };
+        let first = name(&rows[0]);
+        let of_one = rows.iter().all(|row| name(row) == first) && column.cells.len() >= 2;
         if of_one { rows.iter().map(|row| parts(&row["version"])).collect() } else { None }
     }
 

@@ -202,7 +202,7 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
 
 /// Whether `name` is that of a column of how much work a program holds, which may rise and fall.
 pub(crate) fn is_of_work(name: &str) -> bool {
-    regex!(r"(?i)^\W*(?:[\w/.-]+[ _]){0,2}(?:replicas|pods|connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs|keys|vectors)\W*$").is_match(name)
+    regex!(r"(?i)^\W*(?:[\w/.-]+[ _:]){0,2}(?:replicas|pods|connections?|conns?|users|sessions|clients|players|viewers|subscribers|sockets|streams|tenants|rooms|devices|agents|documents|tabs|keys|vectors)\W*$").is_match(name)
 }
 
 /// The column of a loop's table whose name, in lower case, is `name`.

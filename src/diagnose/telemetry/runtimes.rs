@@ -17,7 +17,8 @@ type Reading = (Metric, Figure, Cow<'static, str>);
 type Parser = fn(&str) -> Option<Reading>;
 
 /// The readers, each with a text that its lines have.
-const PARSERS: [(&str, Parser); 18] = [
+const PARSERS: [(&str, Parser); 19] = [
+    ("'current': ", tensorflow),
     ("MEM ", mprof),
     ("Max Memory Used: ", lambda),
     ("Total: reserved=", native),
@@ -59,6 +60,12 @@ fn native(text: &str) -> Option<Reading> {
     let size = letter(committed.rest.strip_suffix('B').unwrap_or(committed.rest).chars().next()?)?;
     Some((Metric::HostUsed, committed.figure(size)?, "committed by a JVM".into()))
         .filter(|_| text.starts_with("Total: "))
+}
+
+/// What TensorFlow's tensors hold on a device: `{'current': 1288490240, 'peak': 5402178560}`.
+fn tensorflow(text: &str) -> Option<Reading> {
+    let current = number(behind(text, "{'current': ")?).filter(|current| current.rest.starts_with(", 'peak': "))?;
+    Some((Metric::Allocated, current.figure(1)?, "in use by TensorFlow".into()))
 }
 
 /// A reading of `mprof`, in MiB and at a time: `MEM 470.125000 1700010000.1234`.

@@ -22,6 +22,8 @@ struct Header {
     unit: Option<u64>,
     /// Whether it names two versions, so that rows need not state the difference.
     pair: bool,
+    /// Whether rows have the new amount, and how much it differs from the old one: `742.80 MiB (+71.20%)`.
+    change: bool,
     memory: bool,
     gpu: bool,
     line: u64,
@@ -93,13 +95,25 @@ pub(super) fn heads(text: &str) -> bool {
 
 fn header(text: &str, line: u64) -> Option<Header> {
     let peaks = || regex!(r"(?i)\bpeak\b").is_match(text) && unit_in(text).is_some();
-    let of = |unit, pair| Header { unit, pair, memory: of_memory(text) || peaks(), gpu: is_of_a_gpu(text), line };
+    let of = |unit, pair| Header {
+        unit,
+        pair,
+        change: text.contains("(Result \u{394}%)"),
+        memory: of_memory(text) || peaks(),
+        gpu: is_of_a_gpu(text),
+        line,
+    };
     // Each part of Go's benchstat has a header of its own.
-    if text.contains("/op") && (text.contains('│') || text.starts_with("name ")) {
-        return Some(of(text.contains("B/op").then_some(1), false));
+    let benchstat = text.contains('│') && text.contains("vs base") || text.starts_with("name ") && text.contains("/op");
+    if benchstat || text.contains('│') && text.contains("/op") {
+        return Some(of((text.contains("B/op") || text.contains("-bytes ")).then_some(1), false));
     }
     if !(text.contains("  ") || text.contains(['|', '\t'])) {
         return None;
+    }
+    // Bencher compares with what it has kept.
+    if text.contains("(Result \u{394}%)") {
+        return Some(of(unit_in(text), false));
     }
     // A name may have its commit: `base=4f1e90c`.
     let text = &*regex!(r"(\b[a-z]+)[=:@][0-9a-f]{7,40}\b").replace_all(text, "$1");
@@ -107,7 +121,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
         return None;
     }
     let names = regex!(
-        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|reference)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\b(?:stable|control|prod(?:uction)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:canary|treatment|experiment)\b|\(v?\d+\.\d+(?:\.\d+)+\)[^|\n]*\|.*\(v?\d+\.\d+(?:\.\d+)+\)|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
+        r"(?i)\b(?:baseline|base|before|old|previous|prev|main|master|ref(?:erence)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:candidate|after|new|current|head|this pr|pr|branch|patched|main)\b|\b(?:stable|control|prod(?:uction)?)\b[^|\n]*(?:\||\s{2,}|\t).*\b(?:canary|treatment|experiment)\b|\(v?\d+\.\d+(?:\.\d+)+\)[^|\n]*\|.*\(v?\d+\.\d+(?:\.\d+)+\)|\bv?\d+\.\d+(?:\.\d+)?\S*(?:\s*\||\s{2,}|\t)\s*(?:(?:[A-Za-z][\w+-]* )?v?\d+\.\d+\.\d+\S*|(?:main|head|master|nightly|trunk|this pr|candidate)\b)"
     );
     // A version may have its unit or its role beside it: `v2.2.0 (baseline)`.
     let plain = regex!(r" ?\([^()|]*\)").replace_all(text, "");
@@ -146,8 +160,19 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
         (Some(header), [before, after]) if header.pair => Some([*before, *after]),
         _ => None,
     };
+    let changed = || {
+        let two = amounts.windows(2).find(|two| {
+            header.is_some_and(|header| header.change)
+                && matches!(two[0].of, Of::Bytes(_))
+                && two[1].of == Of::Percent
+                && two[1].signed
+        })?;
+        let ratio = 1.0 + two[1].value / 100.0;
+        let before = Amount { value: two[0].value / ratio, error: two[0].error + 0.01 * two[0].value, ..two[0] };
+        (ratio > 0.0).then_some([before, two[0]])
+    };
     let reversed = amounts.windows(3).find(|three| proves(&[three[1], three[0], three[2]]));
-    let pair = proven.or_else(|| reversed.map(|three| [three[1], three[0]])).or_else(bare)?;
+    let pair = proven.or_else(|| reversed.map(|three| [three[1], three[0]])).or_else(changed).or_else(bare)?;
     let label = label(text, pair[0].at.min(pair[1].at));
     let own = pair.iter().find_map(|amount| if let Of::Bytes(size) = amount.of { Some(size) } else { None });
     let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit)?;
@@ -383,6 +408,14 @@ mod tests {
         let benchstat = "        │ old.txt │ new.txt │\n        │ sec/op │ sec/op vs base │\nRow-16  3.211 ± 0%  6.422 ± 1%  +100.0% (p=0.0 n=10)\n\
             \n        │ B/op │ B/op vs base │\nRow-16  2.016Mi ± 0%  4.375Mi ± 0%  +117.01% (p=0.000 n=10)\n";
         assert_eq!(found(benchstat), [(2.0, 4.0)]);
+        let rss = "  │ a.txt │ b.txt │\n  │ peak-RSS-bytes │ peak-RSS-bytes vs base │\nPut-8  182.4Mi ± 1%  241.9Mi ± 1%  +32.62% (p=0.0 n=10)\n";
+        assert_eq!(found(rss), [(182.0, 242.0)]);
+        let bencher = "| Benchmark | Memory Benchmark Result MiB (Result Δ%) | Latency Benchmark Result ms (Result Δ%) |\n|---|---|---|\n\
+            | build | 🚨 742.80 MiB (+71.20%) | ✅ 812.40 ms (-0.41%) |\n";
+        assert_eq!(found(bencher), [(434.0, 743.0)]);
+        let named =
+            "metric   ref   new   change\n-----\nmax allocated, rank 0 (MB)      31118.2      36844.9      +18.4 %\n";
+        assert_eq!(found(named), [(31118.0, 36845.0)]);
         assert!(heads("        │ B/op │ B/op vs base │") && !heads("the memory of a step  and what remains after it"));
     }
 

@@ -23,6 +23,7 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
         || supposed(lines, at)
         || goes_on(lines, at)
         || entry(lines, at)
+        || of_an_option(lines, at)
         || to_fill_in(lines, at);
     manual.then_some("a manual")
 }
@@ -144,6 +145,21 @@ fn entry(lines: &Lines, at: usize) -> bool {
         })
 }
 
+/// Whether line `at` is indented below an option of a command, among others.
+fn of_an_option(lines: &Lines, at: usize) -> bool {
+    const OPTIONS: usize = 3;
+    let names = |line: &&Line| {
+        regex!(
+            r"^\s*-{1,2}[A-Za-z][\w-]*(?:[ =]<?[\w.-]+>?)?(?:(?:,? | or )-{1,2}[A-Za-z][\w-]*(?:[ =]<?[\w.-]+>?)?)*\s*$"
+        )
+        .is_match(&line.text)
+    };
+    let near = &lines[at.saturating_sub(EXAMPLE)..lines.len().min(at + EXAMPLE)];
+    lines[at].text.starts_with([' ', '\t'])
+        && lines[at.saturating_sub(SENTENCE)..at].iter().any(|line| names(&line))
+        && near.iter().filter(names).count() >= OPTIONS
+}
+
 /// Whether line `at` is a few words alone, and an indented sentence below explains them.
 fn defined(lines: &Lines, at: usize) -> bool {
     regex!(r"^[a-z][a-z]*(?: [a-z-]+){1,7}$").is_match(lines[at].text.trim_end())
@@ -178,6 +194,7 @@ mod tests {
             "If your job fails with:\n```\nslurmstepd: out of memory\n```\nask for more.\n",
             "If you get the following error:\n    x: 1\n    out of memory\n",
             "This enables or disables panic on out of memory feature.\n",
+            "--limit or -m\n    The limit.\n-M, --no-evict\n    Say out of memory rather than evict.\n-k\n    Lock pages.\n",
             "When set to 1, the kernel panics when out of memory.\n",
             "This enables or disables killing the task that\nis running when the kernel is in\nout of memory situations.\n",
             "The output shows that the container was killed:\n\n    state:\n      reason: out of memory\n",
@@ -202,6 +219,7 @@ mod tests {
             "To reproduce:\nStep 1: train\nStep 2: kubectl describe pod <pod-name>\nReason: out of memory\n",
             "kubectl describe pod <pod-name>\nReason: out of memory\nIf you need the whole log, ask.\n",
             "This enables the cache.\nout of memory\n",
+            "$ run\n--limit\n    out of memory\n",
             "The output is:\n\n    RuntimeError: out of memory\n",
         ] {
             assert!(!is(text, "out of memory"), "{text}");

@@ -77,7 +77,7 @@ pub(in super::super) fn recognise(passages: &Passages, dismissed: &[u64]) -> Opt
 pub(in super::super) fn failed_otherwise(passages: &Passages) -> bool {
     let trace = regex!(r#"^File ".*", line \d+"#);
     let error = regex!(r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ");
-    let of_memory = regex!(r"(?i)mem|alloc|oom|kill|shm|shared|cuda|hip|resource|exit");
+    let of_memory = regex!(r"(?i)mem|alloc|oom|kill|shm|shared|\b(?:cuda|hip)\w* (?:runtime )?error|resource|exit");
     let mut lines = passages.lines.iter().map(|line| line.message().trim()).skip_while(|text| !trace.is_match(text));
     lines.any(|text| error.is_match(text) && !of_memory.is_match(text))
 }
@@ -107,7 +107,9 @@ pub(super) fn candidates(passages: &Passages) -> impl Iterator<Item = usize> {
 
 /// Whether line `at` may say so: not of an earlier year or run, nor of what the program does instead.
 fn speaks(passages: &Passages, at: usize) -> bool {
-    let earlier = regex!(r"(?i)\b(?:this|the (?:new|current)) (?:one|run|job) is (?:still )?(?:fine|ok|good)\b");
+    let earlier = regex!(
+        r"(?i)\b(?:this|the (?:new|current)) (?:one|run|job) is (?:still )?(?:fine|ok|good)\b|\bha(?:s|ve) not (?:come back|recurred|happened again) since\b"
+    );
     let line = &passages.lines[at];
     passages.is_of_memory(at)
         && !recovered::in_words(line.message())

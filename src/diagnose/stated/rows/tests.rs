@@ -189,10 +189,24 @@ fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
             "1032354816",
             "1884160000",
         ),
+        (
+            "1000 identical requests per block\n\nblock  managed heap (MB)  private bytes (MB)  handles\n1      48                 611                 402\n2      47                 798                 402\n3      48                 984                 403\n4      48                 1171                402\n5      47                 1358                402\n6      48                 1544                403",
+            "611",
+            "1544",
+        ),
+        (
+            "erlang:memory(binary), length(erlang:processes())\n{{2025,3,2},  201440312,  410220488}\n{{2025,3,3},  688120944,  411008120}\n{{2025,3,4}, 1176300208,  410884624}\n{{2025,3,5}, 1662881072,  410402904}\n{{2025,3,6}, 2150440656,  411220160}",
+            "201440312",
+            "2150440656",
+        ),
     ] {
         assert_eq!(found(text), Some((first.to_owned(), last.to_owned())), "{text}");
     }
     for text in [
+        // Keys of a store, in the row and below it, and bytes that were sent.
+        "redis\n00:00  used_memory:104112880    db0:keys=500000,expires=0\n00:05  used_memory:207880112    db0:keys=1000000,expires=0\n00:10  used_memory:311904448    db0:keys=1500000,expires=0\n00:15  used_memory:415702016    db0:keys=2000000,expires=0\n00:20  used_memory:519604880    db0:keys=2500000,expires=0",
+        "== 08:00\nused_memory_human:1.02G\ndb0:keys=1204118,expires=0\n== 10:00\nused_memory_human:2.03G\ndb0:keys=2411902,expires=0\n== 12:00\nused_memory_human:3.05G\ndb0:keys=3622204,expires=0\n== 14:00\nused_memory_human:4.06G\ndb0:keys=4830011,expires=0\n== 16:00\nused_memory_human:5.08G\ndb0:keys=6041220,expires=0",
+        "{\"uptime_s\":3600,\"bytes_sent\":9120448112,\"rss_mb\":188.2}\n{\"uptime_s\":7200,\"bytes_sent\":18204112004,\"rss_mb\":187.9}\n{\"uptime_s\":10800,\"bytes_sent\":27301204112,\"rss_mb\":188.4}\n{\"uptime_s\":14400,\"bytes_sent\":36402880448,\"rss_mb\":188.0}\n{\"uptime_s\":18000,\"bytes_sent\":45510112004,\"rss_mb\":188.1}",
         // What another process of the table passed through the network, a site's traffic, and keys that are imported.
         "NAME       MEM USAGE / LIMIT     NET I/O           PIDS\n(10:00)\ncaddy      41.2MiB / 1.9GiB      1.12GB / 4.01GB   11\nghost      188MiB / 1.9GiB       210MB / 118MB     23\n(14:00)\ncaddy      42.0MiB / 1.9GiB      1.44GB / 5.20GB   11\nghost      185MiB / 1.9GiB       288MB / 160MB     23\n(18:00)\ncaddy      41.5MiB / 1.9GiB      1.81GB / 6.61GB   11\nghost      191MiB / 1.9GiB       371MB / 204MB     23\n(22:00)\ncaddy      41.8MiB / 1.9GiB      2.10GB / 7.80GB   11\nghost      187MiB / 1.9GiB       440MB / 247MB     23\n(02:00)\ncaddy      41.1MiB / 1.9GiB      2.19GB / 8.11GB   11\nghost      189MiB / 1.9GiB       528MB / 255MB     23",
         "Date;Visits;Traffic (GB);RAM used (MB)\n01.09.2025;10.221;118,2;2.104\n02.09.2025;11.940;130,4;2.098\n03.09.2025;13.102;144,9;2.111\n04.09.2025;14.870;160,1;2.095\n05.09.2025;16.333;177,8;2.107",
