@@ -7,7 +7,6 @@
 
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Patch, Wanted};
-use super::super::operators::Chosen;
 use super::fresh::Standing;
 use super::kept::Kept;
 use super::{Course, WITNESS_FILL};
@@ -57,7 +56,6 @@ impl Course<'_> {
     /// `standing`, is due to rounding. That is `expected`, and `output` is all that the kernel returned.
     pub(super) fn rounded(
         &mut self,
-        chosen: Option<&Chosen>,
         witness: &mut dyn Audited,
         standing: Standing,
         (expected, output): (&Kept, &Launched),
@@ -70,9 +68,10 @@ impl Course<'_> {
         if Comparison::for_operator(self.audition.job.entry.function_name()) == Comparison::exact() {
             return Ok(Found::Wrong);
         }
+        let of_chosen = |leaf: &LeafOutcome| self.audition.chosen.map_or(0.0, |chosen| chosen.error(&leaf.path));
         for leaf in leaves.iter().filter(|leaf| is_of_numbers(leaf)) {
             let allowed = self.allowed.entry(leaf.path.clone()).or_default();
-            allowed.error = allowed.error.max(TIMES_CAPTURED * chosen.map_or(0.0, |chosen| chosen.error(&leaf.path)));
+            allowed.error = allowed.error.max(TIMES_CAPTURED * of_chosen(leaf));
         }
         // What other values have shown holds for these.
         if self.are_within(leaves) {

@@ -170,8 +170,7 @@ impl Course<'_> {
         if differing.is_empty() {
             return Ok(());
         }
-        let chosen = self.audition.chosen;
-        match (self.rounded(chosen, witness, standing, (expected, output), &differing)?, verdict) {
+        match (self.rounded(witness, standing, (expected, output), &differing)?, verdict) {
             (Found::Rounded, _) | (Found::Undecided, Ok(())) => Ok(()),
             (Found::Wrong, Ok(())) => {
                 self.in_half = true;
