@@ -418,10 +418,13 @@ class OnDevice(unittest.TestCase):
         supervisor, worker = socket.socketpair()
         self.addCleanup(lambda: (os.close(outputs), supervisor.close(), worker.close()))
         process.turns = worker.fileno()
-        supervisor.send(b"\1" * 3)
-        given = plimsoll_cuda_audit.idle([[[0, 0, 64], [0, 64, 64]]] * 3, plimsoll_torch.Outputs(outputs), process, self.device)
-        self.assertEqual((len(given["durations_ns"]), given["outputs"][2][0]["tensor"]["bytes"]), (3, 128))
-        self.assertEqual(len(supervisor.recv(9)), 3)
+        for several in (1, 5):
+            supervisor.send(b"\1" * 3)
+            places = [[[0, 0, 64], [0, 64, 64]]] * 3
+            given = plimsoll_cuda_audit.idle(places, several, plimsoll_torch.Outputs(outputs), process, self.device)
+            self.assertEqual((len(given["durations_ns"]), len(given["outputs"][2])), (3, several))
+            self.assertEqual({leaf["tensor"]["bytes"] for leaf in given["outputs"][2]}, {128})
+            self.assertEqual(len(supervisor.recv(9)), 3)
 
     def test_a_context_is_made_small_where_it_is_asked_for(self):
         library = mock.Mock()
