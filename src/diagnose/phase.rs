@@ -64,7 +64,7 @@ fn is_source(above: &[&str], at: usize) -> bool {
 }
 
 /// Whether `text` names the file and the line of a frame.
-fn is_frame(text: &str) -> bool {
+pub(super) fn is_frame(text: &str) -> bool {
     let text = text.trim_start_matches([' ', '\t', '\u{2502}', '|']);
     text.starts_with("File \"") && text.contains(", line ")
 }

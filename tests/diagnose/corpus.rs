@@ -366,11 +366,11 @@ const KNOWN: [(&str, &str); 212] = [
     ("none/n-54-029", "a curriculum whose title says that lengths double"),
     ("some/t-52-059", "a canary beside its stable version, whose header stands far above the memory"),
     ("some/f-57-005", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
-    ("none/n-57-003", "the gap of a summary is told as the allocator's cache"),
+    ("none/n-57-003", "the gap of a summary is reported as the allocator's cache"),
     ("some/t-58-011", "an iteration is counted in batches, whose size may be meant"),
     ("none/n-59-023", "telemetry is reported, with nothing wrong in it"),
     ("none/n-59-025", "telemetry is reported, with nothing wrong in it"),
-    ("none/n-59-039", "the gap of a summary is told as the allocator's cache"),
+    ("none/n-59-039", "the gap of a summary is reported as the allocator's cache"),
 ];
 
 /// `unseen2` to `unseen7` were scored while half of each was held back, the later ones before any mend: `unseen8` 194 of

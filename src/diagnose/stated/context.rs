@@ -18,6 +18,16 @@ fn are_sizes(values: &[f64]) -> bool {
         && rest.iter().any(|step| step != first)
 }
 
+/// How much more the last value is than the first, as a share of that.
+fn growth(values: &[f64]) -> f64 {
+    (values[values.len() - 1] - values[0]) / values[0].max(1.0)
+}
+
+/// The numbers at one place of all rows; absent if a row has none there.
+fn values_at(rows: &[(usize, Vec<Number<'_>>)], place: usize) -> Option<Vec<f64>> {
+    rows.iter().map(|(_, numbers)| numbers.get(place)?.value).collect()
+}
+
 /// Whether each of `memory` is the same share of the size beside it, within a twentieth: nothing is held besides.
 fn are_parts_of(sizes: &[f64], memory: &[f64]) -> bool {
     let shares: Vec<f64> = memory.iter().zip(sizes).map(|(memory, size)| memory / size).collect();
@@ -71,32 +81,29 @@ impl<'a> Columns<'a> {
                 },
             );
         }
-        let rise = |first: f64, last: f64| (last - first) / first.max(1.0);
-        let memory = rise(column.values[0], column.values[column.values.len() - 1]);
+        let memory = growth(&column.values);
+        if self.follows_work_below(column, memory) {
+            return true;
+        }
         let heads =
             |line: &str| line.split([' ', '\t', ',', ';', '|']).find(|word| !word.is_empty()).is_some_and(is_of_work);
         let header = self.header(column);
         let headed = header.is_some_and(heads);
         let names = |header: &str| header.trim_start().starts_with(char::is_alphabetic) && !heads_times(header);
         let sized_first = header.is_some_and(names);
-        self.follows_work_below(column, memory)
-            || (0..rows[0].1.len()).any(|other| {
-                let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
-                if values.len() < rows.len() {
-                    return false;
-                }
-                let start = rows[0].1[other].start;
-                let of_work = || {
-                    other == 0 && headed
-                        || is_of_work(&name(self.lines, &rows, other))
-                        || start != first.start
-                            && header.and_then(|header| heading(header, start)).is_some_and(is_of_work)
-                };
-                (self.is_of_a_size(&rows[0], other)
-                    || other == 0 && start < first.start && sized_first && are_parts_of(&values, &column.values))
-                    && are_sizes(&values)
-                    || 2.0 * rise(values[0], values[values.len() - 1]) >= memory && of_work()
-            })
+        (0..rows[0].1.len()).any(|other| {
+            let Some(values) = values_at(&rows, other) else { return false };
+            let start = rows[0].1[other].start;
+            let of_work = || {
+                other == 0 && headed
+                    || is_of_work(&name(self.lines, &rows, other))
+                    || start != first.start && header.and_then(|header| heading(header, start)).is_some_and(is_of_work)
+            };
+            let first_size =
+                || other == 0 && start < first.start && sized_first && are_parts_of(&values, &column.values);
+            (self.is_of_a_size(&rows[0], other) || first_size()) && are_sizes(&values)
+                || 2.0 * growth(&values) >= memory && of_work()
+        })
     }
 
     /// Whether a line as far below each row says how much work is held, and that rises as well: at least half as fast as
@@ -109,12 +116,8 @@ impl<'a> Columns<'a> {
                 Some((at + distance, numbers(line).1)).filter(|(_, numbers)| !numbers.is_empty())
             };
             let Some(rows) = column.cells.iter().map(row).collect::<Option<Vec<_>>>() else { return false };
-            (0..rows[0].1.len()).any(|other| {
-                let values = rows.iter().filter_map(|(_, numbers)| numbers.get(other)?.value).collect::<Vec<_>>();
-                values.len() == rows.len()
-                    && is_of_work(&name(self.lines, &rows, other))
-                    && 2.0 * (values[values.len() - 1] - values[0]) / values[0].max(1.0) >= memory
-            })
+            let rises = |place: usize| values_at(&rows, place).is_some_and(|values| 2.0 * growth(&values) >= memory);
+            (0..rows[0].1.len()).any(|other| is_of_work(&name(self.lines, &rows, other)) && rises(other))
         })
     }
 

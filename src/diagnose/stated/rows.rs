@@ -231,9 +231,7 @@ impl<'a> Column<'a> {
         let values = cells.iter().filter_map(|(_, number)| number.value).collect();
         Self { cells, values, name, sized: true, alike: true, goes_on: false, timed: true }
     }
-}
 
-impl<'a> Column<'a> {
     /// The readings at these places.
     pub(super) fn part(&self, places: &[usize]) -> Self {
         let cells = places.iter().map(|at| self.cells[*at].clone()).collect();

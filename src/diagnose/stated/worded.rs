@@ -7,6 +7,7 @@ use super::collections::is_collection;
 use super::numbers::numbers;
 use super::rows::LONGEST_ROW;
 use super::{GROWN, Verdict, regex};
+use crate::phase::is_frame;
 use crate::window::Line;
 
 /// The odds below which words and amounts are a report of memory that grows, as a logarithm in hundredths.
@@ -27,7 +28,7 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
     let range = around(passages.lines, at);
     let odds = TREND.odds_of(passages, range.clone(), &signs(&passages.lines[range.clone()]));
     let verdict = COLUMNS[(0..COLUMNS.len()).max_by_key(|column| odds[*column])?];
-    let frame = regex!(r"^\s*File \x22.*\x22, line \d+|^\s*at \S+\(");
+    let frame = |text: &str| is_frame(text) || regex!(r"^\s*at \S+\(").is_match(text);
     // Words say it, not a row of numbers, or one of many that differ in their numbers alone.
     let worded = |at: &usize| {
         let text = &passages.lines[*at].text;
@@ -40,7 +41,7 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
         let typed = regex!(r"^\s*(?:\S+@\S+[:~]\S*)?[$%] ").is_match(text);
         !text.starts_with('|')
             && !typed
-            && !frame.is_match(text)
+            && !frame(text)
             && !is_collection(text)
             && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit())
             && alike.take(MANY_ROWS).count() < MANY_ROWS

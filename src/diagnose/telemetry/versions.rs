@@ -95,25 +95,25 @@ pub(super) fn heads(text: &str) -> bool {
 
 fn header(text: &str, line: u64) -> Option<Header> {
     let peaks = || regex!(r"(?i)\bpeak\b").is_match(text) && unit_in(text).is_some();
-    let of = |unit, pair| Header {
+    let of = |unit, pair, change| Header {
         unit,
         pair,
-        change: text.contains("(Result \u{394}%)"),
+        change,
         memory: of_memory(text) || peaks(),
         gpu: is_of_a_gpu(text),
         line,
     };
     // Each part of Go's benchstat has a header of its own.
-    let benchstat = text.contains('│') && text.contains("vs base") || text.starts_with("name ") && text.contains("/op");
-    if benchstat || text.contains('│') && text.contains("/op") {
-        return Some(of((text.contains("B/op") || text.contains("-bytes ")).then_some(1), false));
+    let bars = text.contains('│');
+    if bars && text.contains("vs base") || text.contains("/op") && (bars || text.starts_with("name ")) {
+        return Some(of((text.contains("B/op") || text.contains("-bytes ")).then_some(1), false, false));
     }
     if !(text.contains("  ") || text.contains(['|', '\t'])) {
         return None;
     }
     // Bencher compares with what it has kept.
     if text.contains("(Result \u{394}%)") {
-        return Some(of(unit_in(text), false));
+        return Some(of(unit_in(text), false, true));
     }
     // A name may have its commit: `base=4f1e90c`.
     let text = &*regex!(r"(\b[a-z]+)[=:@][0-9a-f]{7,40}\b").replace_all(text, "$1");
@@ -133,7 +133,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
     {
         return None;
     }
-    Some(of(unit_in(text), true))
+    Some(of(unit_in(text), true, false))
 }
 
 /// The label of a row, and its two amounts.

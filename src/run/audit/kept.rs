@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plimsoll_capture::{Argument, Bound, Entry, TensorSpec};
+use plimsoll_capture::{Argument, Bound, Entry, TensorRef, TensorSpec};
 
 use super::super::launcher::{Contents, Launched, Region};
 use super::super::output::OutputValue;
@@ -61,24 +61,22 @@ pub(super) fn mutated_contents(bound: &Bound, mutates: &[String]) -> Vec<Content
     contents
 }
 
-/// The size of the captured output.
-pub(super) fn captured_bytes(entry: &Entry) -> usize {
-    let mut bytes = 0;
+/// The captured outputs.
+pub(super) fn captured_outputs(entry: &Entry) -> Vec<&TensorRef> {
+    let mut outputs = Vec::new();
     entry.output().for_each_leaf(&mut String::new(), &mut |_, leaf| {
         if let Argument::Tensor(tensor) = leaf {
-            bytes += tensor.layout.numel().unwrap_or(0).saturating_mul(tensor.layout.dtype.size()) as usize;
+            outputs.push(tensor);
         }
     });
-    bytes
+    outputs
 }
 
-/// The number of the captured outputs.
-pub(super) fn captured_outputs(entry: &Entry) -> usize {
-    let mut outputs = 0;
-    entry.output().for_each_leaf(&mut String::new(), &mut |_, leaf| {
-        outputs += usize::from(matches!(leaf, Argument::Tensor(_)));
-    });
-    outputs
+/// The size of the captured output.
+pub(super) fn captured_bytes(entry: &Entry) -> usize {
+    let bytes =
+        |tensor: &TensorRef| tensor.layout.numel().unwrap_or(0).saturating_mul(tensor.layout.dtype.size()) as usize;
+    captured_outputs(entry).into_iter().map(bytes).sum()
 }
 
 /// Whether the captured output has tensors alone, and none has an element: there is nothing to compute.

@@ -93,8 +93,7 @@ impl Course<'_> {
         let (mut trial, mut found) = (0, Found::Wrong);
         while found == Found::Wrong && trial < trials {
             trial += 1;
-            let decides = !self.allow_shaken(witness, expected, leaves, times)?;
-            if decides {
+            if !self.allow_shaken(witness, expected, leaves, times)? {
                 found = Found::Undecided;
             } else if trial >= TRIALS && self.are_within(leaves) {
                 found = Found::Rounded;

@@ -57,7 +57,7 @@ impl Course<'_> {
             patches: patches.count(),
             bytes: moved,
             // As many as there should be: a kernel that returns more is wrong.
-            more_outputs: captured_outputs(self.audition.job.entry).saturating_sub(1) * count,
+            more_outputs: captured_outputs(self.audition.job.entry).len().saturating_sub(1) * count,
         };
         let mut allowed = overhead.allowed_ns(besides);
         if beside > allowed + 0.03 * reported && output >= LARGE {
