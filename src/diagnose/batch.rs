@@ -1,6 +1,6 @@
 //! The factors of the effective batch, from what configurations and trainers print.
 
-use super::ascii::regex;
+use super::ascii::{Pattern, regex};
 use super::findings::KnownBatch;
 
 /// The factors of the batch found so far; later lines replace earlier ones.
@@ -15,7 +15,7 @@ impl Told {
     /// Reads the factors that `line` states.
     pub(super) fn read(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        let last = |regex: &regex::Regex| {
+        let last = |regex: &Pattern| {
             let found = regex.captures_iter(&text).last()?;
             found[1].replace(',', "").parse::<u64>().ok().filter(|factor| (1..=1 << 24).contains(factor))
         };

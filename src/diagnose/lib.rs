@@ -49,6 +49,7 @@ mod progress;
 mod read;
 mod remedy;
 mod report;
+mod required;
 mod said;
 mod scan;
 pub mod schema;

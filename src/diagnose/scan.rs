@@ -11,8 +11,12 @@ use super::feed::{Feed, count_lines};
 use super::shape;
 use super::telemetry::{Position, heads_rows, is_row};
 
-/// How many bytes are searched at once.
-const CORE: usize = 1 << 20;
+/// How many bytes are searched at once where little is found, and where much is: what is learnt of the lines of one
+/// piece saves reading them in the next.
+const LARGE: usize = 2 << 20;
+const SMALL: usize = 128 << 10;
+/// More hits than this are much.
+const MUCH: usize = 64;
 /// How many bytes at the beginning of an input may identify the running software.
 const HEAD: usize = 64 << 10;
 /// How many bytes before a hit belong to its window.
@@ -44,6 +48,8 @@ pub(super) struct Scanner {
     buffer: Vec<u8>,
     /// Hits up to this offset have been passed on.
     done: usize,
+    /// How many bytes are searched next.
+    piece: usize,
     /// Offset and line number of the buffer in the input.
     offset: u64,
     line: u64,
@@ -56,7 +62,16 @@ pub(super) struct Scanner {
 
 impl Default for Scanner {
     fn default() -> Self {
-        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256, feed: Feed::default(), rows: None }
+        Self {
+            buffer: Vec::new(),
+            done: 0,
+            piece: SMALL,
+            offset: 0,
+            line: 1,
+            factors_left: 256,
+            feed: Feed::default(),
+            rows: None,
+        }
     }
 }
 
@@ -81,12 +96,12 @@ impl Scanner {
     /// Takes more text, and passes on what is complete.
     pub(super) fn push(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
         while !bytes.is_empty() {
-            let room = (self.done + CORE + AHEAD).saturating_sub(self.buffer.len()).max(1);
+            let room = (self.done + self.piece + AHEAD).saturating_sub(self.buffer.len()).max(1);
             let (now, rest) = bytes.split_at(room.min(bytes.len()));
             self.buffer.extend_from_slice(now);
             bytes = rest;
-            if self.buffer.len() >= self.done + CORE + AHEAD {
-                self.search(self.done + CORE, sink);
+            if self.buffer.len() >= self.done + self.piece + AHEAD {
+                self.search(self.done + self.piece, sink);
             }
         }
     }
@@ -138,6 +153,7 @@ impl Scanner {
                 hits: cluster.iter().map(|hit| hit - range.start).collect(),
             });
         }
+        self.piece = if hits.len() + telemetry.len() > MUCH { SMALL } else { LARGE.min(self.piece * 2) };
         self.done = end;
         let dropped = self.done.saturating_sub(BACK + LONG);
         self.line += count_lines(&self.buffer[..dropped]);
@@ -281,7 +297,7 @@ mod tests {
         let (mut found, mut scanner) = (Found::default(), Scanner::default());
         for _ in 0..64 {
             scanner.push(&vec![b'x'; 1 << 19], &mut found);
-            assert!(scanner.buffer.capacity() <= 4 * CORE, "{}", scanner.buffer.capacity());
+            assert!(scanner.buffer.capacity() <= 4 * LARGE, "{}", scanner.buffer.capacity());
         }
     }
 }

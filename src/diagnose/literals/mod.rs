@@ -1,8 +1,8 @@
 //! [`Literals`]: a search for many short texts at once, in one pass.
 //!
 //! A packed search (Teddy of `aho-corasick`) gives up at 64 texts. Here, a filter of the processor's vectors passes
-//! three positions in a hundred, and what passes is looked up by its first three bytes in a bit table that stays in
-//! the first-level cache. Processors without such vectors look every position up.
+//! one position in ten, and what passes is looked up by its first four bytes in a bit table that stays in the
+//! first-level cache. Processors without such vectors look every position up.
 
 mod filter;
 
@@ -13,7 +13,9 @@ use filter::{BLOCK, Filter, READ};
 /// The bits of the table, as a power of two: 8 KiB.
 const BITS: u32 = 16;
 /// How many bytes of a position are looked up.
-const KEY: usize = 3;
+const KEY: usize = 4;
+/// The bytes of the shortest text: the texts are grouped by their first ones.
+const SHORTEST: usize = 3;
 /// How many positions one load of eight bytes covers.
 const PLACES: usize = size_of::<u64>() - KEY + 1;
 /// The bit of a text that ends with a digit: it does not match inside a longer number.
@@ -29,14 +31,20 @@ pub(super) struct Literals {
     order: Vec<(&'static [u8], u8)>,
 }
 
-/// The position in the table for the first three bytes of `word`.
-fn hash(word: u64) -> usize {
-    let key = (word as u32) & 0x00ff_ffff;
+/// The position in a table for `key`.
+fn hash(key: u32) -> usize {
     (key.wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS)) as usize
 }
 
-fn key(text: &[u8]) -> u64 {
-    text[..KEY].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+/// The first bytes of `text`; one that is missing is 0.
+fn key(text: &[u8]) -> u32 {
+    text.first_chunk()
+        .map_or_else(|| u32::from_le_bytes([text[0], text[1], text[2], 0]), |four| u32::from_le_bytes(*four))
+}
+
+/// The group of the texts that begin as `key` does.
+fn group(key: u32) -> usize {
+    hash(key & (u32::MAX >> (u8::BITS as usize * (KEY - SHORTEST))))
 }
 
 impl Literals {
@@ -44,21 +52,25 @@ impl Literals {
     pub(super) fn new(kinds: &[(u8, &[&'static str])]) -> Self {
         let all = kinds.iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (text.as_bytes(), *kind)));
         let mut order: Vec<(&'static [u8], u8)> = all.collect();
-        debug_assert!(order.len() <= 255 && order.iter().all(|(text, _)| text.len() >= KEY));
-        order.sort_by_key(|(text, _)| hash(key(text)));
+        debug_assert!(order.len() <= 255 && order.iter().all(|(text, _)| text.len() >= SHORTEST));
+        order.sort_by_key(|(text, _)| group(key(text)));
         let filter = Filter::new(order.iter().map(|(text, _)| *text));
         let mut found = Self { filter, bits: vec![0; 1 << (BITS - 6)], groups: vec![(0, 0); 1 << BITS], order };
         for (at, (text, _)) in found.order.iter().enumerate() {
-            let hash = hash(key(text));
-            found.bits[hash >> 6] |= 1 << (hash & 63);
-            let group = &mut found.groups[hash];
+            let key = key(text);
+            // Any byte may follow a text of three.
+            let longer = (0..=u32::from(u8::MAX)).map(|next| key | next << (u8::BITS as usize * SHORTEST));
+            for key in longer.filter(|_| text.len() < KEY).chain([key]) {
+                found.bits[hash(key) >> 6] |= 1 << (hash(key) & 63);
+            }
+            let group = &mut found.groups[group(key)];
             *group = (if group.1 == 0 { at as u8 } else { group.0 }, group.1 + 1);
         }
         found
     }
 
-    fn may(&self, word: u64) -> u64 {
-        let hash = hash(word);
+    fn may(&self, key: u32) -> u64 {
+        let hash = hash(key);
         self.bits[hash >> 6] >> (hash & 63) & 1
     }
 
@@ -74,7 +86,7 @@ impl Literals {
             for place in (0..BLOCK).step_by(PLACES) {
                 let eight = block[place..].first_chunk().expect("a block is read beyond its positions");
                 let word = u64::from_le_bytes(*eight);
-                found |= (0..PLACES).fold(0, |any, next| any | self.may(word >> (8 * next)) << next) << place;
+                found |= (0..PLACES).fold(0, |any, next| any | self.may((word >> (8 * next)) as u32) << next) << place;
             }
             // The last bits are those of the next block.
             if found as u32 != 0 {
@@ -92,10 +104,10 @@ impl Literals {
     /// The kinds of the texts that begin at `place`.
     fn begin(&self, bytes: &[u8], place: usize) -> u8 {
         let rest = &bytes[place..];
-        if rest.len() < KEY || self.may(key(rest)) == 0 {
+        if rest.len() < SHORTEST || self.may(key(rest)) == 0 {
             return 0;
         }
-        let (first, count) = self.groups[hash(key(rest))];
+        let (first, count) = self.groups[group(key(rest))];
         let group = &self.order[usize::from(first)..usize::from(first) + usize::from(count)];
         let longer = |text: &[u8]| rest.get(text.len()).is_some_and(u8::is_ascii_digit);
         let begin = group.iter().filter(|(text, kind)| rest.starts_with(text) && (kind & WHOLE == 0 || !longer(text)));

@@ -1,12 +1,10 @@
 //! When a reading was taken: at a time, or after how much of the same work. Readings in such an order that rise need
 //! nobody to say so.
 
-use regex::Regex;
-
-use super::regex;
+use super::{Pattern, regex};
 
 /// The names of days and months, which differ between rows that are alike.
-pub(super) fn named_times() -> &'static Regex {
+pub(super) fn named_times() -> &'static Pattern {
     regex!(
         r"(?i)\b(?:(?:mon|tue|wed|thu|fri|sat|sun)(?:[a-z]*day)?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lun(?:di|es)|mar(?:di|tes)|mercredi|mi\x{e9}rcoles|jeudi|jueves|vendredi|viernes)\b|(?:\x{5468}|\x{661f}\x{671f})[\x{4e00}\x{4e8c}\x{4e09}\x{56db}\x{4e94}\x{516d}\x{65e5}\x{5929}]|[\x{6708}\x{706b}\x{6c34}\x{6728}\x{91d1}\x{571f}\x{65e5}]\x{66dc}"
     )

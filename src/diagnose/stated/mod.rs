@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use ::regex::Captures;
 use plimsoll_statistics::trend::mann_kendall;
 
-use super::ascii::regex;
+use super::ascii::{Pattern, regex};
 use super::classify::{Passages, STEADY};
 use super::findings::Evidence;
 use super::sighting::{evidence, quoted};

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use ::regex::{Captures, Regex};
+use ::regex::Captures;
 
 use super::amount::unit;
 use super::axis::named_times;
-use super::regex;
+use super::{Pattern, regex};
 
 /// The most columns of a row.
 const COLUMNS: usize = 24;
@@ -41,7 +41,7 @@ pub(super) fn closed(row: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// The name of a commit, a branch or a version behind its key: `"branch":"pr-18"`, `image=api:5.2.7`.
-pub(super) fn commits() -> &'static Regex {
+pub(super) fn commits() -> &'static Pattern {
     regex!(
         r#"(?P<key>"?\b(?:commit|sha|rev|revision|branch|ref|tag|build|release|version|image)(?:"\s*:\s*|=))(?P<name>"[^"]*"|[A-Za-z][^\s,;"]*|[0-9a-f]{7,40}\b|\d+\.\d+\.\d+[^\s,;"]*)"#
     )

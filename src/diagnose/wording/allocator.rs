@@ -5,17 +5,15 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::{BROKEN, joined, unboxed};
 use super::position::{Position, position, talk_about};
-use super::size::{self, SIZE};
-use super::{library, regex};
+use super::{Pattern, library, regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
-/// A text that contains an amount.
+/// A text with an amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. The pattern is
+/// strict, so that an amount that was cut or broken in two is absent instead of wrong.
 macro_rules! sized {
-    ($before:literal, $after:literal) => {{
-        static REGEX: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| crate::ascii::compile(&format!("{}({SIZE}){}", $before, $after)));
-        &*REGEX
-    }};
+    ($before:literal, $after:literal) => {
+        regex!(concat!($before, r"((?:\d+\.\d\d ?[KMGTPE]i?B|\d+ bytes))", $after))
+    };
 }
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
@@ -159,7 +157,7 @@ fn index(text: &str) -> Option<u64> {
 
 /// The numbers of a message, clause by clause, in whatever version's order.
 fn clauses(body: &str) -> Numbers {
-    let one = |regex: &regex::Regex| regex.captures(body).and_then(|found| size::bytes(&found[1]));
+    let one = |regex: &Pattern| regex.captures(body).and_then(|found| size::bytes(&found[1]));
     let mut numbers = Numbers {
         tried: one(sized!("^[Tt]ried to allocate ", "")),
         capacity: one(sized!("", " total")).or_else(|| one(sized!("total (?:capac(?:i?)ty of )?", ""))),
@@ -215,7 +213,7 @@ fn limited(lines: &Lines, at: usize) -> Option<Sighting> {
 
 /// The numbers of Metal's message, whose clauses precede `Tried`.
 fn metal(head: &str, body: &str) -> Numbers {
-    let one = |text: &str, regex: &regex::Regex| regex.captures(text).and_then(|found| size::bytes(&found[1]));
+    let one = |text: &str, regex: &Pattern| regex.captures(text).and_then(|found| size::bytes(&found[1]));
     Numbers {
         tried: one(body, sized!("^Tried to allocate ", "")),
         allocated: one(head, sized!("MPS allocated: ", "")),
@@ -243,7 +241,7 @@ fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
     }
     let text = joined(lines, at, " ", |text| regex!(r"memory fraction\)\s*: *\S+ \S").is_match(text));
     let text = text.split_once("Allocation on device").map_or(text.as_str(), |(_, rest)| rest);
-    let one = |regex: &regex::Regex| regex.captures(text).and_then(|found| size::bytes(&found[1]));
+    let one = |regex: &Pattern| regex.captures(text).and_then(|found| size::bytes(&found[1]));
     let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
     sighting.device = regex!(r"^ (\d+)\b").captures(text).and_then(|device| device[1].parse().ok());
     sighting.numbers = Numbers {

@@ -2,12 +2,12 @@
 
 use super::super::findings::Numbers;
 use super::super::sighting::Cause;
-use super::{regex, size};
+use super::{Pattern, regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
 /// Adds the requested and the allowed amount in `text`, the rest of a message, to `numbers` if neither is known.
 pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
-    let amount = |regex: &regex::Regex| {
+    let amount = |regex: &Pattern| {
         let found = regex.captures(text)?;
         size::bytes(found.name("amount").or_else(|| found.name("of"))?.as_str())
     };

@@ -3,7 +3,7 @@
 
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
-use super::{regex, size};
+use super::{Pattern, regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
 /// How many lines around a message belong to its report.
@@ -160,7 +160,7 @@ fn sharing(sighting: &mut Sighting, lines: &Lines, at: usize) {
 }
 
 /// A pattern for the numbers in the report of a manager or a runtime.
-fn report(sighting: &Sighting) -> Option<&'static regex::Regex> {
+fn report(sighting: &Sighting) -> Option<&'static Pattern> {
     Some(match sighting.software.or(sighting.backend.as_deref())? {
         "lsf" => {
             regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")

@@ -2,7 +2,7 @@
 //! answers. The lines around a message show what kind of text it is in.
 
 use super::super::window::{Line, Lines};
-use super::{page, regex};
+use super::{Pattern, page, regex};
 
 /// How far around a line the marks of such a text may be, in lines.
 const AROUND: usize = 12;
@@ -11,7 +11,7 @@ const AROUND: usize = 12;
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     let text = lines[at].text.as_str();
     let near = || lines[at.saturating_sub(AROUND)..lines.len().min(at + AROUND)].iter();
-    let any = |mark: &regex::Regex| near().any(|line| mark.is_match(&line.text));
+    let any = |mark: &Pattern| near().any(|line| mark.is_match(&line.text));
     // A talk with its time, beside the breaks of its day.
     let breaks = || {
         regex!(

@@ -2,7 +2,7 @@
 //! patches, manuals, help, conversations, searches.
 
 use super::super::window::{Line, Lines};
-use super::{catalogue, conversation, mention, page, regex, shown, source, speech};
+use super::{Pattern, catalogue, conversation, mention, page, regex, shown, source, speech};
 
 /// How many lines around a line may belong to the same alert rule.
 const RULE: usize = 15;
@@ -405,8 +405,8 @@ fn counter(text: &str) -> bool {
 fn rule(lines: &Lines, at: usize) -> bool {
     let from = at.saturating_sub(RULE);
     let to = lines.len().min(at + RULE);
-    let is = |line: &Line, regex: &regex::Regex| regex.is_match(&line.text) || regex.is_match(line.message());
-    let any = |regex: &regex::Regex| lines[from..to].iter().any(|line| is(line, regex));
+    let is = |line: &Line, regex: &Pattern| regex.is_match(&line.text) || regex.is_match(line.message());
+    let any = |regex: &Pattern| lines[from..to].iter().any(|line| is(line, regex));
     // A label or a value that the rule's engine fills in.
     if is(&lines[at], regex!(r"\{\{-?\s*(?:\$|humanize|\.?Values\b|printf )")) {
         return true;

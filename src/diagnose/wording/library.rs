@@ -6,7 +6,7 @@ use super::super::sighting::{Cause, Sighting, Work};
 use super::super::window::{Line, Lines};
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{amounts, regex, size};
+use super::{Pattern, amounts, regex, size};
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     found.extend(compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)));
@@ -120,7 +120,7 @@ fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
         return Some(Sighting::new(Cause::Dismissed(reason), line));
     }
     let text = joined(lines, at, " ", |text| regex!(r"available memory is only [\d.]+[KMGT]?i?B").is_match(text));
-    let amount = |regex: &regex::Regex| size::bytes(&regex.captures(&text)?[1]);
+    let amount = |regex: &Pattern| size::bytes(&regex.captures(&text)?[1]);
     let mut sighting = Sighting::new(Cause::Device, line).backend("paddle");
     sighting.device = regex!(r"error on GPU (\d+)").captures(&text).and_then(|device| device[1].parse().ok());
     sighting.numbers = Numbers {

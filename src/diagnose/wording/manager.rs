@@ -4,7 +4,7 @@
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::position::{Position, position};
-use super::{regex, size};
+use super::{Pattern, regex, size};
 use plimsoll_memory::bytes::ByteSize;
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
@@ -40,7 +40,7 @@ fn ended(text: &str) -> Option<&'static str> {
     regex!(r"\[CRITICAL\] WORKER TIMEOUT").is_match(text).then_some("its server ended it after a timeout")
 }
 
-fn number(text: &str, regex: &regex::Regex) -> Option<u64> {
+fn number(text: &str, regex: &Pattern) -> Option<u64> {
     regex.captures(text)?.get(1)?.as_str().parse().ok()
 }
 

@@ -36,7 +36,7 @@ pub(super) use position::{Position, position};
 pub(super) use spoken::{denies, failed_otherwise, recognise as spoken};
 pub use table::{KnownWording, known_wordings};
 
-use super::ascii::regex;
+use super::ascii::{Pattern, regex};
 use super::classify::DOCUMENT;
 #[cfg(test)]
 use super::classify::Passages;

@@ -2,7 +2,7 @@
 
 use super::super::sighting::Cause;
 use super::super::window::Lines;
-use super::regex;
+use super::{Pattern, regex};
 
 /// How many lines around a message may show which side it concerns.
 const AROUND: usize = 4;
@@ -110,7 +110,7 @@ pub(super) fn backend(software: &str, cause: &Cause, text: &str) -> Option<Strin
 }
 
 fn by_words(text: &str) -> Option<&'static str> {
-    let words: [(&str, &regex::Regex); 6] = [
+    let words: [(&str, &Pattern); 6] = [
         ("vulkan", regex!(r"(?i)vulkan|\bvk::")),
         ("hip", regex!(r"(?i)\bhip|rocm")),
         ("mps", regex!(r"(?i)metal|\bmps\b")),

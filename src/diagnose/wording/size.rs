@@ -2,10 +2,6 @@
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// An amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. The pattern is strict, so that
-/// an amount that was cut or broken in two is absent instead of wrong.
-pub(super) const SIZE: &str = r"(?:\d+\.\d\d ?[KMGTPE]i?B|\d+ bytes)";
-
 /// Sizes from here on mean unknown or unlimited, or are garbage: no processor addresses as much.
 const UNKNOWN: u64 = 1 << 56;
 
