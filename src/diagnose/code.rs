@@ -8,8 +8,11 @@ pub(super) fn is_code(message: &str) -> bool {
     if regex!(r#"^\s*\w+=(?:"[^"]*"|[^\s"]+) \w+="#).is_match(message) {
         return false;
     }
-    // A member of an object that was printed over several lines, if its value is a single word.
-    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$"#).is_match(message) {
+    // A member of an object that was printed over several lines, if its value is a single word, or its name that of what
+    // happened: a query of a cloud's tool gives such names one letter.
+    if regex!(r#"^\s*"[\w@.$/-]+"\s*:\s*"?[\w.-]+"?,?$|^\s*"(?:[a-z]|\w*[Rr]eason|\w*[Mm]essage|msg|err(?:or)?|cause|stop(?:ped)?)"\s*:\s*"[^"]*",?$"#)
+        .is_match(message)
+    {
         return false;
     }
     // A row of an exported log: quoted fields without blanks between them.

@@ -171,7 +171,10 @@ fn counter(text: &str) -> Option<(u64, Stand)> {
     let decimal = after.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     // `step 1/8 of accumulation`
     let part = regex!(r"(?i)^[/\d\s]*(?:of\s+)?(?:the\s+)?(?:gradient\s+)?(?:accum|micro)");
-    if decimal || version || other.is_match(before) || part.is_match(after) {
+    // `Iter 1: Val loss 2.3` is an evaluation, which comes before the first step, too.
+    let evaluates = regex!(r"(?i)^[\s:|,-]*(?:val|valid|validation|eval|evaluation|test)[ _-]").is_match(after)
+        && !regex!(r"(?i)\btrain").is_match(after);
+    if decimal || version || evaluates || other.is_match(before) || part.is_match(after) {
         return None;
     }
     let begins_before = regex!(
@@ -189,7 +192,7 @@ fn counter(text: &str) -> Option<(u64, Stand)> {
 /// Whether `text` has a result of a step: a loss, a time, or a word for its end.
 fn is_result(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:\w*loss\w*|lr|learning[ _-]?rate|took|elapsed|time|dt|ms|sec(?:onds)?|it/s|s/it|tok(?:ens)?/s\w*|samples/s\w*|tokens|done|finish(?:ed)?|complete[d]?|ok|end(?:ed)?|after|grad[ _-]?norm|ppl|perplexity|acc(?:uracy)?|reward|throughput|mfu|consumed|score|metric\w*)\b|[\d.]+ ?m?s\b"
+        r"(?i)\b(?:\w*loss\w*|lr|learning[ _-]?rate|took|elapsed|time|dt|ms|sec(?:onds)?|it/s|s/it|tok(?:ens)?/s\w*|samples/s\w*|tokens(?: ?[:=] ?|\s+)\d[\d.,]*|done|finish(?:ed)?|complete[d]?|ok|end(?:ed)?|after|grad[ _-]?norm|ppl|perplexity|acc(?:uracy)?|reward|throughput|mfu|consumed|score|metric\w*)\b|[\d.]+ ?m?s\b"
     )
     .is_match(text)
 }

@@ -77,6 +77,7 @@ mod tests {
             // A number alone may come before the step or after it.
             ("step 1", None),
             ("step 0", None),
+            ("step 0 tokens=(32, 512) vocab=50257", None),
         ] {
             assert_eq!(of(text).complete, complete, "{text}");
         }
@@ -117,6 +118,7 @@ mod tests {
             "max_steps: 1000 warmup_steps: 100",
             "denoising step 1",
             "eval step 3 loss 2.0",
+            "Iter 1: Val loss 2.318, Val took 41.902s",
             "Epoch [1/10]",
             "sampling steps: 50",
             "saved every step 100",

@@ -8,6 +8,7 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::anchors;
+use super::ascii::regex;
 use super::code;
 use super::counter::Counted;
 use super::lengths::Stated;
@@ -70,6 +71,13 @@ impl Line {
             (self.hot, self.shape) = (true, rest.shape);
         }
         (self.origin, self.counted, self.lengths) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+    }
+
+    /// Whether a logger or a collector wrote the line: it has a time and the level of an error, or a place.
+    pub(super) fn is_logged(&self) -> bool {
+        self.told.0.is_some()
+            || regex!(r"^\W?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+(?:ERROR|FATAL|CRITICAL|SEVERE)\b")
+                .is_match(&self.text)
     }
 
     /// Whether the line begins or ends a block of Markdown that is shown as it is.
@@ -267,6 +275,14 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
     unfolded.texts.into_iter().map(of).collect()
 }
 
+/// `line` without the remains of a terminal that drew it again, as a pager shows them or a ticket keeps them.
+pub(super) fn drawn(line: &str) -> &str {
+    let begin = regex!(r"^(?:\[H\[[0-3]?J|\[[0-3]J|\[[0-2]K|(?:\x1b|\^\[)\[[0-9;]{0,8}[HJKm]|\^M)+")
+        .find(line)
+        .map_or(0, |codes| codes.end());
+    line[begin..].trim_end_matches("^M")
+}
+
 /// `raw` as text, without codes that move the cursor or set colours.
 pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
@@ -280,7 +296,7 @@ pub(super) fn clean(raw: &[u8]) -> String {
         };
     let text: Cow<'_, str> = if text.contains('&') && text.contains(';') { unfold::plain(&text).into() } else { text };
     let text: Cow<'_, str> = if text.contains('\u{a0}') { text.replace('\u{a0}', " ").into() } else { text };
-    text.trim_end().to_owned()
+    drawn(text.trim_end()).trim_end().to_owned()
 }
 
 /// Removes control sequences (ECMA-48 CSI), operating-system commands and two-byte escapes. A lone escape stays: old
@@ -353,6 +369,9 @@ mod tests {
             ("\x1b[1;31mError\x1b[0m: no", "Error: no"),
             ("\x1b]0;title\x07x", "x"),
             ("[36m(Worker pid=3)[0m out", "(Worker pid=3) out"),
+            ("[H[J^MCONTAINER ID", "CONTAINER ID"),
+            ("a bar^M", "a bar"),
+            ("[HIP] code", "[HIP] code"),
             ("GPU \x1b has", "GPU \x1b has"),
             ("a[1] and b[12;x]", "a[1] and b[12;x]"),
         ] {

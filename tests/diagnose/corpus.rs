@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen59/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen61/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 212] = [
+const KNOWN: [(&str, &str); 216] = [
     ("some/f-people-slurm-es", "a report in Spanish, less likely than one since more authors were learnt"),
     ("some/f-toot-linker", "a report in one line, less likely than one since more authors were learnt"),
     ("none/none-memory-optimization-pr-gpu", "a comparison of two columns is telemetry, in which nothing is wrong"),
@@ -357,6 +357,10 @@ const KNOWN: [(&str, &str); 212] = [
     ("some/t-49-010", "what an engine holds asleep, in turns with what it holds awake"),
     ("some/t-49-035", "what stays on a device after a release, as the second of three amounts"),
     ("some/t-49-038", "what is left after young collections alone"),
+    ("some/t-60-016", "tuples of Erlang, whose unit the expression above them divides by"),
+    ("some/f-61-016", "the moments of AdamW, with numbers of a full device: the phase stands in `also`"),
+    ("some/t-61-019", "builds of a night, with blanks between the digits of their megabytes"),
+    ("some/t-61-027", "what MySQL has allocated, in a column that is named as if it only counted up"),
     ("some/t-54-034", "a log of Zeek, whose header has a column more than its rows"),
     ("some/t-54-036", "pages of a kernel in blocks by date"),
     ("some/t-54-041", "a bisection, whose commands check out the commits"),
@@ -421,7 +425,9 @@ const KNOWN: [(&str, &str); 212] = [
 /// `unseen56`, what is ordinary, 97 of 100 (failures 70 of 70, trends 27 of 30) and 39 of 40 with growth claimed once.
 /// `unseen57`, what is ordinary again, 78 of 80 (failures 49 of 50, trends 29 of 30) and 46 of 50 with 3 claims; `unseen58`,
 /// readings, 52 of 60 and 55 of 60 with growth claimed 5 times; `unseen59`, what machine learning prints, 76 of 80 (failures
-/// 60 of 60, trends 16 of 20) and 37 of 40 with no claim. None of the three was mended for another one.
+/// 60 of 60, trends 16 of 20) and 37 of 40 with no claim. None of the three was mended for another one. `unseen60`, what is
+/// ordinary, 84 of 90 (failures 56 of 60, trends 28 of 30) and 60 of 60; `unseen61`, what is pasted into tickets, 85 of 90
+/// (failures 48 of 50, trends 37 of 40) and 57 of 60 with growth claimed 3 times: neither was mended for the other.
 /// Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
@@ -486,6 +492,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen57", 130),
         ("unseen58", 120),
         ("unseen59", 120),
+        ("unseen60", 150),
+        ("unseen61", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

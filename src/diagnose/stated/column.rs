@@ -17,7 +17,7 @@ const LEAST_AMOUNT: f64 = 50_000.0;
 /// begins with times has courses, whatever else its columns are.
 pub(super) fn is_scaled(line: &str) -> bool {
     let sizes = regex!(
-        r"(?i)\b(?:batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
+        r"(?i)\b(?:bs|batch(?:[ _-]?size)?|seq(?:uence)?|length|resolution|context|concurrency|num_workers|models?|rows|users|threads|dataset|input|connections|sockets|shards)\b"
     );
     // Not in the name of a module, of a file or of a function.
     sizes.is_match(line)

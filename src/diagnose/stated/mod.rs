@@ -30,7 +30,7 @@ use super::findings::Evidence;
 use super::sighting::{evidence, quoted};
 use super::telemetry::is_of_what_remains;
 use super::verdict::Verdict;
-use super::window::{Lines, clean};
+use super::window::{Lines, clean, drawn};
 use super::wording;
 use rows::{Columns, Series};
 use sentence::{after_an_update, is_logged, is_of_a_device, said};
@@ -201,7 +201,19 @@ impl<'a> Rows<'a> {
             Cow::Borrowed(line) => numbers::closed(spaced.replace_all(line, joined)),
             Cow::Owned(line) => numbers::closed(Cow::Owned(spaced.replace_all(&line, joined).into_owned())),
         };
-        let mut plain: Vec<Cow<'a, str>> = text.lines().map(closed).collect();
+        let mut plain: Vec<Cow<'a, str>> = text.lines().map(|line| closed(drawn(line))).collect();
+        // The role of a version in its cell makes rows differ that are of the same thing; `pmap -x` names the unit once.
+        let role =
+            regex!(r"(\|\s*v?\d+(?:\.\d+)+) (?:baseline|base|current|control|candidate|latest|stable|new|old)(\s*\|)");
+        let total = regex!(r"\btotal kB((?:\s+\d+){1,4})\s*$");
+        for line in &mut plain {
+            if role.is_match(line) {
+                *line = role.replace(line, "$1$2").into_owned().into();
+            } else if let Some(found) = total.captures(line) {
+                let amounts: String = found[1].split_whitespace().map(|amount| format!("  {amount} kB")).collect();
+                *line = format!("{}total{amounts}", &line[..found.get(0).map_or(0, |all| all.start())]).into();
+            }
+        }
         // `1,42 GB`: no group of digits is as short.
         let decimal = regex!(r"\b(\d{1,3}),(\d{1,2} ?[kKMGT]i?B)\b");
         for line in plain.iter_mut().filter(|line| decimal.is_match(line)) {

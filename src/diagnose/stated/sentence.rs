@@ -2,6 +2,8 @@
 //! `4.6 GB before the update, 11.8 GB since`. One with its amounts is a report of growth; one without them is a claim,
 //! which figures of the same text may prove.
 
+use regex::Captures;
+
 use super::amount::{Amount, amounts};
 use super::{GROWN, MORE, regex};
 use crate::verdict::Verdict;
@@ -232,6 +234,10 @@ fn rate(sentence: &str, amounts: &[Amount]) -> bool {
 
 /// More memory in a newer version, whether the sentence has the amounts of both, and the byte from which it says so.
 fn newer(sentence: &str, amounts: &[Amount]) -> Option<(Verdict, bool, usize)> {
+    // The address of a machine is no version.
+    let addresses = regex!(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b");
+    let masked = addresses.replace_all(sentence, |found: &Captures<'_>| "_".repeat(found[0].len()));
+    let sentence = masked.as_ref();
     let updated = regex!(
         r"(?i)\b(?:upgrad(?:e|ed|es|ing)|updat(?:e|ed|es|ing)|self-update|new(?:er|est)? (?:version|release|build|image)|latest (?:version|release|build)|switch(?:ed|ing)?|migrat(?:ed|ing|ion)|moving to|moved to|bump(?:ed|ing)?|regression|regressed|release|version|commit|bisect|first bad|merge[d]?|since|compared (?:to|with)|v?\d+\.\d+(?:\.\d+)*)\b"
     );

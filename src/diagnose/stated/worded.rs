@@ -39,8 +39,11 @@ pub(super) fn verdict(passages: &Passages) -> Option<(Verdict, usize)> {
             passages.lines.iter().filter(|line| line.text.len().abs_diff(text.len()) < 16 && shape(line) == own);
         // What somebody typed says nothing of what came of it.
         let typed = regex!(r"^\s*(?:\S+@\S+[:~]\S*)?[$%] ").is_match(text);
+        // What a program logs as ordinary is none of its errors.
+        let routine = regex!(r"\d\d:\d\d:\d\d\S*\W+(?:INFO|DEBUG|TRACE)\b").is_match(text);
         !text.starts_with('|')
             && !typed
+            && !routine
             && !frame(text)
             && !is_collection(text)
             && 2 * of(char::is_alphabetic) >= of(|c| c.is_ascii_digit())

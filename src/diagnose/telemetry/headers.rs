@@ -186,7 +186,10 @@ pub(super) fn of_loop(text: &str, last: u64) -> Option<Header> {
             .is_match(name)
     };
     let trains = |name: &&str| name.to_ascii_lowercase().contains("loss");
-    if first.eq_ignore_ascii_case("batch") && names.iter().any(sized) && !names.iter().any(trains) {
+    let sizes =
+        regex!(r"(?i)^(?:bs|batch_?size|seq\w*|tokens|ctx|context|res(?:olution)?|dim|hidden|layers)$").is_match(first);
+    let by_size = sizes || first.eq_ignore_ascii_case("batch") && names.iter().any(sized);
+    if by_size && !names.iter().any(trains) {
         return None;
     }
     if !steps || !named || !columns.iter().any(|column| matches!(column, Column::Figure(..))) {

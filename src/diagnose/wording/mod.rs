@@ -69,7 +69,10 @@ pub(super) fn recognise(lines: &Lines, at: usize, known: bool, found: &mut Vec<S
     matched(lines, at, found);
     // The lines around, of the few lines that are left.
     let event = found[before..].iter().any(|sighting| sighting.cause.is_event());
-    let document = || (DOCUMENT.odds(lines, at) > DOCUMENTS).then_some("worded like a document, not like a report");
+    let document = || {
+        (!lines[at].is_logged() && DOCUMENT.odds(lines, at) > DOCUMENTS)
+            .then_some("worded like a document, not like a report")
+    };
     let around = || genre::dismissed(lines, at).or_else(document);
     if let Some(reason) = (event && !known).then(around).flatten() {
         found.truncate(before);
