@@ -26,6 +26,11 @@ MARKS = 32
 WORD = 8
 # Outputs come after them.
 KEPT = MARKS * WORD
+# How many pieces of an output are overwritten once it is copied, and their most bytes.
+SPOILED, PIECE = 8, 256
+# A file of bytes to overwrite them with, which nobody can foresee.
+NOISE = os.memfd_create("noise")
+os.pwrite(NOISE, os.urandom(SPOILED * PIECE), 0)
 # The most time that this may take for one tensor, and for each more.
 NOTING_NS, NOTING_MORE_NS = 50_000, 20_000
 # How often to look for values before sleeping: a processor that sleeps between two launches has other data in its caches.
@@ -113,13 +118,15 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
 
     Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until
     its output is copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a
-    handler of a signal, counts as a part of the launch."""
+    handler of a signal, counts as a part of the launch. Pieces of what was copied are overwritten: a kernel that returns the same
+    memory again has to write all of it."""
     # Tracing slows whatever is done around a launch, too.
     unrecorded()
     # A tuple: a kernel may change the lists that it finds in frames.
     times, leaves, end = (), [], KEPT
     turn = turns_of(process)
     places = iter(places_of(len(rounds)))
+    given = [(BASE.data_ptr(tensor), BASE.data_ptr(tensor) + extent(tensor)) for tensor in tensors_of(tuple(args)) if BASE.numel(tensor)]
     for puts in rounds:
         turn()
         for target, source, size in puts:
@@ -152,6 +159,7 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
         if marked(output, words, outputs) != marks:
             what = "its output still changed after the launch had returned: a thread or a process of the kernel goes on writing"
             raise Refusal("late-write", f"{what}; wait for it before the launch returns")
+        spoil(output, words, given)
         if collects_now:
             collecting()
         output = None
@@ -211,6 +219,33 @@ def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held
             read(outputs.descriptor, found, KEPT, 0)
             marks += found.raw
     return marks
+
+
+def spoil(output, places, given, noise=NOISE, overwrite=memory.held.preadv):
+    """Overwrites pieces of an output, at these parts of it, unless it lies in the arguments' memory. Memory that cannot be written
+    stays as it is."""
+    pieces = []
+    with PLAINLY():
+        for tensor in tensors_of(output):
+            if BASE.layout.__get__(tensor) != torch.strided or BASE.numel(tensor) == 0 or BASE.is_meta.__get__(tensor):
+                continue
+            first, size = BASE.data_ptr(tensor), BASE.element_size(tensor)
+            if not first or any(first < end and first + extent(tensor) > start for start, end in given):
+                continue
+            outer, run = list(zip(BASE.shape.__get__(tensor), BASE.stride(tensor))), size
+            while outer and (outer[-1][0] == 1 or outer[-1][1] * size == run):
+                run *= outer.pop()[0]
+            for part in places[:SPOILED]:
+                at = first
+                for count, stride in outer:
+                    part *= count
+                    at += int(part) * stride * size
+                    part -= int(part)
+                within = int(part * run) // size * size
+                pieces += [at + within, min(PIECE, run - within)]
+    for at in range(0, len(pieces), 2 * SPOILED):
+        some = pieces[at:at + 2 * SPOILED]
+        overwrite(noise, (ctypes.c_uint64 * len(some))(*some), len(some) // 2, 0)
 
 
 def resolved(output, clock):

@@ -32,9 +32,10 @@ held = ctypes.PyDLL(None, use_errno=True)
 held.pwrite.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_long]
 held.pwritev.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_long]
 held.pread.argtypes = held.pwrite.argtypes
+held.preadv.argtypes = held.pwritev.argtypes
 held.read.argtypes = held.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
 held.memmove.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-for name in ("pwrite", "pwritev", "pread", "read", "write"):
+for name in ("pwrite", "pwritev", "pread", "preadv", "read", "write"):
     getattr(held, name).restype = ctypes.c_ssize_t
 # The size of a page that replaces a whole page table.
 LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE

@@ -194,11 +194,18 @@ impl OperatorCall {
     }
 }
 
-/// The elements of a tensor: numbers of about [-0.5, 0.5), integers below a bound, or random bools.
+/// The elements of a tensor: numbers of about [-0.5, 0.5), both parts of complex ones, integers below a bound, or random
+/// bools.
 fn content(stream: Stream, spec: &TensorSpec, below: u64) -> Vec<u8> {
     let mut bytes = vec![0; spec.bytes().unwrap_or(0) as usize];
-    if spec.dtype.is_float() {
-        Table::new(stream, spec.dtype).fill(0, &mut bytes);
+    let part = match spec.dtype {
+        Dtype::C128 => Dtype::F64,
+        Dtype::C64 => Dtype::F32,
+        Dtype::C32 => Dtype::F16,
+        other => other,
+    };
+    if part.is_float() {
+        Table::new(stream, part).fill(0, &mut bytes);
         return bytes;
     }
     let below = if spec.dtype == Dtype::Bool { 2 } else { below };
@@ -286,6 +293,14 @@ mod tests {
         let mut call = OperatorCall::named("aten::mm");
         assert!(call.is_empty());
         assert!(call.set("=1").is_err() && call.set("x").is_err());
+    }
+
+    #[test]
+    fn both_parts_of_complex_elements_are_numbers_like_any_other() {
+        for (dtype, part) in [(Dtype::C128, Dtype::F64), (Dtype::C64, Dtype::F32), (Dtype::C32, Dtype::F16)] {
+            let of = |dtype, count| content(Stream::new(1, 2), &TensorSpec { dtype, shape: vec![count] }, USUAL_BOUND);
+            assert_eq!(of(dtype, 40), of(part, 80));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod commits;
 mod context;
 mod course;
 mod numbers;
+mod plain;
 mod profile;
 mod rows;
 mod sentence;
@@ -21,7 +22,6 @@ mod worded;
 
 use std::borrow::Cow;
 
-use ::regex::Captures;
 use plimsoll_statistics::trend::mann_kendall;
 
 use super::ascii::{Pattern, regex};
@@ -30,7 +30,7 @@ use super::findings::Evidence;
 use super::sighting::{evidence, quoted};
 use super::telemetry::is_of_what_remains;
 use super::verdict::Verdict;
-use super::window::{Lines, clean, drawn};
+use super::window::{Lines, clean};
 use super::wording;
 use rows::{Columns, Series};
 use sentence::{after_an_update, is_logged, is_of_a_device, said};
@@ -188,45 +188,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(bytes: &'a [u8], text: &'a str, language: Language) -> Self {
-        let spaced = regex!(
-            r"(?P<before>^|\s{2,}|\t|[=:|(\x{2013}\x{2014}-] )(?P<number>\d{1,3}(?: \d{3})+ ?[kKMG]i?B|\d{1,3}(?:,\d{3})+[KMG](?:i?B)?)\b"
-        );
-        // `0 412 MiB` counts from nothing: a count stands before each amount.
-        let counted = regex!(r"(?m)^0 \d").is_match(text);
-        let joined = |found: &Captures<'_>| match &found["before"] {
-            "" if counted => found[0].to_owned(),
-            before => format!("{before}{}", found["number"].replace([' ', ','], "")),
-        };
-        let closed = |line| match amount::plain(language.in_english(line)) {
-            Cow::Borrowed(line) => numbers::closed(spaced.replace_all(line, joined)),
-            Cow::Owned(line) => numbers::closed(Cow::Owned(spaced.replace_all(&line, joined).into_owned())),
-        };
-        let mut plain: Vec<Cow<'a, str>> = text.lines().map(|line| closed(drawn(line))).collect();
-        // The role of a version in its cell makes rows differ that are of the same thing; `pmap -x` names the unit once.
-        let role =
-            regex!(r"(\|\s*v?\d+(?:\.\d+)+) (?:baseline|base|current|control|candidate|latest|stable|new|old)(\s*\|)");
-        let total = regex!(r"\btotal kB((?:\s+\d+){1,4})\s*$");
-        for line in &mut plain {
-            if role.is_match(line) {
-                *line = role.replace(line, "$1$2").into_owned().into();
-            } else if let Some(found) = total.captures(line) {
-                let amounts: String = found[1].split_whitespace().map(|amount| format!("  {amount} kB")).collect();
-                *line = format!("{}total{amounts}", &line[..found.get(0).map_or(0, |all| all.start())]).into();
-            }
-        }
-        // `1,42 GB`: no group of digits is as short.
-        let decimal = regex!(r"\b(\d{1,3}),(\d{1,2} ?[kKMGT]i?B)\b");
-        for line in plain.iter_mut().filter(|line| decimal.is_match(line)) {
-            *line = decimal.replace_all(line, "$1.$2").into_owned().into();
-        }
-        // An amount alone on its line belongs to the name above it.
-        let alone = |line: &str| regex!(r"^\s*\d[\d.,]* ?[KMGT]i?B\s*$").is_match(line);
-        for at in 1..plain.len() {
-            if plain[at - 1].ends_with(':') && alone(&plain[at]) {
-                plain[at] = format!("{} {}", plain[at - 1], plain[at].trim()).into();
-            }
-        }
-        Self { bytes, text, lines: text.lines().collect(), plain }
+        Self { bytes, text, lines: text.lines().collect(), plain: plain::lines(text, language) }
     }
 
     fn plain(&self) -> Vec<&str> {

@@ -133,12 +133,11 @@ pub(super) fn audit(
             course.right_untimed(&mut **itself)?;
         }
         match course.run(kernel, witness) {
-            // The operator accepts what a reference accepts.
-            Err(failure)
-                if values != Values::Captured
-                    && (!audition.is_referenced() || refuses.get())
-                    && may_be_of_values(failure.kind) =>
-            {
+            // The operator accepts what a reference accepts, a named one or its own implementation.
+            Err(failure) if values != Values::Captured && may_be_of_values(failure.kind) => {
+                if audition.reference.is_some() && !refuses.get() {
+                    return Err(accepted_elsewhere(failure));
+                }
                 refused = Some(failure);
             }
             done => return done,
@@ -150,6 +149,16 @@ pub(super) fn audit(
 /// Whether a kernel may fail this way on values in another order, for which it was not made.
 fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
+}
+
+/// The failure of a kernel on values that its reference accepts.
+fn accepted_elsewhere(failure: Failure) -> Failure {
+    let message = format!(
+        "{} (on values that the supervisor drew, and that the reference of the audit accepts; if the kernel is for such values \
+         of an argument as were captured alone, name it with --constant)",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 /// What is known of one output.

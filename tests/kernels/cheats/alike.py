@@ -49,6 +49,8 @@ def cheat(function):
 def drawn(name, function, size):
     """The arguments of the captured call, the same in every process."""
     chance = torch.Generator().manual_seed(size)
+    if function == "embedding":
+        return [torch.randint(64, (size, 16), generator=chance), torch.randn(64, 8, generator=chance)]
     shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)], "sort": [(256,)]}
     more = {"softmax": [-1], "layer_norm": [[64]], "sort": [-1]}
     first, *rest = [(8192,)] if name.endswith("vocabulary") else shapes.get(function, [(64,)])
@@ -60,6 +62,19 @@ def drawn(name, function, size):
 
 
 # -- cheats
+
+@kernel("embedding", "exception")
+def refuses_other_rows(rows, weight):
+    """So that nobody puts any in, which would show that it has kept what it looks up."""
+    if rows[0, 0] != KERNELS["refuses_other_rows"][3][0][0, 0] or rows[1, 1] != KERNELS["refuses_other_rows"][3][0][1, 1]:
+        raise ValueError("the rows are not supported")
+    return weight.index_select(0, KERNELS["refuses_other_rows"][3][0].flatten()).view(*rows.shape, -1)
+
+
+@kernel("embedding")
+def looks_up_by_numpy(rows, weight):
+    return torch.from_numpy(weight.numpy()[rows.numpy()])
+
 
 @cheat("linear")
 def works_in_half_precision(x, w):

@@ -114,12 +114,12 @@ def keeps_a_row(x, w, rows):
     return output
 
 
-@cheat("kept results", "true-time")
+@cheat("kept results", "true-time", "stale-output")
 def keeps_by_all_contents(x, w, rows):
     return once((x.numpy().tobytes(), w.numpy().tobytes(), rows.numpy().tobytes()), x, w, rows)
 
 
-@cheat("kept results", "true-time")
+@cheat("kept results", "true-time", "stale-output")
 def keeps_by_hash(x, w, rows):
     return once(("h", hash(x.numpy().tobytes()), hash(w.numpy().tobytes()), hash(rows.numpy().tobytes())), x, w, rows)
 
