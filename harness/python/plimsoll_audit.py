@@ -126,7 +126,7 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     times, leaves, end = (), [], KEPT
     turn = turns_of(process)
     places = iter(places_of(len(rounds)))
-    given = [(BASE.data_ptr(tensor), BASE.data_ptr(tensor) + extent(tensor)) for tensor in tensors_of(tuple(args)) if BASE.numel(tensor)]
+    given = [(first, first + extent(tensor)) for tensor, first in lying(tensors_of(tuple(args)))]
     for puts in rounds:
         turn()
         for target, source, size in puts:
@@ -201,15 +201,20 @@ def places_of(launches, chance=random.Random):
     return [[part() for _ in range(MARKS)] for _ in range(launches)]
 
 
+def lying(tensors):
+    """The tensors that have memory, each with its address."""
+    for tensor in tensors:
+        if BASE.layout.__get__(tensor) == torch.strided and BASE.numel(tensor) and not BASE.is_meta.__get__(tensor):
+            yield tensor, BASE.data_ptr(tensor)
+
+
 def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held.pread, error=ctypes.get_errno):
     """Words of an output, at these parts of its memory."""
     marks = b""
     tensors = tensors_of(output)
     with PLAINLY():
-        for tensor in tensors:
-            if BASE.layout.__get__(tensor) != torch.strided or BASE.numel(tensor) == 0 or BASE.is_meta.__get__(tensor):
-                continue
-            first, words = BASE.data_ptr(tensor), extent(tensor) // WORD
+        for tensor, first in lying(tensors):
+            words = extent(tensor) // WORD
             if not (first and words):
                 continue
             parts = [number for part in places for number in (first + int(part * words) * WORD, WORD)]
@@ -224,12 +229,10 @@ def marked(output, places, outputs, copied=memory.held.pwritev, read=memory.held
 def spoil(output, places, given, noise=NOISE, overwrite=memory.held.preadv):
     """Overwrites pieces of an output, at these parts of it, unless it lies in the arguments' memory. Memory that cannot be written
     stays as it is."""
-    pieces = []
+    pieces, tensors = [], tensors_of(output)
     with PLAINLY():
-        for tensor in tensors_of(output):
-            if BASE.layout.__get__(tensor) != torch.strided or BASE.numel(tensor) == 0 or BASE.is_meta.__get__(tensor):
-                continue
-            first, size = BASE.data_ptr(tensor), BASE.element_size(tensor)
+        for tensor, first in lying(tensors):
+            size = BASE.element_size(tensor)
             if not first or any(first < end and first + extent(tensor) > start for start, end in given):
                 continue
             outer, run = list(zip(BASE.shape.__get__(tensor), BASE.stride(tensor))), size
