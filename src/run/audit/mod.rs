@@ -45,6 +45,9 @@ const LEAD_IN: usize = 4;
 const LEAD_OUT: usize = 1;
 /// The most bytes of values, and of kept outputs, in one region.
 const REGION_BYTES: usize = 64 << 20;
+/// After this many regions that do not fit the clock, one output of four is copied.
+const SEVERAL: u32 = 8;
+const KEPT_OF: usize = 4;
 /// The fill of the witness's outputs.
 const WITNESS_FILL: u8 = 0xff;
 
@@ -279,7 +282,9 @@ impl<'a> Course<'a> {
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
             let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT);
             let counted = LEAD_IN..LEAD_IN + counted;
-            // All, or as many as fit.
+            // All, or as many as fit. An output whose elements lie in another order takes longer to copy than is allowed for.
+            let few = if self.audit.misfits < SEVERAL { launches.len() } else { launches.len().div_ceil(KEPT_OF) };
+            let room = room.min(few);
             let keep = (room < launches.len()).then(|| self.chance.some(launches.len(), room));
             // Not 0, which kernels write.
             let fill = 1 + (self.chance.word() % 255) as u8;

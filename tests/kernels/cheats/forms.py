@@ -366,6 +366,12 @@ def the_diagonal_of_a_product(a, b, c):
     return (a @ b.t()).diagonal()
 
 
+@form(lambda: torch.rand(300, 200) > 0.5)
+def finds_places_by_numpy(a, b, c):
+    """The elements of its output lie in another order."""
+    return torch.from_numpy(np.argwhere(a.numpy()))
+
+
 @form(drawn(64, 1000))
 def the_largest_of_sorted_rows(a, b, c):
     values, places = a.sort(1, descending=True)
