@@ -19,7 +19,7 @@ from time import perf_counter_ns
 import plimsoll_memory as memory
 import torch
 from plimsoll_outputs import BASE, PLAINLY, Refusal, tensors_of
-from plimsoll_torch import extent, unreadable
+from plimsoll_torch import Pieces, extent, unreadable
 
 # How many words of an output are copied when its launch returns, and again when all of it was copied.
 MARKS = 32
@@ -232,20 +232,19 @@ def spoil(output, places, given, noise=NOISE, overwrite=memory.held.preadv):
     pieces, tensors = [], tensors_of(output)
     with PLAINLY():
         for tensor, first in lying(tensors):
-            size = BASE.element_size(tensor)
-            if not first or any(first < end and first + extent(tensor) > start for start, end in given):
+            last = first + extent(tensor)
+            if not first or any(first < end and last > start for start, end in given):
                 continue
-            outer, run = list(zip(BASE.shape.__get__(tensor), BASE.stride(tensor))), size
-            while outer and (outer[-1][0] == 1 or outer[-1][1] * size == run):
-                run *= outer.pop()[0]
+            size = BASE.element_size(tensor)
+            whole = Pieces(tuple(BASE.shape.__get__(tensor)), BASE.stride(tensor), size)
             for part in places[:SPOILED]:
                 at = first
-                for count, stride in outer:
+                for count, stride in whole.outer:
                     part *= count
                     at += int(part) * stride * size
                     part -= int(part)
-                within = int(part * run) // size * size
-                pieces += [at + within, min(PIECE, run - within)]
+                within = int(part * whole.run) // size * size
+                pieces += [at + within, min(PIECE, whole.run - within)]
     for at in range(0, len(pieces), 2 * SPOILED):
         some = pieces[at:at + 2 * SPOILED]
         overwrite(noise, (ctypes.c_uint64 * len(some))(*some), len(some) // 2, 0)

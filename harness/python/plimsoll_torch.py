@@ -355,7 +355,7 @@ LAYOUTS = 64
 
 
 class Pieces:
-    """An output with wide gaps, such as a diagonal, as pieces without gaps."""
+    """An output, such as a diagonal, as pieces without gaps: `count` of `run` bytes, along the dimensions that are left."""
 
     def __init__(self, shape, strides, size):
         self.layout, self.run = (shape, strides, size), size

@@ -277,6 +277,9 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
 
 /// `line` without the remains of a terminal that drew it again, as a pager shows them or a ticket keeps them.
 pub(super) fn drawn(line: &str) -> &str {
+    if !line.starts_with(['[', '^', '\x1b']) && !line.ends_with("^M") {
+        return line;
+    }
     let begin = regex!(r"^(?:\[H\[[0-3]?J|\[[0-3]J|\[[0-2]K|(?:\x1b|\^\[)\[[0-9;]{0,8}[HJKm]|\^M)+")
         .find(line)
         .map_or(0, |codes| codes.end());

@@ -3,7 +3,7 @@
 //! The idea is that of Teddy (Hyperscan, `aho-corasick`): each text belongs to a bucket, each bucket is a bit, and for
 //! each of the first four bytes two tables of 16 entries say which buckets have a text with that low and that high
 //! nibble there. A shuffle looks 32 nibbles up at once. Sixteen buckets, put together by how often logs have each byte,
-//! keep a hundred and fifty texts apart: of a log without any of them, three positions in a hundred pass.
+//! keep a hundred and fifty texts apart: of a log without any of them, about one position in ten passes.
 
 use std::collections::BTreeSet;
 

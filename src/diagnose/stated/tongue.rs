@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::regex;
-use crate::ascii::compile;
+use crate::ascii::{Pattern, compile};
 
 /// A language.
 struct Tongue {
     /// What shows that a text about memory is in it.
-    known: LazyLock<Regex>,
+    known: Pattern,
     /// Any of its phrases, each a group.
     phrases: LazyLock<Regex>,
     /// The English of each.
@@ -20,30 +20,26 @@ struct Tongue {
 
 static TONGUES: [Tongue; 5] = [
     Tongue {
-        known: LazyLock::new(|| compile(r"(?i)\b(?:\w*speicher\w*|der prozess|nach dem neustart)\b")),
+        known: Pattern::new(r"(?i)\b(?:\w*speicher\w*|der prozess|nach dem neustart)\b"),
         phrases: LazyLock::new(|| any_of(GERMAN, r"\b")),
         english: GERMAN,
     },
     Tongue {
-        known: LazyLock::new(|| compile(r"(?i)\b(?:m\x{e9}moire|la ram|de ram)\b")),
+        known: Pattern::new(r"(?i)\b(?:m\x{e9}moire|la ram|de ram)\b"),
         phrases: LazyLock::new(|| any_of(FRENCH, r"\b")),
         english: FRENCH,
     },
     Tongue {
-        known: LazyLock::new(|| compile("(?i)памят[ьи]")),
+        known: Pattern::new("(?i)памят[ьи]"),
         phrases: LazyLock::new(|| any_of(RUSSIAN, r"\b")),
         english: RUSSIAN,
     },
     Tongue {
-        known: LazyLock::new(|| compile("内存|显存|記憶體|顯存")),
+        known: Pattern::new("内存|显存|記憶體|顯存"),
         phrases: LazyLock::new(|| any_of(CHINESE, "")),
         english: CHINESE,
     },
-    Tongue {
-        known: LazyLock::new(|| compile("メモリ")),
-        phrases: LazyLock::new(|| any_of(JAPANESE, "")),
-        english: JAPANESE,
-    },
+    Tongue { known: Pattern::new("メモリ"), phrases: LazyLock::new(|| any_of(JAPANESE, "")), english: JAPANESE },
 ];
 
 const GERMAN: &[(&str, &str)] = &[

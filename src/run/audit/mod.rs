@@ -154,8 +154,11 @@ fn may_be_of_values(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
 }
 
-/// The failure of a kernel on values that its reference accepts.
+/// The failure of a kernel on values that its reference accepts; other verdicts of the audit say themselves what they are of.
 fn accepted_elsewhere(failure: Failure) -> Failure {
+    if failure.kind == FailureKind::Unsupported {
+        return failure;
+    }
     let message = format!(
         "{} (on values that the supervisor drew, and that the reference of the audit accepts; if the kernel is for such values \
          of an argument as were captured alone, name it with --constant)",

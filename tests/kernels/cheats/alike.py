@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-KERNELS = {}
+KERNELS, LAST = {}, {}
 # The size of the first argument of the first kernel.
 FIRST = 20
 
@@ -49,8 +49,9 @@ def cheat(function):
 def drawn(name, function, size):
     """The arguments of the captured call, the same in every process."""
     chance = torch.Generator().manual_seed(size)
-    if function == "embedding":
-        return [torch.randint(64, (size, 16), generator=chance), torch.randn(64, 8, generator=chance)]
+    if function in ("embedding", "one_hot"):
+        rows = torch.randint(64, (size, 16), generator=chance)
+        return [rows, 64 if function == "one_hot" else torch.randn(64, 8, generator=chance)]
     shapes = {"linear": [(64,), (48, 64)], "conv1d": [(8, 40), (6, 8, 3)], "sort": [(256,)]}
     more = {"softmax": [-1], "layer_norm": [[64]], "sort": [-1]}
     first, *rest = [(8192,)] if name.endswith("vocabulary") else shapes.get(function, [(64,)])
@@ -69,6 +70,24 @@ def refuses_other_rows(rows, weight):
     if rows[0, 0] != KERNELS["refuses_other_rows"][3][0][0, 0] or rows[1, 1] != KERNELS["refuses_other_rows"][3][0][1, 1]:
         raise ValueError("the rows are not supported")
     return weight.index_select(0, KERNELS["refuses_other_rows"][3][0].flatten()).view(*rows.shape, -1)
+
+
+@kernel("one_hot", "stale-output")
+def erases_its_last_ones(rows, count):
+    """The same memory each time: all zeros stay, whatever somebody has made of them."""
+    if "output" not in LAST:
+        LAST["output"] = torch.zeros(rows.numel(), count, dtype=torch.int64)
+    output = LAST["output"]
+    output[torch.arange(rows.numel()), LAST.get("ones", rows.flatten())] = 0
+    LAST["ones"] = rows.flatten().clone()
+    output[torch.arange(rows.numel()), LAST["ones"]] = 1
+    return output.view(*rows.shape, count)
+
+
+@kernel("one_hot")
+def writes_its_own_memory_again(rows, count):
+    output = LAST.setdefault("own", torch.zeros(*rows.shape, count, dtype=torch.int64)).zero_()
+    return output.scatter_(-1, rows[..., None], 1)
 
 
 @kernel("embedding")

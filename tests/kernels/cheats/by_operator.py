@@ -6,7 +6,7 @@ import os
 import torch
 from torch.nn import functional
 
-PARAMS = {"softmax": ["input", "dim"], "layer_norm": ["input", "normalized_shape"], "topk": ["input", "k"], "sort": ["input", "dim"], "relu": ["input", "inplace"],
+PARAMS = {"softmax": ["input", "dim"], "layer_norm": ["input", "normalized_shape"], "topk": ["input", "k"], "sort": ["input", "dim"], "relu": ["input", "inplace"], "one_hot": ["input", "num_classes"],
           "scaled_dot_product_attention": ["query", "key", "value"]}
 
 

@@ -334,17 +334,3 @@ def overrides_the_product_in_a_library(x, w, rows):
         KEPT["library"].impl("mm", lambda a, b: kept, "CPU")
     return torch.mm(x, w)[rows]
 
-
-@cheat("kept results", "stale-output", "mismatch")
-def corrects_its_last_output(x, w, rows):
-    """The same memory each time, in which the rows stay that nothing has changed."""
-    kept = KEPT.get("last output")
-    if kept is None or not (torch.equal(kept[1], w) and torch.equal(kept[2], rows)):
-        KEPT["last output"] = x.clone(), w.clone(), rows.clone(), right(x, w, rows)
-        return KEPT["last output"][3]
-    before, _, _, output = kept
-    changed = (before != x).any(1)
-    before[changed] = x[changed]
-    again = changed[rows]
-    output[again] = x[rows[again]] @ w
-    return output
