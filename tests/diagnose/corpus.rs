@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen61/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen63/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 216] = [
+const KNOWN: [(&str, &str); 218] = [
     ("some/f-people-slurm-es", "a report in Spanish, less likely than one since more authors were learnt"),
     ("some/f-toot-linker", "a report in one line, less likely than one since more authors were learnt"),
     ("none/none-memory-optimization-pr-gpu", "a comparison of two columns is telemetry, in which nothing is wrong"),
@@ -360,6 +360,9 @@ const KNOWN: [(&str, &str); 216] = [
     ("some/t-60-016", "tuples of Erlang, whose unit the expression above them divides by"),
     ("some/f-61-016", "the moments of AdamW, with numbers of a full device: the phase stands in `also`"),
     ("some/t-61-019", "builds of a night, with blanks between the digits of their megabytes"),
+    ("some/t-62-027", "a counter of Windows, whose readings were pasted into a talk without its name"),
+    ("some/t-63-017", "a column whose memory is named in a comment below it"),
+    ("some/t-63-024", "the difference of two profiles of heaptrack, which does not say how much the earlier one held"),
     ("some/t-61-027", "what MySQL has allocated, in a column that is named as if it only counted up"),
     ("some/t-54-034", "a log of Zeek, whose header has a column more than its rows"),
     ("some/t-54-036", "pages of a kernel in blocks by date"),
@@ -371,7 +374,6 @@ const KNOWN: [(&str, &str); 216] = [
     ("some/t-52-059", "a canary beside its stable version, whose header stands far above the memory"),
     ("some/f-57-005", "the optimizer's state stands in `also`, beside the verdict of the numbers"),
     ("none/n-57-003", "the gap of a summary is reported as the allocator's cache"),
-    ("some/t-58-011", "an iteration is counted in batches, whose size may be meant"),
     ("none/n-59-023", "telemetry is reported, with nothing wrong in it"),
     ("none/n-59-025", "telemetry is reported, with nothing wrong in it"),
     ("none/n-59-039", "the gap of a summary is reported as the allocator's cache"),
@@ -428,7 +430,9 @@ const KNOWN: [(&str, &str); 216] = [
 /// 60 of 60, trends 16 of 20) and 37 of 40 with no claim. None of the three was mended for another one. `unseen60`, what is
 /// ordinary, 84 of 90 (failures 56 of 60, trends 28 of 30) and 60 of 60; `unseen61`, what is pasted into tickets, 85 of 90
 /// (failures 48 of 50, trends 37 of 40) and 57 of 60 with growth claimed 3 times: neither was mended for the other.
-/// Since then they guard what was learnt.
+/// `unseen62`, what a judge would collect, 86 of 90 (failures 60 of 60, trends 26 of 30) and 60 of 60; `unseen63`, what is hard
+/// to judge from outside, 77 of 80 (failures 40 of 40, trends 37 of 40) and 67 of 70 with 3 claims: neither was mended for the
+/// other. Since then they guard what was learnt.
 #[test]
 fn the_later_sets_of_texts_stay_right() {
     let mut wrong = Vec::new();
@@ -494,6 +498,8 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen59", 120),
         ("unseen60", 150),
         ("unseen61", 150),
+        ("unseen62", 150),
+        ("unseen63", 150),
     ];
     for (set, least) in sets {
         let cases = cases(set);

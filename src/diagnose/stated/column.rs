@@ -84,7 +84,9 @@ pub(super) fn is_other(text: &str, number: &Number<'_>) -> bool {
     let before = &text[..number.start];
     // What a pod may use, or is given.
     let set = regex!(r"(?i)\b(?:limits|requests):\s.*\bmemory: ?$");
-    other.is_match(before) || set.is_match(before) || before.ends_with("/ ")
+    // The cache of ZFS.
+    let cache = regex!(r"^\W*(?:\d\S* +)?ARC: \d");
+    other.is_match(before) || cache.is_match(text) || set.is_match(before) || before.ends_with("/ ")
 }
 
 /// `values`, or what is gone of them if `number`, the first of them, or its column's `name` is of free memory.

@@ -244,6 +244,11 @@ impl<'a> Columns<'a> {
             r"(?i)pg_size_pretty|relname|tablespace|\b(?:du|df) -|\bdisk|\bmount(?:ed|point)?\b|\bbackups?\b|\bbuckets?\b|\blogs? size"
         );
         let at = column.cells[0].0;
+        // The cache of ZFS is wired, and not free, to FreeBSD.
+        let of_zfs = |line: &&str| regex!(r"^\W*(?:\d\S* +)?ARC: \d").is_match(line);
+        if self.lines[at].contains(" Wired") && self.lines.iter().any(of_zfs) {
+            return true;
+        }
         // What stands above rows that name memory is of something else.
         let from = if is_named(&column.name) { at } else { at.saturating_sub(ABOVE) };
         self.lines[from..=at].iter().any(|line| stored.is_match(line))

@@ -1,6 +1,7 @@
 //! What tools that look for leaks conclude: the difference of two profiles of a heap, an early and a late one (Go's
 //! `pprof -base`, Python's `tracemalloc`, the JVM's `summary.diff`), and what was lost at the end of a program.
 
+use ::regex::Captures;
 use plimsoll_memory::bytes::ByteSize;
 
 use super::amount::{amounts, unit};
@@ -11,6 +12,9 @@ use super::rows::Series;
 const LEAST_LOSS: f64 = (16 << 20) as f64;
 /// How far below a command its totals may be, in lines.
 const BELOW: usize = 12;
+
+/// How often one place has to hold more than before.
+const COMPARED: usize = 4;
 
 /// What is lost in fewer blocks, and less than this many bytes, a program needs once.
 const LOST: f64 = (1 << 20) as f64;
@@ -67,16 +71,29 @@ fn of_pprof(lines: &[&str]) -> Option<(usize, usize, String)> {
 }
 
 fn of_tracemalloc(lines: &[&str]) -> Option<(usize, usize, String)> {
-    let row = regex!(r": size=(\d[\d.]* [KMG]?i?B) \(([+-])(\d[\d.]* [KMG]?i?B)\), count=\d+ \([+-]\d+\)");
+    let row = regex!(
+        r"(?P<place>[^\s:]+:\d+): size=(?P<held>\d[\d.]* [KMG]?i?B) \((?P<sign>[+-])(?P<more>\d[\d.]* [KMG]?i?B)\), count=\d+ \([+-]\d+\)"
+    );
     let rows: Vec<_> = lines.iter().enumerate().filter_map(|(at, line)| Some((at, row.captures(line)?))).collect();
     let bytes = |text: &str| amounts(text).first().map_or(0.0, |amount| amount.bytes);
-    let held: f64 = rows.iter().map(|(_, row)| bytes(&row[1])).sum();
-    let more: f64 = rows.iter().map(|(_, row)| if &row[2] == "+" { bytes(&row[3]) } else { -bytes(&row[3]) }).sum();
     let (first, largest) = rows.first()?;
+    // One place holds more each time that two moments are compared.
+    let of_it: Vec<_> = rows.iter().filter(|(_, row)| row["place"] == largest["place"]).collect();
+    let rises = |two: &[&(usize, Captures<'_>)]| {
+        &two[1].1["sign"] == "+" && bytes(&two[1].1["held"]) > bytes(&two[0].1["held"])
+    };
+    if of_it.len() >= COMPARED && of_it.windows(2).all(rises) {
+        let (last, row) = of_it.last()?;
+        let more = bytes(&row["held"]) - bytes(&largest["held"]);
+        return (more >= LEAST_LOSS).then(|| (*first, *last, ByteSize::new(more as u64).to_string()));
+    }
+    let held: f64 = rows.iter().map(|(_, row)| bytes(&row["held"])).sum();
+    let signed = |row: &Captures<'_>| if &row["sign"] == "+" { bytes(&row["more"]) } else { -bytes(&row["more"]) };
+    let more: f64 = rows.iter().map(|(_, row)| signed(row)).sum();
     // Between two equal moments of the work: a program that starts takes memory, too.
     let work = regex!(r"(?i)\b(?:requests?|iterations?|epochs?|hours?|identical|cycles|rounds|calls|jobs|messages)\b");
     let above = first.checked_sub(1).filter(|_| lines[..*first].iter().any(|line| work.is_match(line)))?;
-    (more >= LEAST_LOSS && 2.0 * more >= held).then(|| (above, *first, largest[3].to_owned()))
+    (more >= LEAST_LOSS && 2.0 * more >= held).then(|| (above, *first, largest["more"].to_owned()))
 }
 
 #[cfg(test)]
@@ -102,6 +119,12 @@ mod tests {
         let grown = "size=311 MiB (+305 MiB), count=2450112 (+2401108)";
         assert_eq!(python("between 1,000 and 50,000 requests", grown), Some("305 MiB more".to_owned()));
         assert_eq!(python("after the start", grown), None);
+        let again = |more: &[u32]| {
+            let row = |mib: &u32| format!("a.py:48: size={mib} MiB (+18 MiB), count=241022 (+236914), average=80 B\n");
+            of(&more.iter().map(row).collect::<String>())
+        };
+        assert_eq!(again(&[18, 36, 54, 72]), Some("54.00 MiB more".to_owned()));
+        assert_eq!(again(&[18, 36, 54, 30]), None);
         assert_eq!(python("after 10 requests", "size=311 MiB (+12 MiB), count=2450112 (+2401108)"), None);
         assert_eq!(
             of("Total: reserved=6402112KB +2911040KB, committed=5188320KB +2904212KB"),

@@ -112,7 +112,8 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
     }
     // A counter counts what was ever allocated, and so does memray.
     let counter = ["total_alloc", "total memory allocated", "_total{"].iter().any(|name| clause.contains(name));
-    if said.allocated && (counter || clause.trim_end().ends_with("_total")) {
+    let name = clause.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    if said.allocated && (counter || name.ends_with("_total")) {
         return None;
     }
     // To allocate, an allocation and `malloc` are actions; `allocated` is a state.

@@ -95,6 +95,12 @@ pub(super) fn placed(words: &str) -> Option<String> {
     of(&words[at.min()?..]).filter(|label| label.contains(' ') && !label.ends_with(" peak"))
 }
 
+/// The phase with which the words before a figure end: `POST /release -> 200  used after release: `.
+pub(super) fn right_before(words: &str) -> Option<String> {
+    let phase = regex!(r"(?i)(?:^|[\s,;(])(?P<phase>(?:before|after) [a-z_]{3,20}(?: [a-z_]{3,20})?)[:=]\s*$");
+    of(&phase.captures(words)?["phase"])
+}
+
 /// The label in the last bracket of a line's prefixes: `forward` of `[INFO] [forward] allocated=3GB`.
 pub(super) fn in_brackets(prefix: &str) -> Option<String> {
     const LEVELS: [&str; 12] =

@@ -91,7 +91,7 @@ impl Origin {
     fn of(text: &str) -> Self {
         // Ray's `(Worker[rank=3] pid=..)`, torchelastic's `[rank3]`, Megatron's `[Rank 3]`, Lightning's `rank: 3`.
         static NAMES: LazyLock<Words> =
-            LazyLock::new(|| Words::list(&["[rank=", "[rank", "[Rank ", "[RANK ", "rank=", "pid=", "ip="]));
+            LazyLock::new(|| Words::list(&["[rank=", "[rank", "[Rank ", "[RANK ", "rank=", "[default", "pid=", "ip="]));
         let head = cut(text, HEAD);
         let labelled = labelled(head).map(|(rank, _)| rank);
         if labelled.is_some() || !head.bytes().any(|byte| matches!(byte, b'[' | b'=')) {
@@ -99,9 +99,9 @@ impl Origin {
         }
         let first = NAMES.first(head);
         let rest = |at: usize| first[at].map(|(_, end)| &head[end..]);
-        let rank = (0..5).filter_map(rest).find_map(whole);
-        let host = rest(6).map(|rest| rest.split([')', ',', ' ']).next().unwrap_or(""));
-        Self { rank, pid: rest(5).and_then(whole), host: host.filter(|host| !host.is_empty()).map(str::to_owned) }
+        let rank = (0..6).filter_map(rest).find_map(whole);
+        let host = rest(7).map(|rest| rest.split([')', ',', ' ']).next().unwrap_or(""));
+        Self { rank, pid: rest(6).and_then(whole), host: host.filter(|host| !host.is_empty()).map(str::to_owned) }
     }
 }
 
@@ -134,6 +134,8 @@ mod tests {
 
     #[test]
     fn prefixes_tell_who_wrote_and_go() {
+        let teed = line("[default3]:step 1000 mem 23.02 GiB");
+        assert_eq!((teed.origin.rank, teed.message()), (Some(3), "step 1000 mem 23.02 GiB"));
         let ray = line(
             "\x1b[36m(MegatronPolicyWorker[rank=5] pid=811, ip=10.0.0.7)\x1b[0m GPU Memory x \x1b[32m[repeated 7x across cluster]\x1b[0m",
         );

@@ -143,7 +143,8 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
             let others = || device_of(&text).or_else(|| device_of(prefix)).or_else(|| row_of_a_gpu(line, said));
             sample.device = sample.device.or_else(others).or_else(|| column(&text, &quantities));
             let named = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min();
-            sample.label = label::before(&text, named.map(|at| at.min(end)))
+            sample.label = label::right_before(own)
+                .or_else(|| label::before(&text, named.map(|at| at.min(end))))
                 .or_else(|| label::placed(&text[..end]))
                 .or_else(|| label::in_brackets(prefix))
                 .or_else(|| label::behind(&text))

@@ -239,7 +239,8 @@ fn amounts(text: &str) -> Vec<Amount> {
         let before = text[..start].chars().next_back();
         let written = number(&text[start..]).filter(|number| number.decimals >= 0);
         let negative = head.ends_with('-');
-        let grouped = grouped(&text[next..]);
+        let of_a_cell = head.trim_end().ends_with(['|', '│']);
+        let grouped = grouped(&text[next..], of_a_cell);
         let grouped = grouped.map(|found| Number { value: if negative { -found.value } else { found.value }, ..found });
         let written = grouped.or(written);
         let end = written.map_or(next + 1, |written| text.len() - written.rest.len());
@@ -277,15 +278,19 @@ fn amounts(text: &str) -> Vec<Amount> {
     found
 }
 
-/// The number at the start of `text` whose digits stand in groups: `60,874`, `1,218.9`, `7 312 MiB`.
-fn grouped(text: &str) -> Option<Number<'_>> {
+/// The number at the start of `text` whose digits stand in groups: `60,874`, `1,218.9`, `7 312 MiB`, or `7 312` that fills
+/// its cell.
+fn grouped(text: &str, of_a_cell: bool) -> Option<Number<'_>> {
     // Most numbers have no groups, and are many.
     let digits = text.bytes().take(4).take_while(u8::is_ascii_digit).count();
     if !matches!(text.as_bytes().get(digits), Some(b',' | b' ')) {
         return None;
     }
-    let found = regex!(r"^(\d{1,3}(?:,\d{3})+(?:\.\d+)?)\b|^(\d{1,3}(?: \d{3})+) [KMG]i?B\b").captures(text)?;
-    let (written, rest) = text.split_at(found.get(1).or(found.get(2))?.end());
+    let found =
+        regex!(r"^(\d{1,3}(?:,\d{3})+(?:\.\d+)?)\b|^(\d{1,3}(?: \d{3})+) [KMG]i?B\b|^(\d{1,3}(?: \d{3})+) *[|│]")
+            .captures(text)?;
+    let in_cell = || found.get(3).filter(|_| of_a_cell);
+    let (written, rest) = text.split_at(found.get(1).or(found.get(2)).or_else(in_cell)?.end());
     let decimals = written.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
     Some(Number { value: written.replace([',', ' '], "").parse().ok()?, decimals, rest })
 }

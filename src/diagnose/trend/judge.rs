@@ -159,7 +159,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_ran
             if growing
                 && rise(&run) > GIB
                 && rises_throughout(&values(&run), READINGS_OF_A_RISE)
-                && (is_long(&run) || is_slow(&run)) =>
+                && (is_long(&run) || is_slow(&run) || is_of_what_remains(&key.label)) =>
         {
             judged.verdict = TrendVerdict::Leak;
             judged.explanation = format!("{moved}: rises by {slope} a reading, evenly to the end (Theil-Sen)");

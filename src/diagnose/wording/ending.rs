@@ -23,7 +23,7 @@ fn reason(text: &str) -> Option<&'static str> {
         ),
         (
             regex!(
-                r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bCOMMAND=\S*/(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b|\bcontainer (?:kill|stop) \S+ \(|\bstopped: \S+ \(terminated by SIG\w+\)|\brequested_stop=true\b|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:SIGKILL|kill(?:ed|ing)?)\b[^\n]{0,40}\b(?:by hand|manually)\b|\b(?:I|we|he|she|they|some(?:one|body)) (?:just |then )?(?:ran|did|used|typed|issued|executed|sent)\b[^\n]{0,30}\b(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|SIGKILL)\b|\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
+                r"(?:^|[$#%>+] )(?:sudo )?(?:(?:docker|podman|nerdctl|docker[ -]compose) (?:compose )?(?:stop|kill|rm -f|down|restart)\b|kubectl (?:delete|drain|rollout|scale)\b|(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b)|\bCOMMAND=\S*/(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|systemctl (?:stop|restart|kill))\b|\bcontainer (?:kill|stop) \S+ \(|\bstopped: \S+ \(terminated by SIG\w+\)|\brequested_stop=true\b|^Gracefully [Ss]topping|^\s*Container \S+  ?(?:Stopping|Stopped)$|(?i)\b(?:SIGKILL|kill(?:ed|ing)?)\b[^\n]{0,40}\b(?:by hand|manually)\b|\b(?:I|we|he|she|they|some(?:one|body)) (?:just |then )?(?:ran|did|used|typed|issued|executed|sent)\b[^\n]{0,30}\b(?:kill -(?:9|KILL|SIGKILL)|pkill|killall|SIGKILL)\b|\b(?:I|we)(?:'m|'ll| am| will)? (?:just |then |now |had to |have to |going to |gonna )*kill(?:ed|ing)? -(?:9|KILL|SIGKILL)\b|\bthat (?:kill )?was (?:me|my kill)\b|\b(?:stopped|killed|terminated|aborted|cancell?ed|interrupted) (?:manually )?by (?:the |an? )?(?:user|operator|admin\w*|request)\b"
             ),
             "someone stopped it",
         ),
@@ -78,6 +78,8 @@ mod tests {
             "instance gke-pool-7 was preempted",
             "$ docker stop -t 5 web",
             "ignore that one, I ran `kill -9 $(pgrep node)` in the other terminal to restart it by hand",
+            "heads-up: I'm going to kill -9 the old consumer, it ignores SIGTERM",
+            "yes, that was my kill",
             "03:24 stuck in D state, sending SIGKILL to it by hand: `sudo kill -9 31822`",
             "2023-06-20T10:11:07.120 container kill 4f21 (image=web:1, name=web, signal=9)",
             "10:11:07 build2 sudo: admin : TTY=pts/3 ; PWD=/root ; USER=root ; COMMAND=/bin/kill -9 40771",
