@@ -35,7 +35,7 @@ pub enum FailureKind {
     NotATensor,
     /// The kernel left the memory of its output unwritten in a timed launch.
     UnwrittenOutput,
-    /// The reported times contradict the supervisor's clock.
+    /// The reported times contradict the supervisor's clock, or were reached by computing only what had changed.
     TimeMismatch,
     /// The kernel tried to reach the supervisor, the capture, or the record.
     Tampered,

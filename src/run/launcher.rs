@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::record::{Audit, Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
@@ -62,9 +63,12 @@ pub struct Patch {
     /// The offset in the storage.
     pub at: u64,
     /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Whether these are the captured bytes.
-    pub captured: bool,
+    pub bytes: Arc<Vec<u8>>,
+    /// Whether they take the place of all that was put into the storage.
+    pub whole: bool,
+    /// Whether they are what was there before anything was put there: the captured bytes, or those of the last patch that
+    /// took the place of all.
+    pub restores: bool,
 }
 
 /// What is wanted of a region besides its times.

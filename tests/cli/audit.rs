@@ -459,7 +459,7 @@ fn honest_kernels_of_any_form_are_not_accused() {
     }
 }
 
-/// Large arguments change at some places only, which kernels may look for.
+/// Large arguments mostly change at some places only, which kernels may look for.
 #[test]
 fn kernels_that_look_at_samples_of_large_arguments_are_detected() {
     let Some(suite) = Suite::written("sampled.py", "sampled.py", &[]) else { return };

@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn values_are_handed_out_once_and_in_order() {
-        let patch = |byte| Patch { storage: 0, at: 0, bytes: vec![byte], captured: false };
+        let patch = |byte| Patch { storage: 0, at: 0, bytes: vec![byte].into(), whole: true, restores: false };
         let launches = [vec![patch(1), patch(2)], vec![], vec![patch(3)]];
         let looks = [vec![8], vec![16, 24]];
         let all = Round { launches: &launches, keep: None, looks: &looks };

@@ -3,8 +3,9 @@
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launcher, Patch, Wanted};
 use super::change::Order;
-use super::fresh::{self, Fresh};
+use super::fresh::Fresh;
 use super::kept::Kept;
+use super::standing::Standing;
 use super::{Audition, Course, WITNESS_FILL};
 use crate::record::{Failure, Values};
 use plimsoll_capture::compare::Comparison;
@@ -65,7 +66,7 @@ impl Course<'_> {
     pub(super) fn ask_of_refused(
         &mut self,
         witness: &mut dyn Audited,
-        mut standing: fresh::Standing,
+        mut standing: Standing,
         launches: &[Vec<Patch>],
     ) {
         for patches in launches {

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use super::super::launcher::{Patch, Region};
 use super::Course;
-use super::fresh::{self, Others};
+use super::fresh::Others;
 use super::kept::Kept;
+use super::renewal::Pair;
+use super::standing::Standing;
 use crate::record::{Failure, Values};
 
 /// The fewest launches of an entry that are judged.
@@ -44,17 +46,22 @@ impl Course<'_> {
             several => several.min(ALONE),
         };
         let nearly = if self.audit.values == Values::Captured { 0 } else { NEARLY };
-        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || self.alone.len() < together || self.nearly < nearly
+        let shown = self.alone.len() >= together && self.nearly >= nearly;
+        judged < JUDGED || (shows_little && judged < 2 * JUDGED) || !shown || self.needs_pairs()
     }
 
     /// The values of each launch of a region, those before the region, and how much of them recurs.
-    pub(super) fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<Recurs>) {
+    pub(super) fn launches(&mut self, count: usize, pair: Option<Pair>) -> (Standing, Vec<Vec<Patch>>, Vec<Recurs>) {
         let before = self.fresh.standing();
         let mut recurring = Vec::with_capacity(count);
         let mut launches = Vec::with_capacity(count);
-        for _ in 0..count {
+        for launch in 0..count {
             let (patches, recurs) = match self.chance.below(KINDS) {
                 _ if self.audit.values == Values::Captured => (self.fresh.captured(), Recurs::Nothing),
+                _ if pair.is_some_and(|pair| [pair.renewed, pair.kept].contains(&launch)) => {
+                    let all_change = pair.is_some_and(|pair| pair.renewed == launch);
+                    (self.fresh.draw_whole(&self.renewing, all_change, &mut self.chance), Recurs::Nothing)
+                }
                 0 => (self.fresh.captured(), Recurs::All),
                 // No launch was before the first one: there is no result to keep.
                 1 if self.fresh.changing().nth(1).is_some() && (self.audit.launches > 0 || !launches.is_empty()) => {
@@ -139,7 +146,7 @@ mod tests {
         let fresh = Fresh::of(&bound, &mapped, &[], &[], Values::All).unwrap();
         assert!(fresh.changing().count() > 1);
         let mut course = Course::new(&audition, &mapped, fresh, Values::All, &refuses);
-        let first = |course: &mut Course<'_>| matches!(course.launches(1).2[0], Recurs::AllBut(_));
+        let first = |course: &mut Course<'_>| matches!(course.launches(1, None).2[0], Recurs::AllBut(_));
         assert!(!(0..1000).any(|_| first(&mut course)));
         course.audit.launches = 1;
         assert!((0..1000).any(|_| first(&mut course)));

@@ -1,9 +1,11 @@
 //! [`Fresh`]: new values for the arguments of a call, made of the captured ones as [`Unit`] has it.
 //!
 //! Offsets, limits, truth values and masks stay, and so do arguments that are declared constant, and storages that
-//! several dtypes share. In a large storage, cells at random places change, among them rows that integers name.
+//! several dtypes share. In a large storage, cells at random places change, among them rows that integers name, or all
+//! elements, in the launches of a probe.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::record::{Failure, Values};
 use plimsoll_capture::{Argument, Bound, MappedEntry};
@@ -11,38 +13,8 @@ use plimsoll_capture::{Argument, Bound, MappedEntry};
 use super::super::launcher::{Contents, Patch};
 use super::chance::Chance;
 use super::change::{Order, Reach, integer};
+use super::standing::Standing;
 use super::unit::{Seen, Unit};
-
-/// Argument contents that differ from the captured ones, by storage and offset. Ranges do not overlap.
-#[derive(Clone, Default)]
-pub struct Standing(BTreeMap<(usize, u64), Vec<u8>>);
-
-impl Standing {
-    /// Adds the contents of a launch: a patch of captured bytes ends the one before it.
-    pub fn put(&mut self, patch: &Patch) {
-        let place = (patch.storage, patch.at);
-        if patch.captured {
-            self.0.remove(&place);
-        } else {
-            self.0.insert(place, patch.bytes.clone());
-        }
-    }
-
-    pub fn is_captured(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The patches that restore all captured contents.
-    pub fn patches(&self) -> Vec<Patch> {
-        let patch = |((storage, at), bytes): (&(usize, u64), &Vec<u8>)| Patch {
-            storage: *storage,
-            at: *at,
-            bytes: bytes.clone(),
-            captured: false,
-        };
-        self.0.iter().map(patch).collect()
-    }
-}
 
 /// What the other storages do while one changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +27,9 @@ pub enum Others {
 
 /// The bytes of numbers whose last bit is less than what rounding does to a sum of them.
 const LONG: usize = 4;
+
+/// The most bytes of large storages in which all elements change at once.
+const RENEWED: usize = 16 << 20;
 
 /// Values for the arguments of a call.
 #[derive(Clone)]
@@ -163,12 +138,51 @@ impl<'a> Fresh<'a> {
 
     /// Draws values for a launch.
     pub fn draw(&mut self, chance: &mut Chance) -> Vec<Patch> {
-        self.drawn(|unit, rows, _| patches_of(unit, unit.draw(rows, chance)))
+        self.drawn(|unit, rows, standing| patches_of(unit, unit.draw(base(unit, standing), rows, chance)))
+    }
+
+    /// The large storages in which all elements may change at once, the smallest first.
+    pub fn renewing(&self) -> Vec<usize> {
+        let mut large: Vec<&Unit<'_>> = self.units.iter().filter(|unit| unit.renews()).collect();
+        large.sort_by_key(|unit| unit.elements().len());
+        let mut bytes = 0;
+        let fits = |unit: &&&Unit<'_>| {
+            bytes += unit.elements().len();
+            bytes <= RENEWED
+        };
+        large.iter().take_while(fits).map(|unit| unit.storage).collect()
+    }
+
+    /// Draws values for a launch, and puts all contents of these storages there anew: all of them others, or those that
+    /// stand there but for some cells. A kernel that reads its arguments alone does not find out which by their memory.
+    pub fn draw_whole(&mut self, renewing: &[usize], all_change: bool, chance: &mut Chance) -> Vec<Patch> {
+        self.drawn(|unit, rows, standing| {
+            let base = base(unit, standing);
+            if !renewing.contains(&unit.storage) {
+                return patches_of(unit, unit.draw(base, rows, chance));
+            }
+            if all_change {
+                let bytes = unit.all_renewed(chance).into();
+                return vec![Patch {
+                    storage: unit.storage,
+                    at: unit.reach.start,
+                    bytes,
+                    whole: true,
+                    restores: false,
+                }];
+            }
+            let mut now = whole_of(unit, standing);
+            let bytes = Arc::make_mut(&mut now.bytes);
+            for (at, cell) in unit.draw(base, rows, chance) {
+                put_over(bytes, (at - unit.reach.start) as usize, &cell);
+            }
+            vec![now]
+        })
     }
 
     /// Draws values that are almost the captured ones: a kernel that looks at some of them finds no difference.
     pub fn draw_near(&mut self, chance: &mut Chance) -> Vec<Patch> {
-        self.drawn(|unit, rows, _| patches_of(unit, unit.draw_near(rows, chance)))
+        self.drawn(|unit, rows, standing| patches_of(unit, unit.draw_near(base(unit, standing), rows, chance)))
     }
 
     /// The storages that can change.
@@ -188,16 +202,16 @@ impl<'a> Fresh<'a> {
     /// Draws values for one storage alone: a kernel that looks at the others finds no difference from the previous launch.
     pub fn draw_alone(&mut self, chosen: usize, others: Others, chance: &mut Chance) -> Vec<Patch> {
         self.drawn(|unit, rows, standing| match unit.storage == chosen {
-            true => patches_of(unit, unit.draw(rows, chance)),
+            true => patches_of(unit, unit.draw(base(unit, standing), rows, chance)),
             false if others == Others::Stay && !unit.always => Vec::new(),
             false if others == Others::Stay => vec![standing_of(unit, standing)],
             false if !unit.changes() => patches_of(unit, vec![(unit.reach.start, unit.elements().to_vec())]),
             false if unit.whole => {
                 let mut now = standing_of(unit, standing);
-                unit.differ(&mut now.bytes, chance);
-                vec![Patch { captured: now.bytes == unit.elements(), ..now }]
+                unit.differ(&mut Arc::make_mut(&mut now.bytes)[..], chance);
+                vec![Patch { restores: *now.bytes == unit.elements(), ..now }]
             }
-            false => patches_of(unit, vec![unit.draw_cell(chance)]),
+            false => patches_of(unit, vec![unit.draw_cell(base(unit, standing), chance)]),
         })
     }
 
@@ -230,7 +244,7 @@ impl<'a> Fresh<'a> {
         let short = self.numbers().1;
         let shaken = self.shaken_units(short).map(|unit| {
             let mut patch = whole_of(unit, standing);
-            unit.shake(&mut patch.bytes, chance);
+            unit.shake(&mut Arc::make_mut(&mut patch.bytes)[..], chance);
             patch
         });
         shaken.collect()
@@ -250,45 +264,62 @@ impl<'a> Fresh<'a> {
     /// The patches that change arguments from one set of values to another.
     pub fn changes(&self, from: &Standing, to: &Standing) -> Vec<Patch> {
         let mut patches = Vec::new();
-        for unit in
-            self.units.iter().filter(|unit| unit.always && !to.0.contains_key(&(unit.storage, unit.reach.start)))
-        {
-            let bytes = unit.elements().to_vec();
-            patches.push(Patch { storage: unit.storage, at: unit.reach.start, bytes, captured: true });
-        }
-        for ((storage, at), bytes) in from.0.iter().filter(|(place, _)| !to.0.contains_key(place)) {
-            if let Some(unit) = self.units.iter().find(|unit| unit.storage == *storage && !unit.always) {
-                let bytes = unit.captured(*at, bytes.len());
-                patches.push(Patch { storage: *storage, at: *at, bytes, captured: true });
+        for unit in &self.units {
+            let storage = unit.storage;
+            if unit.always || !from.shares(to, storage) {
+                patches.push(standing_of(unit, to));
+                patches.extend(to.parts_of(storage).cloned());
+                continue;
             }
+            for part in from.parts_of(storage).filter(|part| !to.parts.contains_key(&(storage, part.at))) {
+                let at = (part.at - unit.reach.start) as usize;
+                let bytes = base(unit, to)[at..at + part.bytes.len()].to_vec().into();
+                patches.push(Patch { bytes, restores: true, ..part.clone() });
+            }
+            let stands = |part: &&Patch| {
+                let before = from.parts.get(&(storage, part.at));
+                before.is_some_and(|before| Arc::ptr_eq(&before.bytes, &part.bytes))
+            };
+            patches.extend(to.parts_of(storage).filter(|part| !stands(part)).cloned());
         }
-        patches.extend(to.patches());
         patches
     }
 }
 
 fn patches_of(unit: &Unit<'_>, contents: Vec<(u64, Vec<u8>)>) -> Vec<Patch> {
-    let patch = |(at, bytes)| Patch { storage: unit.storage, at, bytes, captured: !unit.changes() };
+    let (storage, whole, restores) = (unit.storage, unit.whole, !unit.changes());
+    let patch = |(at, bytes): (u64, Vec<u8>)| Patch { storage, at, bytes: bytes.into(), whole, restores };
     contents.into_iter().map(patch).collect()
+}
+
+/// The contents of a storage without the parts that have changed since all of it did.
+fn base<'s>(unit: &Unit<'s>, standing: &'s Standing) -> &'s [u8] {
+    standing.whole(unit.storage).map_or(unit.elements(), |bytes| bytes)
 }
 
 /// All contents of a storage.
 fn whole_of(unit: &Unit<'_>, standing: &Standing) -> Patch {
-    let mut bytes = unit.elements().to_vec();
-    for (&(_, at), new) in standing.0.range((unit.storage, 0)..=(unit.storage, u64::MAX)) {
-        let from = (at - unit.reach.start) as usize;
-        bytes[from..from + new.len()].copy_from_slice(new);
+    let mut bytes = base(unit, standing).to_vec();
+    for part in standing.parts_of(unit.storage) {
+        put_over(&mut bytes, (part.at - unit.reach.start) as usize, &part.bytes);
     }
-    Patch { storage: unit.storage, at: unit.reach.start, bytes, captured: false }
+    Patch { storage: unit.storage, at: unit.reach.start, bytes: bytes.into(), whole: true, restores: false }
 }
 
-/// The contents of a storage that is put there as a whole before each launch.
+fn put_over(bytes: &mut [u8], at: usize, new: &[u8]) {
+    bytes[at..at + new.len()].copy_from_slice(new);
+}
+
+/// What stands in a whole storage, without parts.
 fn standing_of(unit: &Unit<'_>, standing: &Standing) -> Patch {
-    let (storage, at) = (unit.storage, unit.reach.start);
-    match standing.0.get(&(storage, at)) {
-        Some(bytes) => Patch { storage, at, bytes: bytes.clone(), captured: false },
-        None => Patch { storage, at, bytes: unit.elements().to_vec(), captured: true },
-    }
+    let captured = || Patch {
+        storage: unit.storage,
+        at: unit.reach.start,
+        bytes: unit.elements().to_vec().into(),
+        whole: true,
+        restores: true,
+    };
+    standing.wholes.get(&unit.storage).cloned().unwrap_or_else(captured)
 }
 
 #[cfg(test)]
@@ -308,20 +339,34 @@ mod tests {
         let mut memory = bytes.clone();
         let mut put = |patches: &[Patch]| {
             for Patch { at, bytes, .. } in patches {
-                memory[*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
+                put_over(&mut memory, *at as usize, bytes);
             }
             memory.clone()
         };
-        for _ in 0..20 {
-            let now = put(&fresh.draw(&mut chance));
+        for launch in 0..40 {
+            let now = put(&match launch % 4 {
+                0 => fresh.draw_whole(&[0], launch % 8 == 0, &mut chance),
+                1 => fresh.draw_near(&mut chance),
+                _ => fresh.draw(&mut chance),
+            });
             assert_ne!(now, bytes);
             let mut again = bytes.clone();
-            for Patch { at, bytes, .. } in fresh.standing().patches() {
-                again[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
+            for Patch { at, bytes, .. } in &fresh.changes(&Standing::default(), &fresh.standing()) {
+                put_over(&mut again, *at as usize, bytes);
             }
             assert_eq!(again, now, "the witness is given what stands there");
         }
+        let (one, mut memory) = (fresh.standing(), put(&[]));
         assert_eq!(put(&fresh.captured()), bytes);
         assert!(fresh.standing().is_captured());
+        // From any contents to any others.
+        for _ in 0..3 {
+            fresh.draw(&mut chance);
+        }
+        let other = put(&fresh.changes(&Standing::default(), &fresh.standing()));
+        for Patch { at, bytes, .. } in &fresh.changes(&one, &fresh.standing()) {
+            put_over(&mut memory, *at as usize, bytes);
+        }
+        assert_eq!(memory, other);
     }
 }

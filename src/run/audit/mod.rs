@@ -15,6 +15,9 @@ mod floats;
 mod fresh;
 mod kept;
 mod noise;
+mod order;
+mod renewal;
+mod standing;
 mod taken;
 mod times;
 mod unit;
@@ -38,6 +41,8 @@ use choice::{JUDGED, KINDS, REPEATED, Recurs};
 use fresh::Fresh;
 use kept::{captured_bytes, is_empty, mutated_contents};
 use noise::Allowed;
+use renewal::Renewal;
+use standing::Standing;
 
 /// Launches at the start of a region that are judged but not counted: the worker has waited before them.
 const LEAD_IN: usize = 4;
@@ -190,10 +195,13 @@ struct Course<'a> {
     audition: &'a Audition<'a>,
     mapped: &'a MappedEntry,
     fresh: Fresh<'a>,
+    /// The large storages in which all elements change at once in some launches, and how long these take.
+    renewing: Vec<usize>,
+    renewal: Renewal,
     chance: Chance,
     audit: Audit,
     /// The contents of the witness's arguments.
-    witnessed: fresh::Standing,
+    witnessed: Standing,
     /// What other values have shown of each output.
     leaves: BTreeMap<String, Followed>,
     /// How many judged launches had another output than the captured one, by the comparison.
@@ -236,10 +244,12 @@ impl<'a> Course<'a> {
         Self {
             audition,
             mapped,
+            renewing: fresh.renewing(),
+            renewal: Renewal::default(),
             fresh,
             chance: Chance::default(),
             audit: Audit::of(values, audition.reference),
-            witnessed: fresh::Standing::default(),
+            witnessed: Standing::default(),
             leaves: BTreeMap::new(),
             telling: 0,
             contents: mutated_contents(audition.job.bound, audition.mutates),
@@ -283,7 +293,8 @@ impl<'a> Course<'a> {
             let for_kept = (wanted * room / JUDGED).min(REGION_BYTES / self.fresh.bytes().max(1));
             let most = (wanted.min(limit.max(for_kept)) >> self.halvings).max(1);
             let counted = (most - self.chance.below(most.div_ceil(2))).min(missing);
-            let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT);
+            let pair = self.pair(LEAD_IN);
+            let (before, launches, recurring) = self.launches(LEAD_IN + counted + LEAD_OUT, pair);
             let counted = LEAD_IN..LEAD_IN + counted;
             // All, or as many as fit. An output whose elements lie in another order takes longer to copy than is allowed for.
             let few = if self.audit.misfits < SEVERAL { launches.len() } else { launches.len().div_ceil(KEPT_OF) };
@@ -310,6 +321,7 @@ impl<'a> Course<'a> {
             bytes = output_bytes(&region);
             let judged = self.chosen(&region, keep.as_deref(), &recurring)?;
             let fits = self.fits(&region, &mut overhead, &launches, counted.clone(), (bytes, keep.is_some()))?;
+            pair.into_iter().for_each(|pair| self.renewal.note(&region, pair));
             self.audit.regions += 1;
             self.audit.launches += launches.len() as u32;
             if asked.is_empty() {
@@ -329,6 +341,7 @@ impl<'a> Course<'a> {
                 durations.extend(new.map(|launch| region.durations_ns[launch]));
             }
         }
+        self.computes_all()?;
         durations.truncate(wanted);
         for (standing, first) in asked {
             self.same_again(&mut *witness, standing, &first)?;

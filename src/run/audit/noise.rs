@@ -7,8 +7,8 @@
 
 use super::super::judge::{Expected, judge};
 use super::super::launcher::{Audited, Launched, Patch, Wanted};
-use super::fresh::Standing;
 use super::kept::Kept;
+use super::standing::Standing;
 use super::{Course, WITNESS_FILL};
 use crate::record::Failure;
 use plimsoll_capture::compare::{Comparison, Elements, LeafOutcome};

@@ -5,15 +5,13 @@
 //! is twice stay so, as an operator may sort them, or use them as places to write to.
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
 use plimsoll_capture::TensorRef;
 
 use super::chance::Chance;
 use super::change::{Change, Order, Reach, WHOLE, change_of, is_apart};
-use super::floats::Format;
-use super::taken::Taken;
+use super::order::{drawn, half, set_apart, shuffled};
 
 /// The number of elements in a cell of a larger storage.
 const CELL: u64 = 64;
@@ -23,8 +21,9 @@ const CELLS: usize = 32;
 const NEAR: usize = 16;
 /// The most elements of a larger storage that differ from those of the launch before: a kernel may look at every tenth.
 const FEW_ELEMENTS: usize = 4;
-/// The longest run of elements that is taken from one place.
+/// The longest run of elements that is taken from one place, and of how many elements it is at least a part.
 const RUN: usize = 32;
+const RUNS: usize = 512;
 
 /// How much of a cell changes.
 #[derive(Clone, Copy)]
@@ -136,11 +135,6 @@ impl<'a> Unit<'a> {
         &self.bytes[self.reach.start as usize..self.reach.end as usize]
     }
 
-    /// The captured contents from `at` of the storage on.
-    pub(super) fn captured(&self, at: u64, bytes: usize) -> Vec<u8> {
-        self.bytes[at as usize..at as usize + bytes].to_vec()
-    }
-
     fn count(&self) -> u64 {
         (self.reach.end - self.reach.start) / self.size
     }
@@ -150,8 +144,18 @@ impl<'a> Unit<'a> {
         if self.whole { self.reach.end - self.reach.start } else { 2 * CELLS as u64 * CELL * self.size }
     }
 
-    /// New contents: their places in the storage, and their bytes.
-    pub(super) fn draw(&self, rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
+    /// Whether all of it can change although it is large: its elements become other numbers.
+    pub(super) fn renews(&self) -> bool {
+        !self.whole && matches!(self.change, Change::Numbers(..))
+    }
+
+    /// Other contents for all elements.
+    pub(super) fn all_renewed(&self, chance: &mut Chance) -> Vec<u8> {
+        self.renewed(0..self.count(), chance)
+    }
+
+    /// New contents: their places in the storage, and their bytes. `base` stands in a larger storage around cells.
+    pub(super) fn draw(&self, base: &[u8], rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
         if self.whole {
             return vec![(self.reach.start, self.renewed(0..self.count(), chance))];
         }
@@ -164,22 +168,22 @@ impl<'a> Unit<'a> {
         chosen.sort_unstable();
         chosen.dedup();
         let extent = if chance.below(2) == 0 { Extent::Whole } else { Extent::Part };
-        chosen.into_iter().map(|cell| self.cell(cell, extent, chance)).collect()
+        chosen.into_iter().map(|cell| self.cell(base, cell, extent, chance)).collect()
     }
 
     /// A few elements that differ from the captured ones, or from those of the launch before if a part of the storage
     /// changes.
-    pub(super) fn draw_near(&self, rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
+    pub(super) fn draw_near(&self, base: &[u8], rows: &[u64], chance: &mut Chance) -> Vec<(u64, Vec<u8>)> {
         if !self.whole {
             // A sum of many elements is mostly the same.
             let cells = self.count().div_ceil(CELL);
             let few: BTreeSet<u64> = (0..1 + chance.below(FEW_ELEMENTS)).map(|_| chance.word() % cells).collect();
-            return few.into_iter().map(|cell| self.cell(cell, Extent::One, chance)).collect();
+            return few.into_iter().map(|cell| self.cell(base, cell, Extent::One, chance)).collect();
         }
         let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);
         if matches!(self.change, Change::Places(_)) {
             for _ in 0..1 + chance.below(NEAR) {
-                let Some((one, other)) = self.pair(chance) else { return self.draw(rows, chance) };
+                let Some((one, other)) = self.pair(chance) else { return self.draw(base, rows, chance) };
                 (0..size).for_each(|byte| bytes.swap(one + byte, other + byte));
             }
             return vec![(self.reach.start, bytes)];
@@ -237,8 +241,8 @@ impl<'a> Unit<'a> {
     }
 
     /// Other contents for a cell of a storage that does not change as a whole.
-    pub(super) fn draw_cell(&self, chance: &mut Chance) -> (u64, Vec<u8>) {
-        self.cell(chance.word() % self.count().div_ceil(CELL), Extent::Part, chance)
+    pub(super) fn draw_cell(&self, base: &[u8], chance: &mut Chance) -> (u64, Vec<u8>) {
+        self.cell(base, chance.word() % self.count().div_ceil(CELL), Extent::Part, chance)
     }
 
     /// The bytes of one number; `None` if its elements are not drawn as numbers.
@@ -260,7 +264,7 @@ impl<'a> Unit<'a> {
 
     /// Other contents for a cell, or for a part of it: a kernel that looks at a few elements of each cell finds no
     /// difference.
-    fn cell(&self, cell: u64, extent: Extent, chance: &mut Chance) -> (u64, Vec<u8>) {
+    fn cell(&self, base: &[u8], cell: u64, extent: Extent, chance: &mut Chance) -> (u64, Vec<u8>) {
         let all = cell * CELL..((cell + 1) * CELL).min(self.count());
         let (count, size) = (all.end - all.start, self.size);
         let length = match (extent, self.change) {
@@ -270,7 +274,7 @@ impl<'a> Unit<'a> {
         };
         let from = all.start + chance.word() % (count - length + 1);
         let part = from..from + length;
-        let mut bytes = self.elements()[(all.start * size) as usize..(all.end * size) as usize].to_vec();
+        let mut bytes = base[(all.start * size) as usize..(all.end * size) as usize].to_vec();
         let at = ((part.start - all.start) * size) as usize;
         let new = self.renewed(part, chance);
         bytes[at..at + new.len()].copy_from_slice(&new);
@@ -312,57 +316,14 @@ impl<'a> Unit<'a> {
     fn others(&self, count: usize, bytes: usize, chance: &mut Chance) -> Vec<u8> {
         let all = self.elements();
         let mut others = Vec::with_capacity(count * bytes);
+        let longest = RUN.max(count / RUNS);
         while others.len() < count * bytes {
             let from = chance.below(all.len() / bytes);
-            let run = (1 + chance.below(RUN)).min(count - others.len() / bytes);
+            let run = (1 + chance.below(longest)).min(count - others.len() / bytes);
             others.extend_from_slice(&all[from * bytes..((from + run) * bytes).min(all.len())]);
         }
         others
     }
-}
-
-/// Makes numbers differ from each other.
-fn set_apart(part: &mut [u8], format: Format) {
-    let count = part.len() / format.bytes;
-    let mut taken = Taken::with_room_for(count);
-    for number in part.chunks_exact_mut(format.bytes) {
-        let mut new = format.bits(number);
-        if !format.stays(new) && !taken.insert(new) {
-            // The next smaller one that is free, or next larger one at the lower end.
-            let free = (1..=count as u64 + 1).flat_map(|by| [new.wrapping_sub(by), new + by]);
-            let fits = |bits: u64| !format.stays(bits) && (bits ^ new) < 1 << (8 * format.bytes - 1);
-            new = free.into_iter().find(|bits| fits(*bits) && !taken.contains(*bits)).unwrap_or(new);
-            taken.insert(new);
-            number.copy_from_slice(&new.to_le_bytes()[..format.bytes]);
-        }
-    }
-}
-
-/// As many as `count` of these, each as often as it comes.
-fn drawn(all: &[&[u8]], count: usize, chance: &mut Chance) -> Vec<u8> {
-    (0..count).flat_map(|_| all[chance.below(all.len())]).copied().collect()
-}
-
-/// The elements that are one of about half of the different ones; all of them if none is.
-fn half<'b>(bytes: &'b [u8], size: usize, chance: &mut Chance) -> Vec<&'b [u8]> {
-    let key = chance.word();
-    let is_of_half = |element: &&[u8]| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(key);
-        hasher.write(element);
-        hasher.finish().is_multiple_of(2)
-    };
-    let half: Vec<&[u8]> = bytes.chunks(size).filter(is_of_half).collect();
-    if half.is_empty() { bytes.chunks(size).collect() } else { half }
-}
-
-/// Parts of this size in another order.
-fn shuffled(bytes: &[u8], size: usize, chance: &mut Chance) -> Vec<u8> {
-    let mut all: Vec<&[u8]> = bytes.chunks(size).collect();
-    for at in 1..all.len() {
-        all.swap(at, chance.below(at + 1));
-    }
-    all.concat()
 }
 
 #[cfg(test)]
@@ -379,7 +340,7 @@ mod tests {
         let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
         let unit = Unit::of(0, bytes, &seen, reach)?;
         let mut drawn = bytes.to_vec();
-        for (at, new) in unit.draw(&[], &mut Chance::default()) {
+        for (at, new) in unit.draw(bytes, &[], &mut Chance::default()) {
             drawn[at as usize..at as usize + new.len()].copy_from_slice(&new);
         }
         Some(drawn)
@@ -439,13 +400,14 @@ mod tests {
         let seen = [Seen { tensor: &tensor, held: false, mutated: false }];
         let mut unit = Unit::of(0, &counted, &seen, Reach::All).unwrap();
         assert!(unit.reorder(Order::Drawn));
-        let mut new = read(&unit.draw(&[], &mut Chance::default())[0].1);
+        let mut new = read(&unit.draw(&counted, &[], &mut Chance::default())[0].1);
         assert!(new.iter().all(|n| (0..8).contains(n)));
         new.sort_unstable();
         assert!(new.iter().enumerate().any(|(at, n)| *n != at as i64 / 8), "{new:?}");
         // Though each is there eight times, any of them is left out.
         assert!(unit.reorder(Order::DrawnFromHalf));
-        let draws: Vec<Vec<i64>> = (0..64).map(|_| read(&unit.draw(&[], &mut Chance::default())[0].1)).collect();
+        let draws: Vec<Vec<i64>> =
+            (0..64).map(|_| read(&unit.draw(&counted, &[], &mut Chance::default())[0].1)).collect();
         assert!(draws.iter().flatten().all(|n| (0..8).contains(n)));
         assert!((0..8).all(|n| draws.iter().any(|draw| !draw.contains(&n))));
     }

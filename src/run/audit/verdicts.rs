@@ -1,26 +1,36 @@
 //! Judges outputs of timed launches by those of the witness, and what the witness shows of the kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::judge::{Expected, is_equal, judge};
 use super::super::launcher::{Audited, Launched, Launcher, Patch, Wanted};
 use super::super::output::Output;
 use super::kept::{Kept, is_empty};
 use super::noise::{Found, is_coarse};
+use super::standing::Standing;
 use super::wrong::{Wrong, is_constant, is_unwritten, never_right};
-use super::{Course, WITNESS_FILL, fresh, may_be_of_values};
+use super::{Course, WITNESS_FILL, may_be_of_values};
 use crate::record::{Failure, FailureKind, Values};
 use plimsoll_capture::compare::{Comparison, LeafOutcome, Preset};
+
+/// What stood in the arguments of chosen launches; `before` stands before all of them.
+fn standings(before: &Standing, launches: &[Vec<Patch>], chosen: &[(usize, Kept)]) -> Vec<Standing> {
+    let wanted: BTreeSet<usize> = chosen.iter().map(|(launch, _)| *launch).collect();
+    let (mut standing, mut all) = (before.clone(), BTreeMap::new());
+    for (launch, patches) in launches.iter().enumerate() {
+        patches.iter().for_each(|patch| standing.put(patch));
+        if wanted.contains(&launch) {
+            all.insert(launch, standing.clone());
+        }
+    }
+    chosen.iter().map(|(launch, _)| all[launch].clone()).collect()
+}
 
 impl Course<'_> {
     /// The witness's outputs for values that no timed launch had: what a kernel keeps there is of no use to it. The last of
     /// several are nearly the captured ones: what it keeps by some contents of these is another result than in the timed
     /// process. They are not the first, which a kernel may keep for good.
-    pub(super) fn decoys(
-        &mut self,
-        witness: &mut dyn Audited,
-        count: usize,
-    ) -> Result<Vec<(fresh::Standing, Kept)>, Failure> {
+    pub(super) fn decoys(&mut self, witness: &mut dyn Audited, count: usize) -> Result<Vec<(Standing, Kept)>, Failure> {
         if self.audit.values == Values::Captured || self.audition.reference.is_some() {
             return Ok(Vec::new());
         }
@@ -60,7 +70,7 @@ impl Course<'_> {
     pub(super) fn same_again(
         &mut self,
         witness: &mut dyn Audited,
-        standing: fresh::Standing,
+        standing: Standing,
         first: &Kept,
     ) -> Result<(), Failure> {
         let again = self.recomputed_one(witness, standing)?;
@@ -78,20 +88,14 @@ impl Course<'_> {
     pub(super) fn judge(
         &mut self,
         witness: &mut dyn Audited,
-        before: &fresh::Standing,
+        before: &Standing,
         launches: &[Vec<Patch>],
         fill: u8,
         chosen: &[(usize, Kept)],
     ) -> Result<(), Failure> {
-        let standing = |(launch, _): &(usize, Kept)| {
-            let (mut standing, mut last) = (before.clone(), BTreeMap::new());
-            last.extend(launches[..=*launch].iter().flatten().map(|patch| ((patch.storage, patch.at), patch)));
-            last.into_values().for_each(|patch| standing.put(patch));
-            standing
-        };
-        let standings: Vec<fresh::Standing> = chosen.iter().map(standing).collect();
-        let asked = |standing: &&fresh::Standing| !self.is_captured(standing) || !self.contents.is_empty();
-        let asked: Vec<fresh::Standing> = standings.iter().filter(asked).cloned().collect();
+        let standings = standings(before, launches, chosen);
+        let asked = |standing: &&Standing| !self.is_captured(standing) || !self.contents.is_empty();
+        let asked: Vec<Standing> = standings.iter().filter(asked).cloned().collect();
         let computed =
             self.recomputed(witness, asked).inspect_err(|failure| self.audition.gives_up(&failure.message))?;
         let mut computed = computed.into_iter();
@@ -116,7 +120,7 @@ impl Course<'_> {
     }
 
     /// Whether values are the captured ones, whose output is known.
-    fn is_captured(&self, standing: &fresh::Standing) -> bool {
+    fn is_captured(&self, standing: &Standing) -> bool {
         standing.is_captured() && !self.audition.is_referenced()
     }
 
@@ -124,7 +128,7 @@ impl Course<'_> {
     fn judge_one(
         &mut self,
         witness: &mut dyn Audited,
-        standing: fresh::Standing,
+        standing: Standing,
         fill: u8,
         kept: &Kept,
         expected: &Kept,
@@ -158,7 +162,7 @@ impl Course<'_> {
     fn rounding(
         &mut self,
         witness: &mut dyn Audited,
-        standing: fresh::Standing,
+        standing: Standing,
         (expected, output): (&Kept, &Launched),
         (leaves, verdict): (&[LeafOutcome], Result<(), Failure>),
     ) -> Result<(), Failure> {
@@ -192,7 +196,7 @@ impl Course<'_> {
     }
 
     /// What is put into the arguments that the kernel changes.
-    pub(super) fn put_in(&self, standing: &fresh::Standing) -> Vec<u8> {
+    pub(super) fn put_in(&self, standing: &Standing) -> Vec<u8> {
         self.contents.iter().flat_map(|held| self.fresh.contents(held, standing)).collect()
     }
 
@@ -238,7 +242,7 @@ impl Course<'_> {
     }
 
     /// The witness's outputs for these values, in one region: each request takes longer than a short launch.
-    fn recomputed(&mut self, witness: &mut dyn Audited, standings: Vec<fresh::Standing>) -> Result<Vec<Kept>, Failure> {
+    fn recomputed(&mut self, witness: &mut dyn Audited, standings: Vec<Standing>) -> Result<Vec<Kept>, Failure> {
         if standings.is_empty() {
             return Ok(Vec::new());
         }
@@ -252,17 +256,13 @@ impl Course<'_> {
     }
 
     /// The witness's output for `standing`.
-    pub(super) fn recomputed_one(
-        &mut self,
-        witness: &mut dyn Audited,
-        standing: fresh::Standing,
-    ) -> Result<Kept, Failure> {
+    pub(super) fn recomputed_one(&mut self, witness: &mut dyn Audited, standing: Standing) -> Result<Kept, Failure> {
         let mut all = self.recomputed(witness, vec![standing])?;
         Ok(all.remove(0))
     }
 
     /// The patches after which the witness's arguments hold `standing`.
-    pub(super) fn patches_to(&mut self, standing: fresh::Standing) -> Vec<Patch> {
+    pub(super) fn patches_to(&mut self, standing: Standing) -> Vec<Patch> {
         let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
         self.witnessed = standing;
         patches
