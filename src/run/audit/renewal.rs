@@ -22,7 +22,7 @@ const LONGER_NS: f64 = 50_000.0;
 pub(super) struct Pair {
     /// All elements are others.
     pub(super) renewed: usize,
-    /// Those of some cells are.
+    /// A few elements of some cells are.
     pub(super) kept: usize,
 }
 
