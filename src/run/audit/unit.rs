@@ -21,6 +21,9 @@ const CELLS: usize = 32;
 const NEAR: usize = 16;
 /// The most elements of a larger storage that differ from those of the launch before: a kernel may look at every tenth.
 const FEW_ELEMENTS: usize = 4;
+/// The fewest elements that change all at once in a larger storage. A processor predicts the branches that code takes on some ten
+/// thousand elements which it has often seen, so that new ones take several times as long; not those on this many.
+const BRANCHES: u64 = 1 << 18;
 /// The longest run of elements that is taken from one place, and of how many elements it is at least a part.
 const RUN: usize = 32;
 const RUNS: usize = 512;
@@ -144,9 +147,10 @@ impl<'a> Unit<'a> {
         if self.whole { self.reach.end - self.reach.start } else { 2 * CELLS as u64 * CELL * self.size }
     }
 
-    /// Whether all of it can change although it is large: its elements become other numbers.
+    /// Whether all of it can change although it is large: its elements become other numbers, and are more than the branches
+    /// that a processor remembers.
     pub(super) fn renews(&self) -> bool {
-        !self.whole && matches!(self.change, Change::Numbers(..))
+        !self.whole && matches!(self.change, Change::Numbers(..)) && self.count() >= BRANCHES
     }
 
     /// Other contents for all elements.
