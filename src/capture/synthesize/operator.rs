@@ -15,6 +15,8 @@ use plimsoll_memory::ByteSize;
 const STREAMS_AN_ENTRY: u64 = 1 << 16;
 /// The default bound for a tensor's integers.
 const USUAL_BOUND: u64 = 8;
+/// What the first parameter is called: by functions of Python, by the schema that they share with methods, by `one_hot`.
+const FIRST: [&str; 3] = ["input", "self", "tensor"];
 
 /// A call of an operator: its arguments, without the content of its tensors.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,8 +91,12 @@ impl OperatorCall {
         let refuse = || ParseArgumentError(text.to_owned());
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(refuse)?;
         let given = given(value).ok_or_else(refuse)?;
-        match self.arguments.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = given,
+        let is_first = |name: &str| FIRST.contains(&name);
+        let known = |(at, (known, _)): &(usize, &mut (String, Given))| {
+            known == name || *at == 0 && is_first(known) && is_first(name)
+        };
+        match self.arguments.iter_mut().enumerate().find(known) {
+            Some((_, (_, old))) => *old = given,
             None => self.arguments.push((name.to_owned(), given)),
         }
         Ok(())
@@ -293,6 +299,17 @@ mod tests {
         let mut call = OperatorCall::named("aten::mm");
         assert!(call.is_empty());
         assert!(call.set("=1").is_err() && call.set("x").is_err());
+    }
+
+    #[test]
+    fn the_first_argument_of_an_example_has_any_of_its_names() {
+        for name in FIRST {
+            let mut call = OperatorCall::named("one_hot");
+            let count = call.arguments.len();
+            call.set(&format!("{name}=int64[3]<2")).unwrap();
+            assert_eq!(call.arguments.len(), count);
+            assert!(matches!(&call.arguments[0].1, Given::Tensor { spec, below: 2 } if spec.shape == [3]), "{name}");
+        }
     }
 
     #[test]
