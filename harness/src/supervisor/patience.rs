@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::building::Building;
+use super::clock::Scheduled;
 use super::loading::{Allowed, Loading, Stuck};
 
 /// What an answer may take longer for than other answers.
@@ -25,11 +26,43 @@ pub enum Spent {
     NotLoaded(Stuck),
 }
 
+/// The most times its limit that an answer may take on a machine whose processors are busy.
+const MOST_LIMITS: u32 = 10;
+
 /// The wait for an answer.
 pub struct Patience {
     limit: Duration,
     until: Instant,
     work: Work,
+    queue: Queue,
+}
+
+/// The time in which a worker's first thread, which launches, waits for a processor: no kernel is to blame for it.
+struct Queue {
+    first: Scheduled,
+    before: Duration,
+    granted: Duration,
+}
+
+impl Queue {
+    fn begin(worker: u32) -> Self {
+        let first = Scheduled::of(format!("/proc/{worker}/task/{worker}/schedstat"));
+        let before = first.times().1;
+        Self { first, before, granted: Duration::ZERO }
+    }
+
+    /// How much longer the answer may take because its worker has waited, within `limit`.
+    fn more(&mut self, limit: Duration) -> Option<Duration> {
+        let waited = self.first.times().1.saturating_sub(self.before);
+        self.grant(waited, limit)
+    }
+
+    fn grant(&mut self, waited: Duration, limit: Duration) -> Option<Duration> {
+        let whole = waited.min(limit.saturating_mul(MOST_LIMITS - 1));
+        let more = whole.checked_sub(self.granted).filter(|more| !more.is_zero())?;
+        self.granted = whole;
+        Some(more)
+    }
 }
 
 enum Work {
@@ -47,7 +80,7 @@ impl Patience {
             Beyond::Loading(allowed) => Work::Loading(Loading::begin(worker, allowed)),
         };
         let pause = if let Work::Loading(loading) = &work { loading.pause() } else { limit };
-        Self { limit, until: Instant::now() + pause, work }
+        Self { limit, until: Instant::now() + pause, work, queue: Queue::begin(worker) }
     }
 
     /// The time that is left; looks at the worker when it is over.
@@ -60,8 +93,11 @@ impl Patience {
             return Ok(left);
         }
         let more = match &mut self.work {
-            Work::Nothing => return Err(Spent::TimedOut(self.limit)),
-            Work::Building(building) => building.goes_on().then_some(self.limit).ok_or(Spent::TimedOut(self.limit))?,
+            Work::Nothing => self.queue.more(self.limit).ok_or(Spent::TimedOut(self.limit))?,
+            Work::Building(building) => {
+                let builds = building.goes_on().then_some(self.limit);
+                builds.or_else(|| self.queue.more(self.limit)).ok_or(Spent::TimedOut(self.limit))?
+            }
             Work::Loading(loading) => loading.look().map(|()| loading.pause()).map_err(Spent::NotLoaded)?,
         };
         // A built kernel is launched afterwards, which may take as long as any launch.
@@ -87,6 +123,17 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_is_given_the_time_in_which_it_waits_for_a_processor() {
+        let (mut queue, limit) = (Queue::begin(0), Duration::from_secs(60));
+        assert_eq!(queue.more(limit), None, "a system that does not report it");
+        assert_eq!(queue.grant(Duration::from_secs(40), limit), Some(Duration::from_secs(40)));
+        assert_eq!(queue.grant(Duration::from_secs(40), limit), None, "it slept, or computed");
+        assert_eq!(queue.grant(Duration::from_secs(50), limit), Some(Duration::from_secs(10)));
+        assert_eq!(queue.grant(Duration::from_secs(9000), limit), Some(Duration::from_secs(540 - 50)));
+        assert_eq!(queue.grant(Duration::from_secs(9900), limit), None);
+    }
 
     #[test]
     fn a_worker_that_only_says_that_it_waits_is_waited_for_no_longer_than_others() {
