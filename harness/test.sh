@@ -30,7 +30,7 @@ fi
 # The tests that need torch, or the compiler of CUDA beside it. One that is missing here fails in the part without torch.
 of_torch='(binary(cli) & (test(/^(faults|python)::/)
     | test(/^adversaries::(a_leak_in_python|adversaries_in_python|a_python_kernel|a_kernel_that_stops_the_clock)/)
-    | test(/^audit::(no_cheat_passes|honest_kernels_|kernels_that_are_wrong_alike|kernels_that_look_at_samples)/)
+    | test(/^audit::(no_cheat_passes|honest_kernels_|kernels_that_are_wrong_alike|kernels_that_look_at_samples|a_kernel_that_changes_numbers)/)
     | test(/^cheats::/) | test(/^capture::what_python_captures/) | test(/^generate::torch_reads/) | test(/^gpu_emulated::a_torch_that/)
     | test(/^identity::(a_folder_of_kernelforge|a_library_that_a_kernel_builds|a_python_kernel)/)
     | test(/^inspect::digests_and_extractions_are_those_of_torch/)

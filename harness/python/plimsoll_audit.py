@@ -14,7 +14,15 @@ import random
 import select
 import sys
 from _tracemalloc import stop as unrecorded
+from functools import partial
+from struct import Struct
 from time import perf_counter_ns
+
+try:
+    from operator import call
+except ImportError:  # Before Python 3.11.
+    def call(step):
+        return step()
 
 import plimsoll_memory as memory
 import torch
@@ -33,6 +41,8 @@ NOISE = os.memfd_create("noise")
 os.pwrite(NOISE, os.urandom(SPOILED * PIECE), 0)
 # The most time that this may take for one tensor, and for each more.
 NOTING_NS, NOTING_MORE_NS = 50_000, 20_000
+# When a launch began, and how long it took.
+TIME = Struct("<qq")
 # How often to look for values before sleeping: a processor that sleeps between two launches has other data in its caches.
 SPINS = 100
 
@@ -111,7 +121,7 @@ class Audited:
 
 
 def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=perf_counter_ns, put=memory.held.pread,
-        unprofiled=sys.setprofile, untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable):
+        unprofiled=sys.setprofile, untraced=sys.settrace, collects=gc.isenabled, collecting=gc.enable, uncollected=gc.disable, call=call):
     """Launches once per round, on values that the supervisor hands out when they are due, and keeps the outputs: all of them, or
     those that it asks for when their launches have returned. The first write to a page of shared memory can take longer than a
     launch, so room for outputs is made on demand and kept.
@@ -119,11 +129,14 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
     Profilers and tracers of Python, of its allocations too, end with the launch that set them, and garbage is not collected until
     its output is copied: what they run would otherwise take no time. Whatever else runs before the output is looked at, such as a
     handler of a signal, counts as a part of the launch. Pieces of what was copied are overwritten: a kernel that returns the same
-    memory again has to write all of it."""
+    memory again has to write all of it.
+
+    The time at which a launch began is in no variable while it runs: a kernel may change the numbers that it finds in frames."""
     # Tracing slows whatever is done around a launch, too.
     unrecorded()
-    # A tuple: a kernel may change the lists that it finds in frames.
-    times, leaves, end = (), [], KEPT
+    steps = (clock, partial(kernel, *args), partial(unprofiled, None), partial(untraced, None), collects, uncollected, clock)
+    # Bytes: a kernel may change the lists and the numbers that it finds.
+    times, leaves, end = b"", [], KEPT
     turn = turns_of(process)
     places = iter(places_of(len(rounds)))
     given = [(first, first + extent(tensor)) for tensor, first in lying(tensors_of(tuple(args)))]
@@ -134,18 +147,13 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
             if put(values, target, size, source) != size:
                 what = "the memory of an argument cannot be written: the kernel has protected it, to run when the next values are put in"
                 raise Refusal("mutated-input", f"{what}; leave the arguments' memory as it is")
-        start = clock()
-        output = kernel(*args)
-        unprofiled(None)
-        untraced(None)
-        collects_now = collects()
-        uncollected()
-        stop = clock()
+        start, output, _, _, collects_now, _, stop = map(call, steps)
         unrecorded()
         words = next(places)
         marks = marked(output, words, outputs)
         late = max(0, clock() - stop - NOTING_NS - NOTING_MORE_NS * (len(marks) // KEPT)) + resolved(output, clock)
-        times = (*times, (start, stop - start + late))
+        times += TIME.pack(start, stop - start + late)
+        start = stop = late = None
         process.check()
         if asks and not turn():
             outputs.check(output)
@@ -163,7 +171,8 @@ def run(kernel, args, rounds, asks, contents, outputs, process, values, clock=pe
         if collects_now:
             collecting()
         output = None
-    return {"starts_ns": [start for start, _ in times], "durations_ns": [duration for _, duration in times], "outputs": leaves}
+    starts, durations = zip(*TIME.iter_unpack(times))
+    return {"starts_ns": starts, "durations_ns": durations, "outputs": leaves}
 
 
 class Poll(ctypes.Structure):

@@ -470,6 +470,21 @@ fn kernels_that_look_at_samples_of_large_arguments_are_detected() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What a launch took is not among the numbers that its kernel finds.
+#[test]
+fn a_kernel_that_changes_numbers_in_frames_is_timed_as_long_as_it_takes() {
+    let Some(python) = torch_python() else { return };
+    let (scene, kernel) = (Scene::new(1), cheats("frames.py"));
+    let (code, _, err) = run(Command::new(&python).arg(&kernel).arg(scene.path("frames")));
+    assert_eq!(code, 0, "{err}");
+    let mut command = check_in_python(&scene, &scene.path("frames"), &kernel, &python);
+    let record = scene.run(command.args(["--audit", "--protocol", "samples"])).1;
+    let entry = &record.results.entries[0];
+    let profile = entry.profile.as_ref().unwrap_or_else(|| panic!("{}", found(&entry)));
+    // The launch sleeps for a millisecond.
+    assert!(profile.statistics.as_ref().is_some_and(|times| times.min_ns >= 1e6), "{}", found(&entry));
+}
+
 /// Without a reference, another implementation of the operator shows what is wrong alike in every process.
 #[test]
 fn kernels_that_are_wrong_alike_are_told_by_an_implementation_of_their_operator() {
