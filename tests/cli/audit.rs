@@ -480,9 +480,9 @@ fn a_kernel_that_changes_numbers_in_frames_is_timed_as_long_as_it_takes() {
     let mut command = check_in_python(&scene, &scene.path("frames"), &kernel, &python);
     let record = scene.run(command.args(["--audit", "--protocol", "samples"])).1;
     let entry = &record.results.entries[0];
-    let profile = entry.profile.as_ref().unwrap_or_else(|| panic!("{}", found(&entry)));
+    let profile = entry.profile.as_ref().unwrap_or_else(|| panic!("{}", found(entry)));
     // The launch sleeps for a millisecond.
-    assert!(profile.statistics.as_ref().is_some_and(|times| times.min_ns >= 1e6), "{}", found(&entry));
+    assert!(profile.statistics.as_ref().is_some_and(|times| times.min_ns >= 1e6), "{}", found(entry));
 }
 
 /// Without a reference, another implementation of the operator shows what is wrong alike in every process.
