@@ -156,11 +156,13 @@ fn processes_too_short_for_samples_bound_the_peak() {
             assert_eq!(phase.peak_rss_at_most, None, "{order}");
             continue;
         }
-        // Each Python has up to 24 MiB of its own. A slow machine may have sampled two at once.
+        // Each Python has up to 24 MiB of its own. A slow machine hears late that one has ended, and takes it for a second one
+        // beside the next; never all three.
+        let late = if together == 1 { 48 * MIB } else { 0 };
         let largest = phase.processes.iter().map(|process| process.peak_rss.bytes.bytes()).max().unwrap();
         let most = phase.peak_rss_at_most.unwrap_or_else(|| panic!("{order}: {json}")).bytes();
         let least = together * 48 * MIB + largest - 48 * MIB;
-        assert!(most >= least && most < least + (together + 1) * 24 * MIB, "{order}: {least} {most}");
+        assert!(most >= least && most < least + late + (together + 1) * 24 * MIB, "{order}: {least} {most}");
         let exact = |process: &&ProcessPeak| process.peak_rss.source == Source::Exact;
         let children =
             phase.processes.iter().filter(exact).filter(|process| process.peak_rss.bytes.bytes() >= 48 * MIB);
