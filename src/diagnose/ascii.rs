@@ -110,7 +110,9 @@ fn with_ascii_classes(text: &str) -> String {
                 (Some('s'), true) => out.push_str(r"\t\n\v\f\r\x20"),
                 (Some('s'), false) => out.push_str(r"[\t\n\v\f\r\x20]"),
                 (Some('D'), _) => out.push_str("[^0-9]"),
-                (Some('W'), _) => out.extend(["[^0-9A-Za-z_", LETTERS, "]"]),
+                (Some('W'), true) => out.extend(["[^0-9A-Za-z_", LETTERS, "]"]),
+                // The class has both cases of each letter: to look them up again takes a millisecond a class.
+                (Some('W'), false) => out.extend(["(?-i:[^0-9A-Za-z_", LETTERS, "])"]),
                 (Some('S'), _) => out.push_str(r"[^\t\n\v\f\r\x20]"),
                 (Some('b'), false) => out.push_str(r"(?-u:\b)"),
                 (Some(other), _) => out.extend(['\\', other]),
@@ -180,6 +182,11 @@ mod tests {
         assert_eq!(
             with_ascii_classes(r"\b\d+[\w.\]-]\\d\.[^\s]"),
             r"(?-u:\b)[0-9]+[0-9A-Za-z_.\]-]\\d\.[^\t\n\v\f\r\x20]"
+        );
+        // Under `(?i)`, both cases of the letters of a class that says `\W` would be looked up one by one.
+        assert!(
+            with_ascii_classes(r"(?i)\W+a").contains("(?-i:[^0-9A-Za-z_")
+                && !compile(r"(?i)\W").is_match("Ka\u{e9}\u{4e00}")
         );
         let number = compile(r"^\d+\s\w+\b");
         assert!(number.is_match("137 killed") && !number.is_match("\u{0661} killed") && number.is_match("137 a\u{e4}"));

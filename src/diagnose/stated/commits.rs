@@ -77,7 +77,7 @@ fn in_order(labels: &[&str]) -> Option<Vec<usize>> {
 
 /// The columns of memory in tables whose rows begin with the hash of a commit.
 fn tables<'a>(lines: &[&'a str]) -> Vec<(String, Vec<(usize, Number<'a>)>)> {
-    let is_head = |line: &str| regex!(r"(?i)^[\W_]*(?:commit|sha|rev(?:ision)?|hash)\b").is_match(line);
+    let is_head = |line: &str| regex!(r"(?i)^(?:\W|_)*(?:commit|sha|rev(?:ision)?|hash)\b").is_match(line);
     let is_row = |line: &str| {
         let first = line.trim_start_matches(['|', '*', ' ', '`']).split(|c: char| !c.is_ascii_alphanumeric()).next();
         first.is_some_and(|word| {

@@ -232,7 +232,7 @@ impl<'a> Columns<'a> {
             Some(row[..end].to_owned()).filter(|name| name.contains(char::is_alphabetic) && !is_timed(name))
         };
         let heads = regex!(
-            r"(?i)^[\W_]*(?:image )?(?:name|process|command|scene|level|map|page|model|layer|function|module|package|table|tab|file|dataset|scenario|service|container|app(?:lication)?|symbol|site|url|endpoint|kernel|operator|sprite|texture|asset)s?(?: name)?(?:\s{2,}|\t|\W*[|,;])"
+            r"(?i)^(?:\W|_)*(?:image )?(?:name|process|command|scene|level|map|page|model|layer|function|module|package|table|tab|file|dataset|scenario|service|container|app(?:lication)?|symbol|site|url|endpoint|kernel|operator|sprite|texture|asset)s?(?: name)?(?:\s{2,}|\t|\W*[|,;])"
         );
         column.cells.len() >= ROWS
             && (differ(&pid) || differ(&labels) || self.above(column).any(|line| heads.is_match(line)) && differ(&name))
