@@ -77,6 +77,15 @@ fn a_kernel_that_is_built_by_its_first_launch_has_the_time_that_it_takes() {
     assert_eq!(validation_failure(&record.results.entries[1]).kind, FailureKind::Timeout);
 }
 
+#[test]
+fn a_launch_that_never_ends_is_waited_for_no_longer_among_others() {
+    let scene = Scene::new(1);
+    let (code, record) = scene.run(library(&scene, "check", "stops_among_others").args(["--timeout", "2s", "--audit"]));
+    let failure = record.results.entries[0].failure().unwrap();
+    assert_eq!((code, failure.kind), (1, FailureKind::Timeout), "{}", failure.message);
+    assert!(failure.message.starts_with("no answer within 2s;"), "{}", failure.message);
+}
+
 /// The command on a function of `tests/kernels/cheats`; `None` without a Python that has torch.
 fn python(scene: &Scene, part: &str, file: &str, function: &str) -> Option<Command> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels/cheats").join(file);

@@ -184,7 +184,7 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     fn watch(&self, limit: Duration) -> Watch<'a> {
-        Watch { limit, beyond: Beyond::Nothing, cancel: self.cancel.clone(), meter: self.context.meter() }
+        Watch { limit, launch: None, beyond: Beyond::Nothing, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
     /// The limits to watch while a kernel is loaded.

@@ -31,10 +31,22 @@ const MOST_LIMITS: u32 = 10;
 
 /// The wait for an answer.
 pub struct Patience {
-    limit: Duration,
-    until: Instant,
+    answer: Limit,
+    /// That of each launch on the way to the answer.
+    launch: Option<Limit>,
     work: Work,
     queue: Queue,
+}
+
+struct Limit {
+    length: Duration,
+    until: Instant,
+}
+
+impl Limit {
+    fn begin(length: Duration) -> Self {
+        Self { length, until: Instant::now() + length }
+    }
 }
 
 /// The time in which a worker's first thread, which launches, waits for a processor: no kernel is to blame for it.
@@ -80,7 +92,20 @@ impl Patience {
             Beyond::Loading(allowed) => Work::Loading(Loading::begin(worker, allowed)),
         };
         let pause = if let Work::Loading(loading) = &work { loading.pause() } else { limit };
-        Self { limit, until: Instant::now() + pause, work, queue: Queue::begin(worker) }
+        let answer = Limit { length: limit, until: Instant::now() + pause };
+        Self { answer, launch: None, work, queue: Queue::begin(worker) }
+    }
+
+    /// The same, if each launch on the way to the answer must be over within `limit`, too.
+    pub fn each_launch(self, limit: Option<Duration>) -> Self {
+        Self { launch: limit.map(Limit::begin), ..self }
+    }
+
+    /// The worker goes on to its next launch.
+    pub fn launches(&mut self) {
+        if let Some(launch) = &mut self.launch {
+            *launch = Limit::begin(launch.length);
+        }
     }
 
     /// The time that is left; looks at the worker when it is over.
@@ -88,20 +113,25 @@ impl Patience {
     /// # Errors
     /// No time is left.
     pub fn left(&mut self) -> Result<Duration, Spent> {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let first = match &mut self.launch {
+            Some(launch) if launch.until < self.answer.until => launch,
+            _ => &mut self.answer,
+        };
+        let left = first.until.saturating_duration_since(Instant::now());
         if !left.is_zero() {
             return Ok(left);
         }
+        let limit = first.length;
         let more = match &mut self.work {
-            Work::Nothing => self.queue.more(self.limit).ok_or(Spent::TimedOut(self.limit))?,
+            Work::Nothing => self.queue.more(limit).ok_or(Spent::TimedOut(limit))?,
             Work::Building(building) => {
-                let builds = building.goes_on().then_some(self.limit);
-                builds.or_else(|| self.queue.more(self.limit)).ok_or(Spent::TimedOut(self.limit))?
+                let builds = building.goes_on().then_some(limit);
+                builds.or_else(|| self.queue.more(limit)).ok_or(Spent::TimedOut(limit))?
             }
             Work::Loading(loading) => loading.look().map(|()| loading.pause()).map_err(Spent::NotLoaded)?,
         };
         // A built kernel is launched afterwards, which may take as long as any launch.
-        self.until = Instant::now() + more;
+        first.until = Instant::now() + more;
         Ok(more)
     }
 
@@ -111,7 +141,10 @@ impl Patience {
     /// No time is left.
     pub fn waits(&mut self) -> Result<(), Spent> {
         match &mut self.work {
-            Work::Building(building) if building.in_time() => self.until = Instant::now() + self.limit,
+            Work::Building(building) if building.in_time() => {
+                self.answer = Limit::begin(self.answer.length);
+                self.launches();
+            }
             Work::Loading(loading) => loading.waits().map_err(Spent::NotLoaded)?,
             // A worker that only says so is not waited for.
             Work::Nothing | Work::Building(_) => drop(self.left()?),
@@ -136,6 +169,21 @@ mod tests {
     }
 
     #[test]
+    fn each_launch_on_the_way_to_an_answer_has_its_own_limit() {
+        let hour = Duration::from_secs(3600);
+        let begin = |answer, launch| Patience::begin(0, answer, Beyond::Nothing).each_launch(Some(launch));
+        assert!(matches!(begin(hour, Duration::ZERO).left(), Err(Spent::TimedOut(Duration::ZERO))));
+        let mut answer = begin(Duration::ZERO, hour);
+        answer.launches();
+        assert!(matches!(answer.left(), Err(Spent::TimedOut(Duration::ZERO))));
+        let mut launch = begin(2 * hour, hour);
+        launch.launch.as_mut().unwrap().until = Instant::now();
+        assert!(matches!(launch.left(), Err(Spent::TimedOut(limit)) if limit == hour));
+        launch.launches();
+        assert!(launch.left().unwrap() <= hour);
+    }
+
+    #[test]
     fn a_worker_that_only_says_that_it_waits_is_waited_for_no_longer_than_others() {
         let (own, hour) = (std::process::id(), Duration::from_secs(3600));
         let mut launch = Patience::begin(own, Duration::ZERO, Beyond::Nothing);
@@ -145,7 +193,7 @@ mod tests {
         let allowed = Allowed { idle: hour, computing: hour, total: Duration::ZERO };
         let mut loaded = Patience::begin(own, hour, Beyond::Loading(allowed));
         assert!(matches!(loaded.waits(), Err(Spent::NotLoaded(Stuck::Long(_)))));
-        let mut building = Patience::begin(own, hour, Beyond::Building(hour));
+        let mut building = Patience::begin(own, hour, Beyond::Building(hour)).each_launch(Some(hour));
         assert!(building.waits().is_ok() && building.left().unwrap() > Duration::ZERO);
     }
 }

@@ -129,6 +129,8 @@ pub struct End {
 pub struct Watch<'a> {
     /// The longest wait.
     pub limit: Duration,
+    /// The longest wait for each launch of several, if the worker asks for the values of each.
+    pub launch: Option<Duration>,
     /// What the wait may be longer for.
     pub beyond: Beyond,
     /// Ctrl-C.
@@ -360,7 +362,7 @@ impl WorkerProcess {
 
     /// Waits for the next answer, and hands out the values of launches meanwhile.
     pub fn answer_in_turns(&mut self, watch: &Watch<'_>, pace: &mut Pace<'_>) -> Result<Reply, Cause> {
-        let mut patience = Patience::begin(self.pid(), watch.limit, watch.beyond);
+        let mut patience = Patience::begin(self.pid(), watch.limit, watch.beyond).each_launch(watch.launch);
         loop {
             match self.inbox.take().map_err(Cause::Protocol)? {
                 Some(Reply::Waits) => {
@@ -477,7 +479,10 @@ impl WorkerProcess {
             }
             match asked {
                 Asked::Nothing => {}
-                Asked::Next(_) => self.hand_out(pace, woke)?,
+                Asked::Next(_) => {
+                    self.hand_out(pace, woke)?;
+                    patience.launches();
+                }
                 Asked::Ahead => return Err(Cause::Ahead),
                 Asked::Closed => pace.closed = true,
             }

@@ -122,3 +122,11 @@ KERNEL(builds_again) {
   if (launches++) build(60);
   return LAUNCH;
 }
+
+/* Never ends its eleventh launch. */
+KERNEL(stops_among_others) {
+  static int launches;
+  while (launches == 10) pause();
+  launches++;
+  return LAUNCH;
+}

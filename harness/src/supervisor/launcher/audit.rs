@@ -41,9 +41,12 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
     fn ask(&mut self, request: impl FnOnce(u64) -> Request, given: Given<'_>) -> Result<Clocked, Failure> {
         let id = self.launcher.next_id();
         let mut watch = self.launcher.profile_watch();
+        let timeout = self.launcher.timeout;
         let running = self.launcher.running()?;
         watch.beyond = running.may_build();
         if let Given::Values(round) = given {
+            // A worker that asks for nothing more is not waited for as long as a whole region may take.
+            watch.launch = Some(timeout);
             make_room(&running.process, round.launches).map_err(|error| {
                 Failure::new(FailureKind::HostOom, format!("cannot allocate values for the arguments: {error}"))
             })?;
