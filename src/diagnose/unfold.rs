@@ -72,6 +72,11 @@ pub(super) fn unfold(text: &str) -> Option<Unfolded> {
         unfolded.texts.truncate(LINES);
         return (!unfolded.texts.is_empty()).then_some(unfolded);
     }
+    if let Some(value) = members(trimmed).filter(|value| !talk(value)) {
+        let mut unfolded = Unfolded::default();
+        collect(&value, false, DEPTH, &mut unfolded);
+        return (!unfolded.texts.is_empty()).then_some(unfolded);
+    }
     if let Some(texts) = member(trimmed).or_else(|| exported(trimmed)).or_else(|| fields(trimmed)) {
         return Some(Unfolded { texts, ..Unfolded::default() });
     }
@@ -94,6 +99,12 @@ fn fields(text: &str) -> Option<Vec<String>> {
 
 /// Fields of a manager's answer that give the reason for an end.
 const REASONS: [&str; 4] = ["reason", "stoppedreason", "statusreason", "terminationreason"];
+
+/// Several members of an object whose braces were cut off: `"severity": "ERROR", "textPayload": ".."`.
+fn members(text: &str) -> Option<Value> {
+    let several = regex!(r#"^"[@\w.-]+"\s*:\s*\S.*,\s*"[@\w.-]+"\s*:"#).is_match(text);
+    several.then(|| serde_json::from_str(&format!("{{{}}}", text.trim_end_matches(','))).ok())?
+}
 
 /// The message in a member of an object that was printed over several lines: `"textPayload": "..",`. A reason keeps its
 /// field name, because the wordings of managers begin with it.
@@ -256,6 +267,7 @@ mod tests {
             (r#""reason" : "Killed for its memory""#, vec!["reason: Killed for its memory"]),
             (r#""message": "one\n two","#, vec!["one", " two"]),
             (r#""type" : "circuit_breaking_exception","#, vec!["circuit_breaking_exception"]),
+            (r#""severity": "ERROR", "textPayload": "one\n two","#, vec!["one", " two"]),
             (r#""Nov 8, 2023 @ 17:20:11.401","node-1","said ""no"" twice""#, vec!["node-1", "said \"no\" twice"]),
         ] {
             assert_eq!(texts(text), expected, "{text}");
@@ -271,6 +283,8 @@ mod tests {
             r#"{"a":1}"#,
             r#""reason": "OOMKilled","#,
             r#""question": "why CUDA out of memory","#,
+            r#""prompt": "why CUDA out of memory", "message": "because""#,
+            r#""message": "cut off", "textPayload": "one"#,
             r#""1","why CUDA out of memory","because""#,
         ] {
             assert_eq!(unfold(text), None, "{text}");

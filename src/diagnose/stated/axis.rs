@@ -38,7 +38,7 @@ pub(super) fn heads_times(header: &str) -> bool {
 /// Whether `line` names what prints readings again and again: a command, or the header of its table.
 pub(super) fn is_watched(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)?(?: -\S+(?: [\w.-]+)?){0,4} top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration|perf:mem_over_time)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
+        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)?(?: -\S+(?: [\w.-]+)?){0,4} top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration|perf:mem_over_time)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:statm?|status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
     )
     .is_match(line)
 }

@@ -12,6 +12,8 @@ use super::regex;
 pub(super) const ABOVE: usize = 12;
 /// The least number without a unit that may be an amount beside nothing but other numbers.
 const LEAST_AMOUNT: f64 = 50_000.0;
+/// The least part of an old generation, in percent, that says anything about it.
+const LEAST_PART: f64 = 10.0;
 
 /// Whether a line says that the pieces of the work differ in size, which need more the larger they are. A table that
 /// begins with times has courses, whatever else its columns are.
@@ -138,7 +140,7 @@ fn mentions(text: &str) -> bool {
 
 /// Whether `name` is that of an amount of memory.
 pub(super) fn is_named(name: &str) -> bool {
-    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|alloc\w*_total\b|(?:\b|_)m?allocs(?:\b|_)|(?:\b|_)frees(?:\b|_)|(?:\b|_)(?:[rt]x|net|disk|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
+    mentions(name) && !regex!(r"(?i)slots|count|objects|limit|increase|percent|%|total[_-]alloc|alloc\w*_total\b|(?:\b|_)m?allocs(?:\b|_)|(?:\b|_)frees(?:\b|_)|(?:\b|_)(?:[rt]x|net|disk|fs|filesystem|volume|traffic|sent|recv|received|written|read)(?:\b|_)").is_match(name)
 }
 
 /// Whether `name` is that of the share of a machine's memory that is used.
@@ -173,6 +175,9 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     if is_share(key) || head(text, &numbers[column], above()).is_some_and(is_share) {
         return values.iter().all(|value| (1.0..=100.0).contains(value));
     }
+    if let Some(amount) = of_a_tool(text, above()) {
+        return amount == numbers[column].start;
+    }
     // Steps and times rise as well, and as a rule they are no large numbers.
     let steps: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
     let even = steps.len() > 1 && steps.iter().all(|step| *step == steps[0]);
@@ -197,13 +202,6 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
     {
         return true;
     }
-    // A histogram of Java's heap has the number of its objects and their bytes.
-    let histogram = regex!(r"^\s*(?:\d+:|Total)\s+\d+\s+(\d+)\b");
-    if let Some(bytes) = histogram.captures(text).and_then(|row| row.get(1))
-        && above().any(|line| regex!(r"-histo\b|class_histogram|#bytes\b").is_match(line))
-    {
-        return bytes.start() == numbers[column].start;
-    }
     if let Some(head) = head(text, &numbers[column], above()) {
         let free = matches!(head.trim(), "free" | "kbmemfree" | "MemFree");
         if free && above().any(|line| regex!(r"(?i)buff/cache|\bavailable\b|\bkb(?:avail|cached)\b").is_match(line)) {
@@ -211,7 +209,10 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
             return false;
         }
         // Of the old generation `jstat` has the amount, or the part of it that is in use.
-        let old = matches!(head, "O" | "OU") && above().any(|line| line.contains("jstat") || line.contains(" YGC "));
+        let filled = || head == "OU" || values.iter().any(|part| *part >= LEAST_PART);
+        let old = matches!(head, "O" | "OU")
+            && filled()
+            && above().any(|line| line.contains("jstat") || line.contains(" YGC "));
         // A second line of the header has the units.
         let unit = matches!(head, "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB");
         let used = || regex!(r"(?i)\bmem\b").is_match(text) || above().any(|line| line.contains("buff/cache"));
@@ -238,6 +239,27 @@ pub(super) fn is_of_memory(lines: &[&str], rows: &[(usize, Vec<Number<'_>>)], co
         return large && amount && above().any(mentions);
     }
     alone && is_named(text)
+}
+
+/// Where the amount of a row begins, if it is a row of a tool that names its amounts only above, or nowhere.
+pub(super) fn of_a_tool<'a>(text: &str, mut above: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let tools = [
+        // A histogram of Java's heap has the number of its objects and their bytes.
+        (regex!(r"^\s*(?:\d+:|Total)\s+\d+\s+(\d+)\b"), regex!(r"-histo\b|class_histogram|#bytes\b")),
+        // The old generation by `jstat -gc`, behind what both survivors and Eden have and use, and by `jstat -gc -t`.
+        (regex!(r"^\s*(?:\d[\d.]*\s+){7}(\d[\d.]*)\s"), regex!(r"^\s*S0C\s.*\sOC\s+OU\s")),
+        (regex!(r"^\s*(?:\d[\d.]*\s+){8}(\d[\d.]*)\s"), regex!(r"^\s*Timestamp\s+S0C\s.*\sOC\s+OU\s")),
+        // What a process has mapped, and what of that is resident, in pages.
+        (regex!(r"^\d+ (\d+) \d+ \d+ 0 \d+ 0$"), regex!(r"/statm\b")),
+        // The vectors of R.
+        (regex!(r"^Vcells +\d+ +(\d+\.\d)\b"), regex!(r"\bused +\(Mb\) +gc trigger\b")),
+    ];
+    let rows: Vec<_> =
+        tools.into_iter().filter_map(|(row, tool)| Some((row.captures(text)?.get(1)?.start(), tool))).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    above.find_map(|line| rows.iter().find(|(_, tool)| tool.is_match(line)).map(|(start, _)| *start))
 }
 
 /// Whether the line above a row ends with an amount of this size: what follows has its unit.

@@ -2,7 +2,7 @@
 //! is of.
 
 use super::axis::{counts_up, heads_a_reading, heads_times, in_equal_steps, is_timed, is_watched};
-use super::column::{ABOVE, all_differ, is_named, is_scaled, metric, name};
+use super::column::{ABOVE, all_differ, is_named, is_scaled, metric, name, of_a_tool};
 use super::numbers::{Number, numbers};
 use super::rows::{Column, Columns};
 use super::{levels_off, regex, rise};
@@ -66,6 +66,9 @@ impl<'a> Columns<'a> {
     pub(super) fn follows_work(&self, column: &Column<'_>) -> bool {
         let rows: Vec<_> = column.cells.iter().map(|(at, _)| (*at, numbers(self.lines[*at]).1)).collect();
         let (first, last) = (&column.cells[0].1, &column.cells[column.cells.len() - 1].1);
+        if of_a_tool(self.lines[column.cells[0].0], self.above(column)).is_some() {
+            return false;
+        }
         if is_of_data(&self.lines[column.cells[0].0][..first.start]) {
             return true;
         }
@@ -249,6 +252,13 @@ impl<'a> Columns<'a> {
         if self.lines[at].contains(" Wired") && self.lines.iter().any(of_zfs) {
             return true;
         }
+        let number = &column.cells[0].1;
+        let behind = &self.lines[at][number.start + number.written.len()..];
+        if regex!(r"(?i)filesystem|(?:\b|_)(?:fs|disk|volume|pvc)(?:\b|_)").is_match(&column.name)
+            || regex!(r"(?i)^ ?(?:allocated )?cumulative").is_match(behind)
+        {
+            return true;
+        }
         // What stands above rows that name memory is of something else.
         let from = if is_named(&column.name) { at } else { at.saturating_sub(ABOVE) };
         self.lines[from..=at].iter().any(|line| stored.is_match(line))
@@ -258,7 +268,7 @@ impl<'a> Columns<'a> {
     pub(super) fn is_near_memory(&self, at: usize) -> bool {
         const NEAR: usize = 8;
         self.lines[at.saturating_sub(NEAR)..=at].iter().any(|line| {
-            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?[rpu]ss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap|outstanding)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
+            regex!(r"(?i)\b(?:\w*memory\w*|(?:mem|(?:\w+_)?[rpu]ss|v?ram)(?:_\w+)?|heap\w*|kbmem\w+|working set|resident|fb_used|maxrss|peak|kubectl top|private bytes|task manager|htop|nvidia-smi|wired|old gen(?:eration)?|metaspace|kmalloc|slab|s?unreclaim\w*|mem(?:available|free)|bytes_in_use|\w+_heap_\w+|[pu]ss(?:_\w+)?|footprint|leak(?:s|ed|ing)?|traced|(?:ws|pm|npm)\([kmg]b?\)|buff/cache|empty_cache|idf_monitor|malloc_info|jmap|outstanding|gc trigger|statm)(?:\b|\W)|\bRES\b|\bOU\b|%M\b|\b(?:binary|ets): ?\d")
                 .is_match(line)
                 && !is_scaled(line)
                 || is_watched(line)

@@ -126,7 +126,8 @@ pub(super) fn read(bytes: &[u8], lines: &Lines) -> Vec<Statement> {
     // Versions and times say by themselves what their amounts are.
     if !statements.iter().any(|statement| statement.proven) {
         let by_version = columns.by_version(MORE).or_else(|| columns.by_side(MORE)).or_else(|| columns.by_commit(MORE));
-        let by_version = by_version.map(|found| (Verdict::Regression, found));
+        let by_version =
+            by_version.or_else(|| profile::compared(&rows.lines)).map(|found| (Verdict::Regression, found));
         let grown = || {
             profile::concluded(&rows.lines)
                 .or_else(|| columns.by_time())
@@ -267,7 +268,7 @@ impl<'a> Rows<'a> {
         if statement.verdict == Verdict::HostGrowth && self.is_of_a_device(&words) {
             statement.verdict = Verdict::Leak;
         }
-        if is_of_what_remains(&name) {
+        if is_of_what_remains(&name) || is_of_what_remains(first_row) {
             statement.verdict = Verdict::ResidualGrowth;
         }
         let what = if statement.verdict == Verdict::Regression { "is more than before" } else { "grows" };

@@ -1,12 +1,15 @@
 //! What tools that look for leaks conclude: the difference of two profiles of a heap, an early and a late one (Go's
 //! `pprof -base`, Python's `tracemalloc`, the JVM's `summary.diff`), and what was lost at the end of a program.
 
+use std::collections::BTreeSet;
+
 use ::regex::Captures;
 use plimsoll_memory::bytes::ByteSize;
 
 use super::amount::{amounts, unit};
 use super::regex;
 use super::rows::Series;
+use crate::ascii::Pattern;
 
 /// A smaller difference may have any cause, in bytes.
 const LEAST_LOSS: f64 = (16 << 20) as f64;
@@ -22,7 +25,8 @@ const BLOCKS: f64 = 100.0;
 
 /// What the late profile has more, or what was lost, if the lines are of such a tool.
 pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
-    let profiles = || of_pprof(lines).or_else(|| of_tracemalloc(lines)).or_else(|| of_a_jvm(lines));
+    let profiles =
+        || of_pprof(lines).or_else(|| of_tracemalloc(lines)).or_else(|| of_a_jvm(lines)).or_else(|| of_objects(lines));
     let difference = || {
         let (first, last, more) = profiles()?;
         Some(([first, last], 2, "the earlier profile", format!("{more} more")))
@@ -30,6 +34,17 @@ pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
     let lost = || lost(lines).map(|(at, lost)| ([at, at], 1, "", format!("{lost} lost at the end")));
     let (lines, readings, first, last) = difference().or_else(lost)?;
     Some(Series { lines, first: first.to_owned(), last, readings, ratio: None, name: "heap".to_owned() })
+}
+
+/// What a heap holds more at its peak than that of an earlier version, by heaptrack's difference of two recordings.
+pub(super) fn compared(lines: &[&str]) -> Option<Series> {
+    let of_two = lines.iter().position(|line| line.trim_start().starts_with("reading diff file \""))?;
+    let peak = regex!(r"^\s*peak heap memory consumption: (\d[\d.]*)([KMG])");
+    let (at, found) = lines.iter().enumerate().skip(of_two).find_map(|(at, line)| Some((at, peak.captures(line)?)))?;
+    let more = found[1].parse::<f64>().ok()? * unit(&found[2]);
+    let last = || format!("{} more", ByteSize::new(more as u64));
+    let (first, name) = ("the earlier recording".to_owned(), "heap".to_owned());
+    (more >= LEAST_LOSS).then(|| Series { lines: [of_two, at], first, last: last(), readings: 2, ratio: None, name })
 }
 
 /// The summary of valgrind, LeakSanitizer, heaptrack, Dr. Memory or the `leaks` of macOS.
@@ -47,6 +62,51 @@ fn lost(lines: &[&str]) -> Option<(usize, ByteSize)> {
         let found = summaries.iter().find_map(|summary| summary.captures(line))?;
         let bytes = number(&found["bytes"]) * unit(&found["unit"]);
         (bytes >= LOST || number(&found["blocks"]) >= BLOCKS).then(|| (at, ByteSize::new(bytes as u64)))
+    })
+}
+
+/// The objects of a type that are more each time that they are counted, by `objgraph.show_growth()`, or pympler's
+/// differences.
+fn of_objects(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let counted = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) +(?P<count>\d+) +\+(?P<more>\d+)\s*$");
+    let sized = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) \| +(?P<count>-?\d+) \| +(?P<more>-?\d[\d.]* +[KMG]?B)\s*$");
+    let number = |row: &Captures<'_>, name: &str| row[name].parse::<f64>().unwrap_or(0.0);
+    let of = |form: &Pattern| -> Vec<(usize, Captures<'_>)> {
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, form.captures(line)?))).collect()
+    };
+    let types = |rows: &[(usize, Captures<'_>)]| {
+        let names: BTreeSet<String> = rows.iter().map(|(_, row)| row["type"].to_owned()).collect();
+        names
+            .into_iter()
+            .map(|name| (0..rows.len()).filter(|at| rows[*at].1["type"] == name).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let rows = of(counted);
+    let grown = types(&rows).into_iter().find_map(|own| {
+        let goes_on = |two: &[usize]| {
+            let [before, after] = [&rows[two[0]].1, &rows[two[1]].1];
+            number(after, "count") == number(before, "count") + number(after, "more")
+        };
+        let enough = own.iter().all(|at| number(&rows[*at].1, "more") >= BLOCKS);
+        (own.len() >= COMPARED && enough && own.windows(2).all(goes_on)).then_some(own)
+    });
+    if let Some(own) = grown {
+        let more: f64 = own[1..].iter().map(|at| number(&rows[*at].1, "more")).sum();
+        let [first, last] = [&rows[own[0]], &rows[own[own.len() - 1]]];
+        return Some((first.0, last.0, format!("{more} {}", &last.1["type"])));
+    }
+    let rows = of(sized);
+    // Of all that there is, no type has none.
+    let of_differences = rows.iter().any(|(_, row)| number(row, "count") <= 0.0);
+    let bytes = |at: &usize| {
+        let text = &rows[*at].1["more"];
+        amounts(text).first().map_or(0.0, |amount| if text.starts_with('-') { -amount.bytes } else { amount.bytes })
+    };
+    types(&rows).into_iter().find_map(|own| {
+        let more: f64 = own.iter().map(bytes).sum();
+        let rises =
+            of_differences && own.len() >= COMPARED && own.iter().all(|at| bytes(at) > 0.0) && more >= LEAST_LOSS;
+        rises.then(|| (rows[own[0]].0, rows[own[own.len() - 1]].0, ByteSize::new(more as u64).to_string()))
     })
 }
 
@@ -132,6 +192,38 @@ mod tests {
         );
         assert_eq!(of("Total: reserved=6402112KB +2911KB, committed=5188320KB +2904KB"), None);
         assert_eq!(python("after 10 requests", "size=311 MiB (-305 MiB), count=2450112 (-2401108)"), None);
+    }
+
+    #[test]
+    fn objects_that_are_more_each_time_are_growth() {
+        let of = |text: &str| concluded(&text.lines().collect::<Vec<_>>()).map(|found| found.last);
+        let growth = |counts: [u32; 4]| {
+            let row = |(at, count): (usize, &u32)| format!("after batch {at}\nRequest {count:>10} {:>+8}\n", 50_000);
+            format!("function 2071 +2071\n{}", counts.iter().enumerate().map(row).collect::<String>())
+        };
+        assert_eq!(of(&growth([50_000, 100_000, 150_000, 200_000])), Some("150000 Request more".to_owned()));
+        assert_eq!(of(&growth([50_000, 50_000, 50_000, 50_000])), None);
+        let table = |list: i32| {
+            format!(
+                "  types |   # objects |   total size\n======= | =========== | ============\n  bytearray |  30000 |  30.24 MB\n  list | {list} | 234.45 KB\n"
+            )
+        };
+        assert_eq!(of(&table(0).repeat(4)), Some("120.96 MiB more".to_owned()));
+        assert_eq!(of(&table(30_000).repeat(4)), None, "all that there is, four times");
+        assert_eq!(of(&table(0).repeat(3)), None);
+    }
+
+    #[test]
+    fn what_a_later_version_holds_more_is_a_regression() {
+        let of = |peak: &str| {
+            let text =
+                format!("reading file \"b.zst\"\nreading diff file \"a.zst\"\npeak heap memory consumption: {peak}\n");
+            compared(&text.lines().collect::<Vec<_>>()).map(|found| found.last)
+        };
+        assert_eq!(of("165.70M"), Some("165.70 MiB more".to_owned()));
+        assert_eq!(of("-165.70M"), None);
+        assert_eq!(of("312.40K"), None);
+        assert!(compared(&["peak heap memory consumption: 165.70M"]).is_none(), "one recording");
     }
 
     #[test]

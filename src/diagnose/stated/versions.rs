@@ -15,7 +15,7 @@ impl Columns<'_> {
             if is_timed(&self.lines[at][..number.start]) {
                 return None;
             }
-            let first = regex!(r"^[\s|*\x60\x22-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b|^\s*\|(?:[^|]*\|){1,2}[^|\d]*\bv?(\d+\.\d+\.\d+)\s*\|")
+            let first = regex!(r"^[\s|*\x60\x22\[-]*(?:(?:\w+ )?v?(\d+(?:\.\d+)+)|(?:release|version|build|r) ?(\d+))\b|^\s*\|(?:[^|]*\|){1,2}[^|\d]*\bv?(\d+\.\d+\.\d+)\s*\|")
                 .captures(self.lines[at])?;
             let version = (1..=3).find_map(|at| first.get(at)).filter(|version| version.end() <= number.start)?;
             // A time in seconds.
@@ -199,6 +199,9 @@ mod tests {
             )
         };
         assert_eq!(found(&commands("1.9.0", "2.0.0", 8912404)), pair("3145880", "8912404"));
+        let runs = "[1.18.4 #1] Maximum resident set size (kbytes): 1184320\n[1.18.4 #2] Maximum resident set size (kbytes): 1182912\n\
+                    [1.19.0 #1] Maximum resident set size (kbytes): 2307844\n[1.19.0 #2] Maximum resident set size (kbytes): 2309120";
+        assert_eq!(found(runs), pair("1184320", "2309120"));
         let compilers = "cc1plus peak\n  gcc 12.3    1.92 GB\n  gcc 13.2    1.95 GB\n  gcc 14 trunk    4.38 GB";
         assert_eq!(found(compilers), pair("1.92 GB", "4.38 GB"));
         // Each thing is compared with itself, below the prompts and the files of two versions.

@@ -111,7 +111,8 @@ pub(super) fn kind(words: &str) -> Option<Metric> {
         return None;
     }
     // A counter counts what was ever allocated, and so does memray.
-    let counter = ["total_alloc", "total memory allocated", "_total{"].iter().any(|name| clause.contains(name));
+    let counter =
+        ["total_alloc", "total memory allocated", "cumulative", "_total{"].iter().any(|name| clause.contains(name));
     let name = clause.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     if said.allocated && (counter || name.ends_with("_total")) {
         return None;

@@ -16,7 +16,8 @@ const LONGEST_LABEL: usize = 60;
 
 /// Whether a reading at `label` is of what remains while an engine sleeps, or when it has given its memory back.
 pub(crate) fn is_of_what_remains(label: &str) -> bool {
-    regex!(r"(?i)\basleep|\bafter[_ ](?:\w+[_ ])?(?:sleep|offload|unload|release)").is_match(label)
+    regex!(r"(?i)\basleep|\bafter[_ ](?:\w+[_ ])?(?:sleep|offload|unload|release)|\brelease_memory_occupation\b")
+        .is_match(label)
 }
 
 /// The words of `text` that name a phase, without numbers.
@@ -75,7 +76,7 @@ pub(super) fn sized(text: &str) -> Option<String> {
 
 /// Whether `text` ends with a key of how large the work is.
 pub(crate) fn is_a_size(text: &str) -> bool {
-    regex!(r"(?i)\b(?:seq(?:uence)?_?len(?:gth)?|prompt_?(?:len|tokens)|context_?len(?:gth)?|ctx_?len|n_?ctx|resolution|batch_?size|(?:num_|n_)?rows)[\x22']?\s*[=:]\s*[\x22']?$")
+    regex!(r"(?i)\b(?:seq(?:uence)?_?len(?:gth)?|prompt_?(?:len|tokens)|context_?len(?:gth)?|ctx_?len|n_?ctx|resolution|(?:[a-z]+_)?batch_?size|m?bs|(?:max_|num_|n_)tokens|ima?ge?_?size|(?:num_|n_)?rows)[\x22']?\s*[=:]\s*[\x22']?$")
         .is_match(text)
 }
 

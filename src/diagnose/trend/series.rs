@@ -181,6 +181,8 @@ mod tests {
             ("layer 0-5 after .to(device)", "layer 0-5 after .to(device)", None),
             ("web-0", "web-0", None),
             ("seq_len=4096", "seq_len=4096", None),
+            ("bs=64", "bs=64", None),
+            ("micro_batch_size=4", "micro_batch_size=4", None),
             ("agent-6pqml", "agent-6pqml", None),
             ("step-4 of web-1", "step-# of web-1", Some(4)),
             ("iter: 5, lr 1.5e-05", "iter: #, lr #e-05", Some(5)),

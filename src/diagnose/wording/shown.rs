@@ -39,6 +39,12 @@ pub(super) fn dismissed(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)\boom[- ]?kill(?:ed|er|ing)? (?:handling|detection|support|polic(?:y|ies)|protection|recovery|alerts?|dashboards?|banners?|hooks?|handlers?) (?:is|are|was|were|has|have)\b").is_match(text) {
         return Some("a setting");
     }
+    // What holds for any job.
+    if regex!(r"(?:^|[.:;] )(?:An?|Any|Each|Every) (?:\w+ )?(?:job|pod|process|container|task|worker|step|dyno) (?:above|over|beyond|that|which|exceeding|with|whose) [^.;\d\n]{1,60} (?:is|gets|(?:will|can|may) be) (?:cancell?ed|killed|terminated|stopped|evicted)\b")
+        .is_match(text)
+    {
+        return Some("a rule");
+    }
     // The number of a part of a work precedes its title.
     if regex!(r"^\W*(?:[Ee]pisode|[Cc]hapter|[Ll]ecture|[Ll]esson|[Aa]ppendix|[Ee]xercise|[Ss]eason|[Ss]lide) (?:\d{1,3}|[IVXA-D]{1,4})[.:]? ").is_match(text) {
         return Some("a title of something else");
@@ -124,6 +130,7 @@ mod tests {
             "type Reason = \"OOMKilled\" | \"Error\";",
             "Docstring:      Out of memory.",
             "Policy \"restart-on-oom\" created: reason=OOMKilled",
+            "Note: A job above its --mem is cancelled by slurmstepd (OUT_OF_MEMORY, \"oom_kill event\"), so ask for enough.",
             "error TS2304: Cannot find name 'OutOfMemoryError'.",
             "mmap(NULL, 4096) = -1 ENOMEM (Cannot allocate memory) (INJECTED)",
             "- Out of memory: oom.md",
@@ -148,6 +155,7 @@ mod tests {
             "type mismatch: out of memory",
             "error=OUT_OF_MEMORY",
             "step 7: out of memory",
+            "A worker with number 7 is killed: out of memory",
             "\"loader\" is out of memory",
             "Rendering frame 12: out of memory",
             "Which GPU? device 1: out of memory",

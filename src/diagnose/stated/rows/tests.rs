@@ -13,6 +13,11 @@ fn what_rises_from_row_to_row_is_found_wherever_it_stands() {
     for (text, first, last) in [
         ("ps -o rss=\n09:10 164340\n09:20 166734\n09:30 168360", "164340", "168360"),
         ("|Jobs|RSS (KB)|live|\n|--|--|--|\n|0|141,208|402|\n|10|233,940|402|\n|20|329,116|402|", "141,208", "329,116"),
+        (
+            "   used (Mb) gc trigger  (Mb)\nVcells 10596964 80.9 17851013 136.2\n   used  (Mb) gc trigger  (Mb)\nVcells 20597188 157.2 32251842 246.1\n   used  (Mb) gc trigger  (Mb)\nVcells 30597190 233.5 38809874 296.1",
+            "80.9",
+            "233.5",
+        ),
         ("a 61Mi\nx\na 248Mi\ny\na 431Mi", "61Mi", "431Mi"),
         (
             "{\"n\":500,\"rss\":98664448}\n{\"n\":900,\"rss\":121503744}\n{\"n\":1700,\"rss\":143392768}",
@@ -54,6 +59,11 @@ fn what_rises_evenly_in_time_needs_nobody_who_says_so() {
             "ps -o pid,rss,cmd -p 4\n08:00\n   4  38220    idled\n09:00\n   4  71904    idled\n10:00\n   4  105688    idled\n11:00\n   4  139320    idled",
             "38220",
             "139320",
+        ),
+        (
+            "$ while sleep 1; do cat /proc/7708/statm; done\n25653 24889 1660 1 0 23531 0\n37945 37181 1660 1 0 35823 0\n50237 49473 1660 1 0 48115 0\n62529 61765 1660 1 0 60407 0\n74821 74057 1660 1 0 72699 0",
+            "24889",
+            "74057",
         ),
         (
             "top -b -p 7\n17 08:00    7 www    20   0 1483740  451740 41212 S   5.3   2.8     1:46.11 api\n17 08:30    7 www    20   0 1521984  589984 41239 S   6.4   3.0     3:27.93 api\n17 09:00    7 www    20   0 1560040  728040 41212 S   5.6   3.2     4:30.19 api\n17 09:30    7 www    20   0 1598463  866463 41233 S   4.1   3.5     6:18.87 api\n17 10:00    7 www    20   0 1637317  1005317 41234 S   5.3   3.7     8:53.43 api",
@@ -282,6 +292,9 @@ fn more_work_a_cache_and_a_list_of_names_are_no_growth() {
         "[OK] exported 1000 rows, memory peak 14.0 MB\n[OK] exported 5000 rows, memory peak 22.0 MB\n[OK] exported 10000 rows, memory peak 32.0 MB\n[OK] exported 50000 rows, memory peak 112.0 MB",
         "time,websocket clients,process RSS\n07:00,1020,214 MiB\n08:00,2110,437 MiB\n09:00,3960,823 MiB\n10:00,6080,1240 MiB\n11:00,8310,1690 MiB",
         "sar -r\n03:00:01 AM kbmemused 5120118\n06:00:01 AM kbmemused 5133004\n09:00:01 AM kbmemused 11320118\n12:00:01 PM kbmemused 13411020\n06:00:01 PM kbmemused 9540448\n09:00:01 PM kbmemused 5140220",
+        "\"Time\",\"node_filesystem_used_bytes /var\",\"process_resident_memory_bytes\"\n\"2025-05-01 00:00\",\"212 GiB\",\"3.31 GiB\"\n\"2025-05-02 00:00\",\"298 GiB\",\"3.28 GiB\"\n\"2025-05-03 00:00\",\"385 GiB\",\"3.33 GiB\"\n\"2025-05-04 00:00\",\"471 GiB\",\"3.30 GiB\"\n\"2025-05-05 00:00\",\"557 GiB\",\"3.29 GiB\"\n\"2025-05-06 00:00\",\"643 GiB\",\"3.29 GiB\"",
+        "Dumping heap profile to h.0001.heap (16 MB allocated cumulatively, 0 MB currently in use)\nDumping heap profile to h.0002.heap (32 MB allocated cumulatively, 0 MB currently in use)\nDumping heap profile to h.0003.heap (48 MB allocated cumulatively, 0 MB currently in use)\nDumping heap profile to h.0004.heap (64 MB allocated cumulatively, 0 MB currently in use)\nDumping heap profile to h.0005.heap (80 MB allocated cumulatively, 0 MB currently in use)",
+        "$ jstat -gcutil -t 71 500\nTimestamp S0 S1 E O M CCS YGC YGCT FGC FGCT GCT\n 1.2 0.00 20.62 64.97 0.00 40.18 2.98 3 0.002 0 0.000 0.002\n 1.7 0.00 20.62 0.00 0.22 40.18 2.98 5 0.003 0 0.000 0.003\n 2.2 20.62 0.00 34.22 0.48 40.18 2.98 6 0.004 0 0.000 0.004\n 2.7 20.62 0.00 0.00 0.71 40.18 2.98 8 0.004 0 0.000 0.004\n 3.2 0.00 20.62 32.76 0.99 40.18 2.98 9 0.005 0 0.000 0.005\n 3.7 0.00 20.62 30.11 1.24 40.18 2.98 9 0.005 0 0.000 0.005",
         "[I] [TRT] Total Host Persistent Memory: 512704 bytes\n[I] [TRT] Total Device Persistent Memory: 1204224 bytes\n[I] [TRT] Max Scratch Memory: 8388608 bytes",
         "GC(884) Pause Young (Mixed) 3410M->1288M(6144M) 45.3ms\nGC(885) Pause Young (Normal) 3188M->1447M(6144M) 30.6ms\nGC(886) Pause Young (Normal) 3347M->1808M(6144M) 28.5ms\nGC(887) Pause Young (Normal) 3508M->2182M(6144M) 27.2ms\nGC(888) Pause Young (Normal) 3682M->2560M(6144M) 28.8ms\nGC(889) Pause Young (Mixed) 4412M->1570M(6144M) 31.5ms",
         "go_memstats_mallocs_total 9.1442901e+07\n\ngo_memstats_mallocs_total 1.0065604e+08\n\ngo_memstats_mallocs_total 1.0987221e+08\n\ngo_memstats_mallocs_total 1.1908670e+08\n\ngo_memstats_mallocs_total 1.2830134e+08",
