@@ -32,7 +32,7 @@ const MOST_LIMITS: u32 = 10;
 /// The wait for an answer.
 pub struct Patience {
     answer: Limit,
-    /// That of each launch on the way to the answer.
+    /// The limit of each launch on the way to the answer.
     launch: Option<Limit>,
     work: Work,
     queue: Queue,
@@ -96,7 +96,7 @@ impl Patience {
         Self { answer, launch: None, work, queue: Queue::begin(worker) }
     }
 
-    /// The same, if each launch on the way to the answer must be over within `limit`, too.
+    /// Waits for each launch on the way to the answer no longer than `limit`.
     pub fn each_launch(self, limit: Option<Duration>) -> Self {
         Self { launch: limit.map(Limit::begin), ..self }
     }
