@@ -1,7 +1,7 @@
 //! What tools that look for leaks conclude: the difference of two profiles of a heap, an early and a late one (Go's
 //! `pprof -base`, Python's `tracemalloc`, the JVM's `summary.diff`), and what was lost at the end of a program.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use ::regex::Captures;
 use plimsoll_memory::bytes::ByteSize;
@@ -75,14 +75,14 @@ fn of_objects(lines: &[&str]) -> Option<(usize, usize, String)> {
         lines.iter().enumerate().filter_map(|(at, line)| Some((at, form.captures(line)?))).collect()
     };
     let types = |rows: &[(usize, Captures<'_>)]| {
-        let names: BTreeSet<String> = rows.iter().map(|(_, row)| row["type"].to_owned()).collect();
-        names
-            .into_iter()
-            .map(|name| (0..rows.len()).filter(|at| rows[*at].1["type"] == name).collect::<Vec<_>>())
-            .collect::<Vec<_>>()
+        let mut types: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, (_, row)) in rows.iter().enumerate() {
+            types.entry(row["type"].to_owned()).or_default().push(at);
+        }
+        types.into_values()
     };
     let rows = of(counted);
-    let grown = types(&rows).into_iter().find_map(|own| {
+    let grown = types(&rows).find_map(|own| {
         let goes_on = |two: &[usize]| {
             let [before, after] = [&rows[two[0]].1, &rows[two[1]].1];
             number(after, "count") == number(before, "count") + number(after, "more")
@@ -102,7 +102,7 @@ fn of_objects(lines: &[&str]) -> Option<(usize, usize, String)> {
         let text = &rows[*at].1["more"];
         amounts(text).first().map_or(0.0, |amount| if text.starts_with('-') { -amount.bytes } else { amount.bytes })
     };
-    types(&rows).into_iter().find_map(|own| {
+    types(&rows).find_map(|own| {
         let more: f64 = own.iter().map(bytes).sum();
         let rises =
             of_differences && own.len() >= COMPARED && own.iter().all(|at| bytes(at) > 0.0) && more >= LEAST_LOSS;
