@@ -62,19 +62,17 @@ const LINES: usize = 256;
 /// The lines that `text`, a line without its prefixes, was made from; `None` if it is a plain line.
 pub(super) fn unfold(text: &str) -> Option<Unfolded> {
     let trimmed = text.trim();
-    if trimmed.starts_with('{') {
+    let begins = trimmed.starts_with('{');
+    let object =
+        if begins { serde_json::from_str(trimmed).ok() } else { members(trimmed).filter(|value| !talk(value)) };
+    if begins || object.is_some() {
         let mut unfolded = Unfolded::default();
-        match serde_json::from_str::<Value>(trimmed) {
-            Ok(value) if talk(&value) => return None,
-            Ok(value) => collect(&value, false, DEPTH, &mut unfolded),
-            Err(_) => unfolded.texts.extend(cut(trimmed).into_iter().flat_map(|text| split(&text))),
+        match object {
+            Some(value) if talk(&value) => return None,
+            Some(value) => collect(&value, false, DEPTH, &mut unfolded),
+            None => unfolded.texts.extend(cut(trimmed).into_iter().flat_map(|text| split(&text))),
         }
         unfolded.texts.truncate(LINES);
-        return (!unfolded.texts.is_empty()).then_some(unfolded);
-    }
-    if let Some(value) = members(trimmed).filter(|value| !talk(value)) {
-        let mut unfolded = Unfolded::default();
-        collect(&value, false, DEPTH, &mut unfolded);
         return (!unfolded.texts.is_empty()).then_some(unfolded);
     }
     if let Some(texts) = member(trimmed).or_else(|| exported(trimmed)).or_else(|| fields(trimmed)) {

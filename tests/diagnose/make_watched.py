@@ -3,11 +3,13 @@
 
     python3 tests/diagnose/make_watched.py [NAME..]
 
-Both programs do the same work in each step. A tool that is not installed is left out and named. Those in Python (psrecord,
-memory_profiler, objgraph, pympler, glances) are run by PLIMSOLL_TOOLS_PYTHON. Where a tool watches the whole machine, the
-program that keeps nothing proves nothing: others run as well.
+Both programs do the same work in each step. Without names, watched/tools.txt is written anew; what named tools print is
+only shown. A tool that is not installed is left out and named. Those in Python (psrecord, memory_profiler, objgraph, pympler,
+glances) are run by PLIMSOLL_TOOLS_PYTHON. Where a tool watches the whole machine, the program that keeps nothing proves
+nothing: others run as well.
 """
 
+import functools
 import os
 import pathlib
 import shutil
@@ -84,20 +86,29 @@ C = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nint main() {
 SMALL = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nint main() { for (int i = 0; i < 40; i++) { for (int j = 0; j < 20000; j++) { void *p = malloc(1 << 10); " \
         "memset(p, 1, 1 << 10); if (!KEEP) free(p); } usleep(10000); } return 0; }\n"
 
-# Name, the program it needs, the shell command; KEEP is replaced.
+
+def java(steps, command):
+    return f"cat > Work.java <<'J'\n{JAVA.replace('N;', f'{steps};')}\nJ\njavac Work.java && {command}"
+
+
+def c(source, command):
+    return f"cat > a.c <<'C'\n{source}C\ncc {command}"
+
+
+# Name, the program it needs, the shell command; KEEP is replaced by a truth value of its language.
 OWN = [
     ("node_trace_gc", "node", f"cat > a.js <<'J'\n{LOOP}\nJ\nnode --trace-gc a.js"),
     ("node_usage", "node", "node -e 'const kept = []; let n = 0; setInterval(() => { const a = new Array(2e5).fill(0).map((_, i) => ({i})); if (KEEP) "
      "kept.push(a); if (n % 3 == 0) { global.gc(); console.log(process.memoryUsage()); } if (++n == 24) process.exit(); }, 60)' --expose-gc"),
-    ("java_gc_log", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '80;')}\nJ\njavac Work.java && java -Xmx1g -Xlog:gc -cp . Work"),
-    ("java_gc_star", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '60;')}\nJ\njavac Work.java && java -Xmx512m -XX:+UseSerialGC -Xlog:gc*:stdout:time,level,tags -cp . Work"),
-    ("java_parallel", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '60;')}\nJ\njavac Work.java && java -Xmx512m -XX:+UseParallelGC -Xlog:gc:stdout:uptime -cp . Work"),
-    ("jstat_gcutil", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '90;')}\nJ\njavac Work.java && (java -Xmx512m -Xms512m -XX:+UseSerialGC -cp . Work & p=$!; sleep 1; jstat -gcutil -t $p 500 14; wait)"),
-    ("jstat_gc", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '90;')}\nJ\njavac Work.java && (java -Xmx512m -Xms512m -XX:+UseSerialGC -cp . Work & p=$!; sleep 1; jstat -gc $p 500 14; wait)"),
-    ("jcmd_heap_info", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '90;')}\nJ\njavac Work.java && (java -Xmx512m -cp . Work & p=$!; sleep 1; "
-     "while [ $((i+=1)) -le 6 ]; do jcmd $p GC.run >/dev/null; jcmd $p GC.heap_info; sleep 0.6; done; wait)"),
-    ("jcmd_histogram", "java", f"cat > Work.java <<'J'\n{JAVA.replace('N;', '90;')}\nJ\njavac Work.java && (java -Xmx512m -cp . Work & p=$!; sleep 1; "
-     "while [ $((i+=1)) -le 4 ]; do date +%T; jcmd $p GC.class_histogram | head -7; sleep 1; done; wait)"),
+    ("java_gc_log", "java", java(80, "java -Xmx1g -Xlog:gc -cp . Work")),
+    ("java_gc_star", "java", java(60, "java -Xmx512m -XX:+UseSerialGC -Xlog:gc*:stdout:time,level,tags -cp . Work")),
+    ("java_parallel", "java", java(60, "java -Xmx512m -XX:+UseParallelGC -Xlog:gc:stdout:uptime -cp . Work")),
+    ("jstat_gcutil", "java", java(90, "(java -Xmx512m -Xms512m -XX:+UseSerialGC -cp . Work & p=$!; sleep 1; jstat -gcutil -t $p 500 14; wait)")),
+    ("jstat_gc", "java", java(90, "(java -Xmx512m -Xms512m -XX:+UseSerialGC -cp . Work & p=$!; sleep 1; jstat -gc $p 500 14; wait)")),
+    ("jcmd_heap_info", "java", java(90, "(java -Xmx512m -cp . Work & p=$!; sleep 1; "
+     "while [ $((i+=1)) -le 6 ]; do jcmd $p GC.run >/dev/null; jcmd $p GC.heap_info; sleep 0.6; done; wait)")),
+    ("jcmd_histogram", "java", java(90, "(java -Xmx512m -cp . Work & p=$!; sleep 1; "
+     "while [ $((i+=1)) -le 4 ]; do date +%T; jcmd $p GC.class_histogram | head -7; sleep 1; done; wait)")),
     ("go_gctrace", "go", f"mkdir -p g && cd g && cat > main.go <<'G'\n{GO}G\nGO111MODULE=off go build -o work main.go && GODEBUG=gctrace=1 ./work"),
     ("tracemalloc", "python3", "{python} -c \"\nimport tracemalloc, time\ntracemalloc.start()\nkept = []\nlast = tracemalloc.take_snapshot()\nfor i in range(1, 6):\n"
      "    a = [bytes(1000) for _ in range(20000)]\n    if KEEP: kept.extend(a)\n    del a\n    now = tracemalloc.take_snapshot()\n    print(f'--- iteration {i} ---')\n"
@@ -108,12 +119,12 @@ OWN = [
      "    a = [Request() for _ in range(50000)]\n    if KEEP: kept.extend(a)\n    del a\n    print('after batch', i)\n    objgraph.show_growth(limit=3)\n\""),
     ("pympler", "mprof", "{python} -c \"\nfrom pympler import tracker\ntr = tracker.SummaryTracker()\nkept = []\ntr.diff()\nfor i in range(4):\n    a = [bytearray(1000) for _ in range(30000)]\n"
      "    if KEEP: kept.extend(a)\n    del a\n    tr.print_diff()\n\" | head -60"),
-    ("jemalloc_interval", "cc", f"cat > a.c <<'C'\n{C}C\ncc -O0 a.c -o a && LD_PRELOAD=$(ls /usr/lib/x86_64-linux-gnu/libjemalloc.so* | head -1) "
-     "MALLOC_CONF=stats_interval:33554432,stats_interval_opts:mdablxe ./a 2>&1 | grep -E 'Allocated|Background|Begin|End'"),
-    ("gperftools", "cc", f"cat > a.c <<'C'\n{SMALL}C\ncc -O0 a.c -o a && LD_PRELOAD=$(ls /usr/lib/x86_64-linux-gnu/libtcmalloc.so* | head -1) HEAPPROFILE=./h "
-     "HEAP_PROFILE_ALLOCATION_INTERVAL=16777216 HEAP_PROFILE_INUSE_INTERVAL=16777216 ./a"),
-    ("valgrind", "valgrind", f"cat > a.c <<'C'\n{SMALL}C\ncc -g -O0 a.c -o a && valgrind --leak-check=full ./a"),
-    ("massif", "valgrind", f"cat > a.c <<'C'\n{SMALL}C\ncc -g -O0 a.c -o a && valgrind --tool=massif --massif-out-file=m.out ./a >/dev/null 2>&1; ms_print m.out | head -60"),
+    ("jemalloc_interval", "cc", c(C, "-O0 a.c -o a && LD_PRELOAD=$(ls /usr/lib/x86_64-linux-gnu/libjemalloc.so* | head -1) "
+     "MALLOC_CONF=stats_interval:33554432,stats_interval_opts:mdablxe ./a 2>&1 | grep -E 'Allocated|Background|Begin|End'")),
+    ("gperftools", "cc", c(SMALL, "-O0 a.c -o a && LD_PRELOAD=$(ls /usr/lib/x86_64-linux-gnu/libtcmalloc.so* | head -1) HEAPPROFILE=./h "
+     "HEAP_PROFILE_ALLOCATION_INTERVAL=16777216 HEAP_PROFILE_INUSE_INTERVAL=16777216 ./a")),
+    ("valgrind", "valgrind", c(SMALL, "-g -O0 a.c -o a && valgrind --leak-check=full ./a")),
+    ("massif", "valgrind", c(SMALL, "-g -O0 a.c -o a && valgrind --tool=massif --massif-out-file=m.out ./a >/dev/null 2>&1; ms_print m.out | head -60")),
     ("mono_gc", "mono", "cat > W.cs <<'C'\nusing System.Collections.Generic; class W { static List<byte[]> kept = new List<byte[]>(); static void Main() { "
      "for (int i = 0; i < 60; i++) { for (int j = 0; j < 20; j++) { var b = new byte[1 << 20]; if (KEEP && j == 0) kept.Add(b); } System.GC.Collect(); } } }\nC\n"
      "mcs W.cs && MONO_LOG_LEVEL=info MONO_LOG_MASK=gc mono W.exe 2>&1 | grep MAJOR | head -30"),
@@ -131,62 +142,69 @@ OWN = [
 
 # What is kept of a text.
 LINES, WIDTH = 60, 240
+# From so many MiB on, a tool watches the whole machine.
+WHOLE = 60
 
-LEAKS = "verdict: leak | host-growth | regression"
+LEAKS = "verdict: leak | host-growth"
+MORE = "verdict: regression"
 NONE = "verdict: not-oom | report-only\nside: none"
+WORDS = {"Rscript": ("TRUE", "FALSE"), **dict.fromkeys(["node", "java", "go", "mono", "php"], ("true", "false"))}
 
 
-def shell(command, folder, **environment):
-    command = command.replace("{python}", PYTHON)
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env={**os.environ, **environment}, timeout=60, errors="replace",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+def printed(command, **environment):
+    """What `command` prints in a folder of its own; nothing if it does not end."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(["bash", "-c", command.replace("{python}", PYTHON)], cwd=folder, env={**os.environ, **environment},
+                                  timeout=60, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return ""
     lines = done.stdout.strip("\n").replace(folder, "/home/user/work").split("\n")
     return "\n".join(line[:WIDTH].rstrip() for line in lines[:LINES])
 
 
+def watched(command, size, keeps):
+    """What `command` prints that watches a process, below the command."""
+    child = subprocess.Popen(["python3", "-c", TARGET, "keeps" if keeps else "frees", str(size)])
+    try:
+        time.sleep(0.6)
+        text = printed(command, P=str(child.pid))
+    finally:
+        child.kill()
+        child.wait()
+    shown = command.replace("$P", str(child.pid)).replace("{python}", "python3")
+    return text and f"$ {shown}\n{text}"
+
+
+def own(command, needs, keeps):
+    """What `command` prints of a program that it runs."""
+    return printed(command.replace("KEEP", WORDS.get(needs, ("1", "0"))[not keeps]))
+
+
 def main():
+    runs = [(name, needs, size < WHOLE, functools.partial(watched, command, size)) for name, needs, size, command in WATCH]
+    runs += [(name, needs, True, functools.partial(own, command, needs)) for name, needs, command in OWN]
     wanted, written = sys.argv[1:], []
-    for name, needs, size, command in WATCH:
-        if not command or (wanted and name not in wanted):
+    for name, needs, alone, text_of in runs:
+        if wanted and name not in wanted:
             continue
         if not shutil.which(needs):
             print(f"{name}: {needs} is not installed")
             continue
-        for keeps in (True, False):
-            with tempfile.TemporaryDirectory() as folder:
-                child = subprocess.Popen(["python3", "-c", TARGET, "keeps" if keeps else "frees", str(size)])
-                time.sleep(0.6)
-                try:
-                    text = shell(command, folder, P=str(child.pid))
-                except subprocess.TimeoutExpired:
-                    text = ""
-                child.kill()
-                child.wait()
-            print(name, keeps, len(text))
-            if text and (keeps or size < 60):
-                truth = LEAKS if keeps else NONE
-                shown = command.replace('$P', str(child.pid))
-                written.append(f"=== {'t' if keeps else 'n'}-{name}\n{truth}\n---\n$ {shown}\n{text}\n\n")
-    for name, needs, command in OWN:
-        if not command or (wanted and name not in wanted):
-            continue
-        if not shutil.which(needs):
-            print(f"{name}: {needs} is not installed")
-            continue
-        for keeps in (True, False):
-            with tempfile.TemporaryDirectory() as folder:
-                word = {"node": ("true", "false"), "java": ("true", "false"), "go": ("true", "false"), "mono": ("true", "false"),
-                        "Rscript": ("TRUE", "FALSE"), "php": ("true", "false")}.get(needs, ("1", "0"))
-                try:
-                    text = shell(command.replace("KEEP", word[not keeps]), folder)
-                except subprocess.TimeoutExpired:
-                    text = ""
+        for keeps in (True, False) if alone else (True,):
+            text = text_of(keeps=keeps)
             print(name, keeps, len(text))
             if text:
-                truth = LEAKS if keeps else NONE
+                truth = NONE if not keeps else MORE if name == "time_v" else LEAKS
                 written.append(f"=== {'t' if keeps else 'n'}-{name}\n{truth}\n---\n{text}\n\n")
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "tools.txt").write_text("".join(written))
+    if wanted:
+        # The others keep what was recorded.
+        print("".join(written))
+    else:
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / "tools.txt").write_text("".join(written))
 
 
-main()
+if __name__ == "__main__":
+    main()

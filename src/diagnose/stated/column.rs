@@ -145,7 +145,10 @@ pub(super) fn is_named(name: &str) -> bool {
 
 /// Whether `name` is that of the share of a machine's memory that is used.
 fn is_share(name: &str) -> bool {
-    regex!(r"(?i)(?:^|(?:\W|_))(?:mem(?:ory)?|v?ram|vm|hbm)(?:[ _](?:use?d|usage))?(?:[ _]rate)?[ _]?(?:percent|pct|\(%\))\W*$").is_match(name)
+    regex!(
+        r"(?i)(?:^|\W|_)(?:mem(?:ory)?|v?ram|vm|hbm)(?:[ _](?:use?d|usage))?(?:[ _]rate)?[ _]?(?:percent|pct|\(%\))\W*$"
+    )
+    .is_match(name)
 }
 
 /// Whether `name` says nothing of what an export is of.

@@ -25,8 +25,10 @@ const BLOCKS: f64 = 100.0;
 
 /// What the late profile has more, or what was lost, if the lines are of such a tool.
 pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
-    let profiles =
-        || of_pprof(lines).or_else(|| of_tracemalloc(lines)).or_else(|| of_a_jvm(lines)).or_else(|| of_objects(lines));
+    let profiles = || {
+        let of_tools = [of_pprof, of_tracemalloc, of_a_jvm, of_objgraph, of_pympler];
+        of_tools.iter().find_map(|of_tool| of_tool(lines))
+    };
     let difference = || {
         let (first, last, more) = profiles()?;
         Some(([first, last], 2, "the earlier profile", format!("{more} more")))
@@ -65,49 +67,50 @@ fn lost(lines: &[&str]) -> Option<(usize, ByteSize)> {
     })
 }
 
-/// The objects of a type that are more each time that they are counted, by `objgraph.show_growth()`, or pympler's
-/// differences.
-fn of_objects(lines: &[&str]) -> Option<(usize, usize, String)> {
-    let counted = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) +(?P<count>\d+) +\+(?P<more>\d+)\s*$");
-    let sized = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) \| +(?P<count>-?\d+) \| +(?P<more>-?\d[\d.]* +[KMG]?B)\s*$");
-    let number = |row: &Captures<'_>, name: &str| row[name].parse::<f64>().unwrap_or(0.0);
-    let of = |form: &Pattern| -> Vec<(usize, Captures<'_>)> {
-        lines.iter().enumerate().filter_map(|(at, line)| Some((at, form.captures(line)?))).collect()
-    };
-    let types = |rows: &[(usize, Captures<'_>)]| {
-        let mut types: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (at, (_, row)) in rows.iter().enumerate() {
-            types.entry(row["type"].to_owned()).or_default().push(at);
-        }
-        types.into_values()
-    };
-    let rows = of(counted);
-    let grown = types(&rows).find_map(|own| {
-        let goes_on = |two: &[usize]| {
-            let [before, after] = [&rows[two[0]].1, &rows[two[1]].1];
-            number(after, "count") == number(before, "count") + number(after, "more")
+/// The objects of a type that are more each time that they are counted, by `objgraph.show_growth()`.
+fn of_objgraph(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let row = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) +(?P<count>\d+) +\+(?P<more>\d+)\s*$");
+    let number = |(_, row): &(usize, Captures<'_>), name: &str| row[name].parse::<f64>().unwrap_or(0.0);
+    by_type(lines, row).into_iter().find_map(|(name, rows)| {
+        let goes_on = |two: &[(usize, Captures<'_>)]| {
+            number(&two[1], "count") == number(&two[0], "count") + number(&two[1], "more")
         };
-        let enough = own.iter().all(|at| number(&rows[*at].1, "more") >= BLOCKS);
-        (own.len() >= COMPARED && enough && own.windows(2).all(goes_on)).then_some(own)
-    });
-    if let Some(own) = grown {
-        let more: f64 = own[1..].iter().map(|at| number(&rows[*at].1, "more")).sum();
-        let [first, last] = [&rows[own[0]], &rows[own[own.len() - 1]]];
-        return Some((first.0, last.0, format!("{more} {}", &last.1["type"])));
-    }
-    let rows = of(sized);
-    // Of all that there is, no type has none.
-    let of_differences = rows.iter().any(|(_, row)| number(row, "count") <= 0.0);
-    let bytes = |at: &usize| {
-        let text = &rows[*at].1["more"];
-        amounts(text).first().map_or(0.0, |amount| if text.starts_with('-') { -amount.bytes } else { amount.bytes })
-    };
-    types(&rows).find_map(|own| {
-        let more: f64 = own.iter().map(bytes).sum();
-        let rises =
-            of_differences && own.len() >= COMPARED && own.iter().all(|at| bytes(at) > 0.0) && more >= LEAST_LOSS;
-        rises.then(|| (rows[own[0]].0, rows[own[own.len() - 1]].0, ByteSize::new(more as u64).to_string()))
+        let rises = rows.len() >= COMPARED
+            && rows.iter().all(|row| number(row, "more") >= BLOCKS)
+            && rows.windows(2).all(goes_on);
+        let more: f64 = rows[1..].iter().map(|row| number(row, "more")).sum();
+        rises.then(|| (rows[0].0, rows[rows.len() - 1].0, format!("{more} {name}")))
     })
+}
+
+/// The objects of a type that take more in each of pympler's differences.
+fn of_pympler(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let row = regex!(r"^\s*(?P<type>[A-Za-z_][\w.]*) \| +(?P<count>-?\d+) \| +(?P<more>-?\d[\d.]* +[KMG]?B)\s*$");
+    let types = by_type(lines, row);
+    // Of all that there is, no type has none.
+    if !types.values().flatten().any(|(_, row)| row["count"].starts_with(['0', '-'])) {
+        return None;
+    }
+    let bytes = |(_, row): &(usize, Captures<'_>)| {
+        let amount = amounts(&row["more"]).first().map_or(0.0, |amount| amount.bytes);
+        if row["more"].starts_with('-') { -amount } else { amount }
+    };
+    types.values().find_map(|rows| {
+        let more: f64 = rows.iter().map(bytes).sum();
+        let rises = rows.len() >= COMPARED && rows.iter().all(|row| bytes(row) > 0.0) && more >= LEAST_LOSS;
+        rises.then(|| (rows[0].0, rows[rows.len() - 1].0, ByteSize::new(more as u64).to_string()))
+    })
+}
+
+/// The rows of the form `row` of each type.
+fn by_type<'l>(lines: &[&'l str], row: &Pattern) -> BTreeMap<String, Vec<(usize, Captures<'l>)>> {
+    let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = row.captures(line) {
+            types.entry(found["type"].to_owned()).or_default().push((at, found));
+        }
+    }
+    types
 }
 
 /// What a JVM has committed since its baseline: at least a fifth more.
