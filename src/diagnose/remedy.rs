@@ -169,6 +169,16 @@ pub(super) fn of_a_program(verdict: Verdict) -> Vec<Remedy> {
             keeps("prevent it from then on: `plimsoll gate` with a limit on peak_rss in CI"),
         ];
     }
+    if verdict == Verdict::Fragmentation {
+        return vec![
+            keeps(
+                "let the allocator give pages back: activedefrag in Redis, MALLOC_CONF=background_thread:true,dirty_decay_ms:1000 for jemalloc, malloc_trim(0) in glibc",
+            ),
+            keeps(
+                "of the machine: /proc/sys/vm/compact_memory joins free blocks once; a larger vm.min_free_kbytes, and huge pages that are reserved at boot, keep large ones",
+            ),
+        ];
+    }
     vec![
         keeps(
             "find what is kept: compare two heap profiles, an early and a late one (heaptrack for C and C++, memray or tracemalloc for Python, `jcmd PID GC.heap_dump` for Java, `node --heapsnapshot-signal=SIGUSR2`, pprof for Go, dotnet-gcdump)",

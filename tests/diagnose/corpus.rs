@@ -1,4 +1,4 @@
-//! Texts with their truth: `unseen/` to `unseen65/` were written before any pattern was adapted to them,
+//! Texts with their truth: `unseen/` to `unseen66/` were written before any pattern was adapted to them,
 //! `made/` is the output of programs that really ran out of memory (`make_corpus.py`).
 //!
 //! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` precede its text.
@@ -143,7 +143,7 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 }
 
 /// Cases of the later sets that are not right, and why each is accepted.
-const KNOWN: [(&str, &str); 219] = [
+const KNOWN: [(&str, &str); 218] = [
     ("some/f-people-slurm-es", "a report in Spanish, less likely than one since more authors were learnt"),
     ("some/f-toot-linker", "a report in one line, less likely than one since more authors were learnt"),
     ("none/none-memory-optimization-pr-gpu", "a comparison of two columns is telemetry, in which nothing is wrong"),
@@ -327,7 +327,6 @@ const KNOWN: [(&str, &str); 219] = [
     ("some/t-perfmon-paged-pool", "a counter of Windows by its own name, in a table"),
     ("none/n-40-024", "memory used of a total behind a version's number"),
     ("none/n-40-035", "Italian, with readings that level off in a sentence"),
-    ("none/n-40-040", "readings beside the number of tenants, and what each takes"),
     ("some/f-40-033", "a ticket in German that quotes a state"),
     ("some/f-40-034", "an ordinary report of a long prompt, below the limit"),
     ("some/f-40-038", "an ordinary report of another's process, below the limit"),
@@ -507,6 +506,7 @@ fn the_later_sets_of_texts_stay_right() {
         ("unseen63", 150),
         ("unseen64", 90),
         ("unseen65", 110),
+        ("unseen66", 52),
     ];
     for (set, least) in sets {
         let cases = cases(set);
@@ -548,14 +548,11 @@ fn texts_that_were_written_without_sight_of_the_patterns_are_right() {
 /// `watched` is what tools print that watch a program which keeps memory, and one which does not (`make_watched.py`).
 #[test]
 fn what_tools_print_that_watch_a_program_is_right() {
-    const MISSED: [&str; 8] = [
-        "tools/t-atop_raw",
-        "tools/t-jcmd_heap_info",
+    const MISSED: [&str; 5] = [
         "tools/t-lua_count",
         "tools/t-mono_gc",
         "tools/t-node_trace_gc",
         "tools/t-php_usage",
-        "tools/t-sbcl_room",
         "tools/t-tracemalloc_traced",
     ];
     let mut missed = Vec::new();

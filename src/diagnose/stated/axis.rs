@@ -38,7 +38,7 @@ pub(super) fn heads_times(header: &str) -> bool {
 /// Whether `line` names what prints readings again and again: a command, or the header of its table.
 pub(super) fn is_watched(line: &str) -> bool {
     regex!(
-        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)?(?: -\S+(?: [\w.-]+)?){0,4} top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration|perf:mem_over_time)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:statm?|status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
+        r"(?i)\b(?:docker stats|MEM USAGE|k(?:ubectl)?(?: -\S+(?: [\w.-]+)?){0,4} top|top -b|htop|free -[a-z]|pmap|smem|slabtop|ps -|ps aux|footprint|bjobs|sstat|ms_print|massif|vmstat|nvidia-smi|rocm-smi|amd-smi|xpu-smi|npu-smi|dcgmi|atop|sar -r|VmRSS|jstat|jcmd|tasklist|Get-Process|tracemalloc|erlang[:.]memory|pprof|dumpsys|inuse_space|pidstat|crictl|systemd-cgtop|pm2 (?:ls|list|status|jlist)|mprof|Billed Duration|perf:mem_over_time)|MEMORY\(bytes\)|^\s*PID\s|/proc/\S+/(?:statm?|status|smaps)|\bS0C?\s.*\sYGC\s|^MemTotal:|garbage-first heap +total|^Dynamic space usage is:|\bcurl\b.*/metrics\b|^Control Group\s.*\sMemory\b"
     )
     .is_match(line)
 }
@@ -78,6 +78,11 @@ pub(super) fn is_time(word: &str) -> bool {
 /// Whether `line` says nothing but when the reading below it was taken, or is a heading that says it.
 pub(super) fn heads_a_reading(line: &str) -> bool {
     const WORDS_OF_A_HEADING: usize = 8;
+    // The output of `date`.
+    if regex!(r"^\w{3} (?:\w{3} +\d{1,2}|\d{1,2} \w{3}) (?:20\d\d )?\d\d:\d\d:\d\d\b").is_match(line) && is_timed(line)
+    {
+        return true;
+    }
     let heads = regex!(r"^(?:==|--|##)|:\s*$").is_match(line);
     let most = if heads { WORDS_OF_A_HEADING } else { WORDS };
     line.split_whitespace().count() <= most && is_timed(line)
@@ -133,6 +138,7 @@ mod tests {
             assert!(!is_timed(text), "{text}");
         }
         assert!(heads_a_reading("%% one hour later") && heads_a_reading("09:00"));
+        assert!(heads_a_reading("Tue Apr  1 06:00:04 UTC 2025") && heads_a_reading("Tue 1 Apr 2025 06:00:04 CEST"));
         assert!(!heads_a_reading("09:00 the server was restarted by hand"));
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn is_scaled(line: &str) -> bool {
     sizes.is_match(line)
         && sizes.is_match(&regex!(r"\w+(?:[./]\w+)+|--input\b|\b\w+\(|\bgrep (?:-\S+ )*\S+").replace_all(line, ""))
         && !regex!(r"(?i)\bloaded\b|\b(?:fixed|constant|the same|always the|unchanged)\b").is_match(line)
-        && line.split_whitespace().count() < 12
+        && line.split_whitespace().filter(|word| *word != "|").count() < 12
         && !heads_times(line)
 }
 
@@ -130,7 +130,10 @@ fn before<'a>(text: &'a str, numbers: &[Number<'_>], column: usize) -> &'a str {
         return &text[..name.end()];
     }
     let from = column.checked_sub(1).map_or(0, |left| numbers[left].start + numbers[left].written.len());
-    &text[from.min(numbers[column].start)..numbers[column].start]
+    let before = &text[from.min(numbers[column].start)..numbers[column].start];
+    // Another key and its word may stand between both numbers: `maxmemory_policy:allkeys-lru evicted_keys:`.
+    let own = regex!(r"\w[:=][A-Za-z]\S*\s+(\S.*[:=]\s*)$").captures(before).and_then(|own| own.get(1));
+    own.map_or(before, |own| &before[own.start()..])
 }
 
 fn mentions(text: &str) -> bool {
@@ -254,6 +257,8 @@ pub(super) fn of_a_tool<'a>(text: &str, mut above: impl Iterator<Item = &'a str>
         (regex!(r"^\s*(?:\d[\d.]*\s+){8}(\d[\d.]*)\s"), regex!(r"^\s*Timestamp\s+S0C\s.*\sOC\s+OU\s")),
         // What a process has mapped, and what of that is resident, in pages.
         (regex!(r"^\d+ (\d+) \d+ \d+ 0 \d+ 0$"), regex!(r"/statm\b")),
+        // The resident memory of a process in a raw record of `atop`, behind its state, its page size and its virtual memory.
+        (regex!(r"^PRM (?:\S+ ){5}\d+ \(.*\) \S \d+ \d+ (\d+) "), regex!(r"^(?:RESET|SEP)$")),
         // The vectors of R.
         (regex!(r"^Vcells +\d+ +(\d+\.\d)\b"), regex!(r"\bused +\(Mb\) +gc trigger\b")),
     ];

@@ -135,9 +135,8 @@ impl<'a> Columns<'a> {
 
     /// Whether lines of another form below have the same key with more readings, in which it levels off.
     pub(super) fn levels_off_below(&self, column: &Column<'_>) -> bool {
-        let Some(key) = column.name.split_whitespace().next_back().filter(|key| key.ends_with(['=', ':'])) else {
-            return false;
-        };
+        let is_key = |word: &&str| word.ends_with(['=', ':']) && *word != "is:";
+        let Some(key) = column.name.split_whitespace().next_back().filter(is_key) else { return false };
         let last = column.cells.iter().map(|(at, _)| *at).max().unwrap_or_default();
         let value = |line: &&str| {
             let at = line.find(key)? + key.len();
@@ -214,7 +213,7 @@ impl<'a> Columns<'a> {
         let first = column.cells[0].0;
         let same = |is: &dyn Fn(usize) -> bool| column.cells[1..].iter().all(|(at, _)| is(*at));
         column.alike
-            && self.above(column).any(is_watched)
+            && (is_watched(self.lines[first]) || self.above(column).any(is_watched))
             && same(&|at| names(at) == names(first))
             && (!self.above(column).any(|line| processes.is_match(line)) || same(&|at| number(at) == number(first)))
     }

@@ -18,6 +18,8 @@ const BELOW: usize = 12;
 
 /// How often one place has to hold more than before.
 const COMPARED: usize = 4;
+/// How many times the less of two even steps the other one is at most.
+const EVENLY: f64 = 1.3;
 
 /// What is lost in fewer blocks, and less than this many bytes, a program needs once.
 const LOST: f64 = (1 << 20) as f64;
@@ -26,7 +28,7 @@ const BLOCKS: f64 = 100.0;
 /// What the late profile has more, or what was lost, if the lines are of such a tool.
 pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
     let profiles = || {
-        let of_tools = [of_pprof, of_tracemalloc, of_a_jvm, of_objgraph, of_pympler];
+        let of_tools = [of_pprof, of_tracemalloc, of_a_jvm, of_objgraph, of_pympler, of_memleak];
         of_tools.iter().find_map(|of_tool| of_tool(lines))
     };
     let difference = || {
@@ -38,8 +40,35 @@ pub(super) fn concluded(lines: &[&str]) -> Option<Series> {
     Some(Series { lines, first: first.to_owned(), last, readings, ratio: None, name: "heap".to_owned() })
 }
 
-/// What a heap holds more at its peak than that of an earlier version, by heaptrack's difference of two recordings.
+/// What a program needs more than an earlier version of it, by a tool that has compared both.
 pub(super) fn compared(lines: &[&str]) -> Option<Series> {
+    of_heaptrack(lines).or_else(|| of_rustc_perf(lines))
+}
+
+/// By how much the compiler of Rust needs more memory on average, as its benchmarks report a commit.
+fn of_rustc_perf(lines: &[&str]) -> Option<Series> {
+    /// A smaller difference is noise, in percent.
+    const LEAST: f64 = 2.0;
+    let heading = lines.iter().position(|line| regex!(r"(?i)^\W*max[ -]?rss\b").is_match(line))?;
+    let row = regex!(r"^\|\s*Regressions\b[^|]*\|\s*(\d[\d.]*)%\s*\|");
+    let (at, more) = lines.iter().enumerate().skip(heading).take(BELOW).find_map(|(at, line)| {
+        let more: f64 = row.captures(line)?[1].parse().ok()?;
+        Some((at, more))
+    })?;
+    let (first, name) = ("the commit before".to_owned(), "max rss".to_owned());
+    let ratio = Some(1.0 + more / 100.0);
+    (more >= LEAST).then(|| Series {
+        lines: [heading, at],
+        first,
+        last: format!("{more} % more"),
+        readings: 2,
+        ratio,
+        name,
+    })
+}
+
+/// What a heap holds more at its peak, by heaptrack's difference of two recordings.
+fn of_heaptrack(lines: &[&str]) -> Option<Series> {
     let of_two = lines.iter().position(|line| line.trim_start().starts_with("reading diff file \""))?;
     let peak = regex!(r"^\s*peak heap memory consumption: (\d[\d.]*)([KMG])");
     let (at, found) = lines.iter().enumerate().skip(of_two).find_map(|(at, line)| Some((at, peak.captures(line)?)))?;
@@ -102,6 +131,23 @@ fn of_pympler(lines: &[&str]) -> Option<(usize, usize, String)> {
     })
 }
 
+/// What was allocated and not freed at one place, more at each report of `memleak`.
+fn of_memleak(lines: &[&str]) -> Option<(usize, usize, String)> {
+    const REPORTS: usize = 3;
+    let row = regex!(r"^\s*(\d+) bytes in \d+ allocations from stack\b");
+    let mut places: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    for (at, two) in lines.windows(2).enumerate() {
+        if let Some(bytes) = row.captures(two[0]).and_then(|found| found[1].parse().ok()) {
+            places.entry(two[1].trim()).or_default().push((at, bytes));
+        }
+    }
+    places.values().find_map(|rows| {
+        let [(first, least), .., (last, most)] = rows[..] else { return None };
+        let rises = rows.len() >= REPORTS && rows.windows(2).all(|two| two[1].1 > two[0].1);
+        (rises && most - least >= LEAST_LOSS).then(|| (first, last, ByteSize::new((most - least) as u64).to_string()))
+    })
+}
+
 /// The rows of the form `row` of each type.
 fn by_type<'l>(lines: &[&'l str], row: &Pattern) -> BTreeMap<String, Vec<(usize, Captures<'l>)>> {
     let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -140,12 +186,20 @@ fn of_tracemalloc(lines: &[&str]) -> Option<(usize, usize, String)> {
     let rows: Vec<_> = lines.iter().enumerate().filter_map(|(at, line)| Some((at, row.captures(line)?))).collect();
     let bytes = |text: &str| amounts(text).first().map_or(0.0, |amount| amount.bytes);
     let (first, largest) = rows.first()?;
+    // Between two equal moments of the work: a program that starts takes memory, too.
+    let work = regex!(r"(?i)\b(?:requests?|iterations?|epochs?|hours?|identical|cycles|rounds|calls|jobs|messages)\b");
+    let above = first.checked_sub(1).filter(|_| lines[..*first].iter().any(|line| work.is_match(line)));
     // One place holds more each time that two moments are compared.
     let of_it: Vec<_> = rows.iter().filter(|(_, row)| row["place"] == largest["place"]).collect();
     let rises = |two: &[&(usize, Captures<'_>)]| {
         &two[1].1["sign"] == "+" && bytes(&two[1].1["held"]) > bytes(&two[0].1["held"])
     };
-    if of_it.len() >= COMPARED && of_it.windows(2).all(rises) {
+    let evenly = |two: &[&(usize, Captures<'_>)]| {
+        let [before, after] = [&two[0].1, &two[1].1].map(|row| bytes(&row["more"]));
+        after <= EVENLY * before && before <= EVENLY * after
+    };
+    let again = of_it.len() > 1 && above.is_some() && of_it.windows(2).all(evenly);
+    if (again || of_it.len() >= COMPARED) && of_it.windows(2).all(rises) {
         let (last, row) = of_it.last()?;
         let more = bytes(&row["held"]) - bytes(&largest["held"]);
         return (more >= LEAST_LOSS).then(|| (*first, *last, ByteSize::new(more as u64).to_string()));
@@ -153,98 +207,9 @@ fn of_tracemalloc(lines: &[&str]) -> Option<(usize, usize, String)> {
     let held: f64 = rows.iter().map(|(_, row)| bytes(&row["held"])).sum();
     let signed = |row: &Captures<'_>| if &row["sign"] == "+" { bytes(&row["more"]) } else { -bytes(&row["more"]) };
     let more: f64 = rows.iter().map(|(_, row)| signed(row)).sum();
-    // Between two equal moments of the work: a program that starts takes memory, too.
-    let work = regex!(r"(?i)\b(?:requests?|iterations?|epochs?|hours?|identical|cycles|rounds|calls|jobs|messages)\b");
-    let above = first.checked_sub(1).filter(|_| lines[..*first].iter().any(|line| work.is_match(line)))?;
+    let above = above?;
     (more >= LEAST_LOSS && 2.0 * more >= held).then(|| (above, *first, largest["more"].to_owned()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_late_profile_has_more_is_growth() {
-        let of = |text: &str| concluded(&text.lines().collect::<Vec<_>>()).map(|found| found.last);
-        let pprof = |command: &str, shown: &str| {
-            of(&format!("$ go tool pprof {command}\nType: inuse_space\nShowing nodes accounting for {shown} total\n"))
-        };
-        assert_eq!(
-            pprof("-top -base a.pb.gz b.pb.gz", "913.52MB, 98.41% of 928.30MB"),
-            Some("928.30MB more".to_owned())
-        );
-        assert_eq!(pprof("-diff_base=a.pb.gz b.pb.gz", "1.52GB, 98.41% of 1.60GB"), Some("1.60GB more".to_owned()));
-        assert_eq!(pprof("-top -base a.pb.gz b.pb.gz", "-3.52MB, 98.41% of 928.30MB"), None);
-        assert_eq!(pprof("-top -base a.pb.gz b.pb.gz", "3.52MB, 98.41% of 3.60MB"), None);
-        assert_eq!(pprof("-top b.pb.gz", "913.52MB, 98.41% of 928.30MB"), None);
-        assert_eq!(pprof("-alloc_space -base a.pb.gz b.pb.gz", "913.52MB, 98.41% of 928.30MB"), None);
-        let python = |above: &str, row: &str| of(&format!("{above}\n/app/a.py:48: {row}, average=133 B\n"));
-        let grown = "size=311 MiB (+305 MiB), count=2450112 (+2401108)";
-        assert_eq!(python("between 1,000 and 50,000 requests", grown), Some("305 MiB more".to_owned()));
-        assert_eq!(python("after the start", grown), None);
-        let again = |more: &[u32]| {
-            let row = |mib: &u32| format!("a.py:48: size={mib} MiB (+18 MiB), count=241022 (+236914), average=80 B\n");
-            of(&more.iter().map(row).collect::<String>())
-        };
-        assert_eq!(again(&[18, 36, 54, 72]), Some("54.00 MiB more".to_owned()));
-        assert_eq!(again(&[18, 36, 54, 30]), None);
-        assert_eq!(python("after 10 requests", "size=311 MiB (+12 MiB), count=2450112 (+2401108)"), None);
-        assert_eq!(
-            of("Total: reserved=6402112KB +2911040KB, committed=5188320KB +2904212KB"),
-            Some("2904212KB more".to_owned())
-        );
-        assert_eq!(of("Total: reserved=6402112KB +2911KB, committed=5188320KB +2904KB"), None);
-        assert_eq!(python("after 10 requests", "size=311 MiB (-305 MiB), count=2450112 (-2401108)"), None);
-    }
-
-    #[test]
-    fn objects_that_are_more_each_time_are_growth() {
-        let of = |text: &str| concluded(&text.lines().collect::<Vec<_>>()).map(|found| found.last);
-        let growth = |counts: [u32; 4]| {
-            let row = |(at, count): (usize, &u32)| format!("after batch {at}\nRequest {count:>10} {:>+8}\n", 50_000);
-            format!("function 2071 +2071\n{}", counts.iter().enumerate().map(row).collect::<String>())
-        };
-        assert_eq!(of(&growth([50_000, 100_000, 150_000, 200_000])), Some("150000 Request more".to_owned()));
-        assert_eq!(of(&growth([50_000, 50_000, 50_000, 50_000])), None);
-        let table = |list: i32| {
-            format!(
-                "  types |   # objects |   total size\n======= | =========== | ============\n  bytearray |  30000 |  30.24 MB\n  list | {list} | 234.45 KB\n"
-            )
-        };
-        assert_eq!(of(&table(0).repeat(4)), Some("120.96 MiB more".to_owned()));
-        assert_eq!(of(&table(30_000).repeat(4)), None, "all that there is, four times");
-        assert_eq!(of(&table(0).repeat(3)), None);
-    }
-
-    #[test]
-    fn what_a_later_version_holds_more_is_a_regression() {
-        let of = |peak: &str| {
-            let text =
-                format!("reading file \"b.zst\"\nreading diff file \"a.zst\"\npeak heap memory consumption: {peak}\n");
-            compared(&text.lines().collect::<Vec<_>>()).map(|found| found.last)
-        };
-        assert_eq!(of("165.70M"), Some("165.70 MiB more".to_owned()));
-        assert_eq!(of("-165.70M"), None);
-        assert_eq!(of("312.40K"), None);
-        assert!(compared(&["peak heap memory consumption: 165.70M"]).is_none(), "one recording");
-    }
-
-    #[test]
-    fn what_was_lost_at_the_end_is_growth() {
-        let of = |text: &str| concluded(&[text]).map(|found| found.last);
-        for (text, expected) in [
-            ("==1== definitely lost: 41,472,000 bytes in 864,000 blocks", Some("39.55 MiB lost at the end")),
-            ("==1== definitely lost: 72 bytes in 1 blocks", None),
-            (
-                "SUMMARY: AddressSanitizer: 393216 byte(s) leaked in 6144 allocation(s).",
-                Some("384.00 KiB lost at the end"),
-            ),
-            ("SUMMARY: LeakSanitizer: 24 byte(s) leaked in 1 allocation(s).", None),
-            ("total memory leaked: 221.34M", Some("221.34 MiB lost at the end")),
-            ("Process 812: 5120 leaks for 41943040 total leaked bytes.", Some("40.00 MiB lost at the end")),
-            ("      12 unique,  4096 total, 262144 byte(s) of leak(s)", Some("256.00 KiB lost at the end")),
-        ] {
-            assert_eq!(of(text).as_deref(), expected, "{text}");
-        }
-    }
-}
+mod tests;

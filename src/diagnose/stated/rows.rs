@@ -145,7 +145,7 @@ impl<'a> Columns<'a> {
                 };
             rise >= more
                 && (steps().all(|step| step > 0.0) && 3.0 * last >= mean
-                    || values.len() >= MANY_READINGS && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
+                    || values.len() > READINGS && steps().all(|step| step > -0.05 * rise) && !levels_off(values))
         };
         // Many readings may go up and down, if their level does not.
         let grows = |values: &[f64]| {

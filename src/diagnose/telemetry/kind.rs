@@ -28,7 +28,7 @@ struct Said {
     total: bool,
     /// `res`, which may be resident or reserved.
     ambiguous: bool,
-    /// What may be used, not what is.
+    /// What may be used, or lies between what is used.
     setting: bool,
 }
 
@@ -48,7 +48,7 @@ impl Said {
                 "resv" | "rsvd" | "rsrv" | "resvd" | "rsv" | "reserv" => said.reserved = true,
                 "res" => said.ambiguous = true,
                 "total" => said.total = true,
-                "config" | "maxmemory" | "quota" => said.setting = true,
+                "config" | "maxmemory" | "quota" | "fragmentation" => said.setting = true,
                 _ => {}
             }
         }

@@ -1,5 +1,6 @@
 //! The label of a line that a person's own code printed: the phase in which memory was read.
 
+use super::headers::is_of_work;
 use super::scan::unit;
 use crate::ascii::regex;
 
@@ -54,9 +55,10 @@ pub(super) fn of(text: &str) -> Option<String> {
     named.then_some(label)
 }
 
-/// Whether `text` says how many are served.
-pub(super) fn is_of_clients(text: &str) -> bool {
-    regex!(r"(?i)\b(?:players|users|connections|conns|sessions|clients|viewers|subscribers)[=:] ?\d").is_match(text)
+/// Whether `text` says how much work is held at the time.
+pub(super) fn counts_work(text: &str) -> bool {
+    let counted = regex!(r"\b(?P<name>[A-Za-z_]+)[=:] ?\d");
+    counted.captures_iter(text).any(|found| is_of_work(&found["name"]))
 }
 
 /// Whether `text` says how much data is held, at its beginning or as a program that loads it does.

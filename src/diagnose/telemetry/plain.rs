@@ -134,7 +134,7 @@ pub(super) fn plain(line: &Line<'_>, said: &str) -> Vec<Sample> {
         (sample.step, sample.device) = (step, device_of(own));
         let end = offset(&text, &quantities[index]);
         // More data takes more, and so do more clients.
-        if label::is_of_data(&text[..end]) || !several && label::is_of_clients(&text[..end]) {
+        if label::is_of_data(&text[..end]) || !several && label::counts_work(&text) {
             continue;
         }
         if several {

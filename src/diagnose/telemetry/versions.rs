@@ -1,6 +1,8 @@
 //! [`Versions`]: rows that compare the memory of two versions, `peak allocated  41.2 GiB  58.9 GiB  +43.0 %`. A program
 //! or a person writes them, in a form of their own: the numbers prove what they are.
 
+use std::borrow::Cow;
+
 use super::figure::Figure;
 use super::kind::{is_of_a_gpu, kind};
 use super::line::Line;
@@ -12,6 +14,8 @@ use crate::ascii::regex;
 const LONGEST_ROW: usize = 300;
 /// A ratio nearer to one proves little.
 const MUCH: f64 = 1.04;
+/// The least amount without any unit that is one of bytes.
+const LEAST_BYTES: f64 = 1e8;
 /// Rows without a unit follow their header within this many lines.
 const NEAR: u64 = 40;
 
@@ -22,6 +26,8 @@ struct Header {
     unit: Option<u64>,
     /// Whether it names two versions, so that rows need not state the difference.
     pair: bool,
+    /// Whether the newer one stands first.
+    newest_first: bool,
     /// Whether rows have the new amount, and how much it differs from the old one: `742.80 MiB (+71.20%)`.
     change: bool,
     memory: bool,
@@ -40,6 +46,8 @@ pub(super) struct Versions {
 enum Of {
     Bytes(u64),
     Percent,
+    /// How many times as much: `1.50x`.
+    Times,
     /// Something else that is measured.
     Other,
     Nothing,
@@ -63,6 +71,10 @@ impl Versions {
         if text.len() > LONGEST_ROW {
             return false;
         }
+        // An amount may be written as code in a table of GitHub.
+        let code = text.starts_with('|') && text.contains('`');
+        let text = if code { regex!(r"`(\d[\d.,]*)`").replace_all(text, "$1") } else { Cow::from(text) };
+        let text = &*text;
         if let Some(mut header) = header(text, line.position.line) {
             header.memory |= above.into_iter().any(of_memory);
             header.gpu |= above.into_iter().any(is_of_a_gpu);
@@ -98,6 +110,7 @@ fn header(text: &str, line: u64) -> Option<Header> {
     let of = |unit, pair, change| Header {
         unit,
         pair,
+        newest_first: false,
         change,
         memory: of_memory(text) || peaks(),
         gpu: is_of_a_gpu(text),
@@ -115,8 +128,8 @@ fn header(text: &str, line: u64) -> Option<Header> {
     if text.contains("(Result \u{394}%)") {
         return Some(of(unit_in(text), false, true));
     }
-    // A name may have its commit: `base=4f1e90c`.
-    let text = &*regex!(r"(\b[a-z]+)[=:@][0-9a-f]{7,40}\b").replace_all(text, "$1");
+    // A name may have its commit: `base=4f1e90c`, `Current: 3fa2b1c`.
+    let text = &*regex!(r"(\b[A-Za-z]+)(?:[=:@]|: )[0-9a-f]{7,40}\b").replace_all(text, "$1");
     if text.bytes().any(|byte| matches!(byte, b'=' | b':')) {
         return None;
     }
@@ -125,15 +138,20 @@ fn header(text: &str, line: u64) -> Option<Header> {
     );
     // A version may have its unit or its role beside it: `v2.2.0 (baseline)`.
     let plain = regex!(r" ?\([^()|]*\)").replace_all(text, "");
+    let newest_first =
+        regex!(r"(?i)\|\s*(?:current|new|after|contender)\b[^|]*\|\s*(?:previous|prev|old|before|baseline)\b")
+            .is_match(text);
+    // Both may share a cell.
+    let shared = regex!(r"(?i)\((?:old|before|base(?:line)?) vs\.? (?:new|after|head|current)\)").is_match(text);
     // A row has amounts, and commits stand in brackets.
-    if !(names.is_match(text) || names.is_match(&plain))
+    if !(names.is_match(text) || names.is_match(&plain) || newest_first || shared)
         || amounts(&regex!(r"\[\w+\]|\(\w+\)|<\S+>|`\w+`").replace_all(text, ""))
             .iter()
             .any(|amount| !matches!(amount.of, Of::Nothing))
     {
         return None;
     }
-    Some(of(unit_in(text), true, false))
+    Some(Header { newest_first, ..of(unit_in(text), true, false) })
 }
 
 /// The label of a row, and its two amounts.
@@ -149,15 +167,20 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
     }
     let amounts = amounts(text);
     let pair = header.is_some_and(|header| header.pair);
-    let is_pair = |three: &&[Amount]| proves(three) || pair && is_ratio(three);
-    let proven = amounts.windows(3).find(is_pair).map(|three| [three[0], three[1]]);
+    let newest_first = header.is_some_and(|header| header.newest_first);
+    let ordered = |first: Amount, second: Amount| if newest_first { [second, first] } else { [first, second] };
+    let proven = amounts.windows(3).find_map(|three| {
+        let [before, after] = ordered(three[0], three[1]);
+        let three = [before, after, three[2]];
+        (proves(&three) || pair && is_ratio(&three)).then_some([before, after])
+    });
     // The first cell between bars is a name, which may have numbers.
     let cells = || {
         let name = regex!(r"^\|[^|]*[A-Za-z]{3}[^|]*\|").find(text).map_or(0, |name| name.end());
         &amounts[amounts.partition_point(|amount| amount.at < name)..]
     };
     let bare = || match (header, cells()) {
-        (Some(header), [before, after]) if header.pair => Some([*before, *after]),
+        (Some(header), [first, second]) if header.pair => Some(ordered(*first, *second)),
         _ => None,
     };
     let changed = || {
@@ -171,11 +194,18 @@ fn row<'a>(text: &'a str, header: Option<&Header>, above: [&str; 2]) -> Option<(
         let before = Amount { value: two[0].value / ratio, error: two[0].error + 0.01 * two[0].value, ..two[0] };
         (ratio > 0.0).then_some([before, two[0]])
     };
-    let reversed = amounts.windows(3).find(|three| proves(&[three[1], three[0], three[2]]));
-    let pair = proven.or_else(|| reversed.map(|three| [three[1], three[0]])).or_else(changed).or_else(bare)?;
+    // The newer one may stand first, and the change before both.
+    let other_order = || {
+        let mut all =
+            amounts.windows(3).flat_map(|three| [[1, 0, 2], [1, 2, 0]].map(|order| order.map(|at| three[at])));
+        all.find(|three| proves(three)).map(|[before, after, _]| [before, after])
+    };
+    let pair = proven.or_else(other_order).or_else(changed).or_else(bare)?;
     let label = label(text, pair[0].at.min(pair[1].at));
     let own = pair.iter().find_map(|amount| if let Of::Bytes(size) = amount.of { Some(size) } else { None });
-    let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit)?;
+    // No machine has as many of another unit.
+    let bytes = || (of_memory(label) && pair.iter().all(|amount| amount.value >= LEAST_BYTES)).then_some(1);
+    let size = own.or_else(|| unit_in(label)).or_else(|| header?.unit).or_else(bytes)?;
     let memory = of_memory(label) || header.is_some_and(|header| header.memory) || above.into_iter().any(of_memory);
     let stored = |text: &str| {
         regex!(
@@ -219,7 +249,7 @@ fn proves(three: &[Amount]) -> bool {
 /// Whether the third number is how many times the first one the second is.
 fn is_ratio(three: &[Amount]) -> bool {
     let [before, after, times] = three else { return false };
-    let plain = times.of == Of::Nothing && !times.signed && times.error < 0.1;
+    let plain = matches!(times.of, Of::Nothing | Of::Times) && !times.signed && times.error < 0.1;
     let ratio = after.value / before.value;
     let error = ratio * (before.error / before.value + after.error / after.value) + times.error;
     plain && before.of == after.of && before.value > 0.0 && (ratio - times.value).abs() <= 1.01 * error && ratio > MUCH
@@ -268,6 +298,11 @@ fn amounts(text: &str) -> Vec<Amount> {
             Of::Bytes(1 << (10 * (power + 1)))
         } else if let Some((size, _)) = of_bytes(rest).filter(|(_, rest)| !rest.starts_with('/')) {
             Of::Bytes(size)
+        } else if rest
+            .strip_prefix(['x', '\u{d7}'])
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        {
+            Of::Times
         } else if rest.trim_start_matches(' ').starts_with(|c: char| c.is_alphabetic()) && !rest.starts_with("  ") {
             Of::Other
         } else {

@@ -97,6 +97,9 @@ fn what_people_print_is_read_in_any_order() {
         ("mem_alloc_gb: 4.5 mem_res_gb: 5.75", vec![(Allocated, 4.5), (Reserved, 5.75)]),
         ("step 3 | alloc 4.25G / res 6.0G", vec![(Allocated, 4.25), (Reserved, 6.0)]),
         ("mem_res_gb: 5.75", vec![]),
+        ("mem_fragmentation_bytes:3317159936", vec![]),
+        // As much work as is held at the time.
+        ("used_memory_rss_human:6.18G db0:keys=12000207", vec![]),
         // The units of getrusage, procfs, time -v, wandb and fairseq.
         ("ru_maxrss: 3145728", vec![(HostPeak, 3.0)]),
         ("VmRSS:\t 3145728 kB", vec![(HostUsed, 3.0)]),

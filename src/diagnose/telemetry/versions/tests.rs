@@ -48,6 +48,17 @@ fn rows_that_state_the_change_prove_themselves() {
             vec![(11840.0, 14903.0)],
         ),
         ("Name  rounds  peak main (MiB)  peak PR (MiB)  ratio\nparse_1M  3  288.40  611.95  1.52", vec![]),
+        ("| Benchmark | base-mem | new-mem |\n| dumps | 9.0 MB | 14.0 MB: 1.56x slower |", vec![(9.0, 14.0)]),
+        // The newer one stands first, both share a cell, and the change stands before them.
+        (
+            "| Suite of memory | Current: 3fa2b1c | Previous: 99ab012 | Ratio |\n|-|-|-|-|\n| `peak_rss/import` | `812.0` MiB | `512.0` MiB | `1.59` |",
+            vec![(512.0, 812.0)],
+        ),
+        (
+            "| **Ratio** | **Test** | **Absolute values (old vs new)** |\n|---|---|---|\n| 7% | Explicit Memory | 412,331,904.12 -> 441,022,311.40 |",
+            vec![(393.0, 421.0)],
+        ),
+        ("| 7% | Explicit Memory | 4,123.12 -> 4,410.40 |", vec![]),
         // Another change than the two have, and what is no memory.
         ("peak allocated GiB   41.2    58.9   +12.0%", vec![]),
         ("tokens/s  6120  6088  -0.5%", vec![]),
