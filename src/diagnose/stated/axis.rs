@@ -16,7 +16,7 @@ const WORDS: usize = 4;
 /// Whether `text`, what stands before a reading, says when it was taken.
 pub(super) fn is_timed(text: &str) -> bool {
     let begins = regex!(
-        r"(?i)^(?:\W|_)*(?:(?-i:\pL{1,13})\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload)[ =]*(?:no\.? ?|#)?\d+|20\d\d,\d{1,2},\d{1,2}\}|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? \d\d:\d\d|\d\d\.\d\d\.20\d\d\b|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4} |\s{2}| \d{1,2}:\d\d)|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d{3,10}\) \w[\w-]*: |\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
+        r"(?i)^(?:\W|_)*(?:(?-i:\pL{1,13})\W+)?(?:(?:day|hour|week|month|night|morning|evening|calendar week|cw|t\+|epoch|ep|round|cycle|iter(?:ation)?|lap|visit|reload)[ =]*(?:no\.? ?|#)?\d+|20\d\d,\d{1,2},\d{1,2}\}|\d{1,2} ?(?:h|am|pm)\b|\d{1,2}:\d\d|\d\d\.\d\d\.?(?:\d{4})? {1,3}\d\d:\d\d|\d\d\.\d\d\.20\d\d\b|\d+\.\d{2,3}s\b|(?:noon|midnight|lunch)\b|\d{4}([-/.])\d\d[-/.]\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4} |\s{2}| \d{1,2}:\d\d)|\d\d-\d\d\b|1[5-9]\d{8}(?:\d{3})?\b|\d{3,10}\) \w[\w-]*: |\d+ ?(?:min(?:utes?)?|hours?|hrs?|days?|weeks?|nights?|months?)\b)"
     );
     let begins_so = |text: &str| {
         named_times().find(text).is_some_and(|found| !text[..found.start()].contains(|c: char| c.is_ascii_alphabetic()))
@@ -130,6 +130,7 @@ mod tests {
             "[I][main.cpp:88] loop(): up 4 h   free heap ",
             "9am     phys_footprint: ",
             "02.10 00:00  trafacctd  rss=",
+            "Mo 15.07.  06:00   ",
             "* 100k calls: ",
         ] {
             assert!(is_timed(text), "{text}");

@@ -272,6 +272,9 @@ fn values(run: &[Point]) -> Vec<f64> {
     run.iter().map(|point| point.figure.value()).collect()
 }
 
+/// How many times as much is reserved at the end, if a cache grows without end.
+const MUCH_MORE: f64 = 1.5;
+
 /// The fewest readings that show an even rise.
 const READINGS_OF_A_RISE: usize = 6;
 
@@ -314,7 +317,13 @@ fn cached(
     let (held, used) = (held.figure, used.figure);
     let both = Held { rises: false, allocated: Some(used.value()), reserved: Some(held.value()), by_rank };
     let stays = format!("{words}: {} stay reserved on {worker} while {} are allocated", held.bytes, used.bytes);
+    // A cache that serves the next requests stops growing after the largest of them.
+    let rises = run.len() >= MANY_READINGS && run[run.len() - 1].figure.value() >= MUCH_MORE * run[0].figure.value();
     match super::held::judge(&both, None) {
+        State::Cache if rises && rises_throughout(&values(run), READINGS_OF_A_RISE) => {
+            let why = "which rise to the end: the free blocks of the cache do not fit later requests";
+            Some((TrendVerdict::Fragmentation, format!("{stays}, {why}")))
+        }
         State::Fragmentation => {
             let why = "other ranks allocate as much and keep far less: the cache is in pieces that cannot be released";
             Some((TrendVerdict::Fragmentation, format!("{stays}, and {why}")))

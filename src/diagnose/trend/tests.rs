@@ -288,6 +288,18 @@ fn m20_rising_reserved_that_levels_off_is_no_leak_and_rising_allocated_is() {
 }
 
 #[test]
+fn a_cache_that_grows_to_the_end_is_in_pieces_and_one_that_stops_is_none() {
+    let print = |reserved: &dyn Fn(f64) -> f64| {
+        let line =
+            |step: i32| format!("step {step} allocated 18.02 GiB reserved {:.2} GiB\n", reserved(f64::from(step)));
+        (0..12).map(line).collect::<String>()
+    };
+    assert_eq!(verdict(&print(&|step| 29.0 + 3.0 * step)), TrendVerdict::Fragmentation);
+    assert_eq!(verdict(&print(&|step| 62.0 - 33.0 / (1.0 + step))), TrendVerdict::CacheNotLeak);
+    assert_eq!(verdict(&print(&|step| 60.0 + 0.3 * step)), TrendVerdict::CacheNotLeak, "hardly more");
+}
+
+#[test]
 fn a_model_that_is_loaded_leaks_nothing() {
     let log = deepspeed(&[
         ("after embedding", 2.0, 2.0, 50.0),

@@ -278,8 +278,8 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("release notes");
     }
-    // What a value does, and what to do if a message appears.
-    if regex!(r"\x{8bbe}(?:\x{7f6e})?\x{4e3a} ?\S{1,12} ?\x{65f6}|\x{5982}\x{679c}(?:\x{65e5}\x{5fd7}|\x{6587}\x{4ef6}|\x{8f93}\x{51fa}|\x{5c4f}\x{5e55})[^\x{ff0c}\x{3002}]{0,6}(?:\x{51fa}\x{73b0}|\x{663e}\x{793a}|\x{770b}\x{5230}|\x{5305}\x{542b})").is_match(text) {
+    // What a value does, or a default, and what to do if a message appears.
+    if regex!(r"\x{9ed8}\x{8ba4}[^\x{3002}]{0,24}\x{4f1a}[^\x{3002}]{0,6}[\x22\x{201c}]|\x{8bbe}(?:\x{7f6e})?\x{4e3a} ?\S{1,12} ?\x{65f6}|\x{5982}\x{679c}(?:\x{65e5}\x{5fd7}|\x{6587}\x{4ef6}|\x{8f93}\x{51fa}|\x{5c4f}\x{5e55})[^\x{ff0c}\x{3002}]{0,6}(?:\x{51fa}\x{73b0}|\x{663e}\x{793a}|\x{770b}\x{5230}|\x{5305}\x{542b})").is_match(text) {
         return Some("a manual");
     }
     // A sentence about what happens whenever something else does.

@@ -8,6 +8,8 @@ use super::{manual, regex};
 const ROWS: usize = 200;
 /// How far below the head of a trace its error may be, in lines.
 const TRACE: usize = 16;
+/// The fewest lines of an output that the message of a commit quotes.
+const OUTPUT: usize = 3;
 /// How many lines of a test may be above a line that it printed, and below it.
 const TEST: usize = 48;
 /// How many lines around a comment may be settings.
@@ -95,8 +97,13 @@ fn logged(lines: &Lines, at: usize) -> bool {
     let head = |line: &Line| regex!(r"^(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): ").is_match(&line.text);
     // The trace of a failure was pasted.
     let traced = || lines[at.saturating_sub(TRACE)..at].iter().any(|line| line.text.contains("Traceback (most recent"));
+    // Or another output, further in than the message: it has several lines.
+    let output = |line: &Line| line.text.starts_with("      ");
+    let around = &lines[at.saturating_sub(OUTPUT - 1)..lines.len().min(at + OUTPUT)];
+    let pasted = || around.windows(OUTPUT).any(|lines| lines.iter().all(output));
     own(&lines[at])
         && !traced()
+        && !pasted()
         && lines[at.saturating_sub(ROWS)..at]
             .iter()
             .rev()
@@ -285,6 +292,10 @@ mod tests {
             ("[ RUN      ] Pool.Dies\npool: out of memory\n[       OK ] Pool.Dies (1 ms)\n", "out of"),
             ("error.full=The disk is full.\nerror.oom=Not enough memory to go on.\n", "memory"),
             ("ISSUE    EVENTS  TITLE\nWEB-12   311     OutOfMemoryError: Java heap space\n", "OutOf"),
+            (
+                "commit 4b1c9e77\nAuthor: a\n\n    Halve the batch\n\n    When a step is out of memory, halve it.\n",
+                "out of",
+            ),
             ("Choose an error:\n  1) disk full\n  2) out of memory\n", "out of"),
             ("most frequent: \"out of memory\" (0.98)\n", "out of"),
             ("Q8. Name two reasons why a pod is out of memory.\n", "out of"),
@@ -309,6 +320,7 @@ mod tests {
             "[ RUN      ] A\n[       OK ] A (1 ms)\nOutOfMemoryError\n[ RUN      ] B\n[       OK ] B\n",
             "Running ExUnit with seed: 4\nOutOfMemoryError\n3 tests, 1 failure\n",
             "lr=0.1\nerror=OutOfMemoryError: x\n",
+            "commit 4b1c9e77\nAuthor: a\n\n    ci: more heap\n\n      $ make docs\n      OutOfMemoryError: x\n      Aborted\n",
             "NAME   READY  STATUS\nweb-1  0/1    OutOfMemoryError\n",
             "2 errors:\n  1) x\n  2) OutOfMemoryError: y\n",
             "reason: \"OutOfMemoryError\" (137)\n",
